@@ -7,7 +7,7 @@ over memory planned from the requests of all back ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from irload.options import Options
@@ -159,6 +159,11 @@ class BoundSizes(Protocol):
 
     def room(self, value: Value) -> tuple[int, int]:
         """Return the address and the bytes of the buffer in which a symbolic value is, which no other root shares."""
+        ...
+
+    @property
+    def changed(self) -> Hashable:
+        """A key of the sizes that differ from the previous binding: for equal ones `changes` returns the same."""
         ...
 
     def changes(self, step: Step) -> bool:

@@ -45,9 +45,10 @@ class Binding(Concrete):
         self.symbols = symbols
         self._previous = previous
         before = () if previous is None else previous.numbers
-        self._changed = {k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b}
-        items = template.numbers.items(numbers, None if previous is None else previous.items, self._changed)
-        late = template.late_constants.at(numbers, previous and previous.late, self._changed)
+        self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
+        """The positions of the sizes that differ from those of the previous binding."""
+        items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
+        late = template.late_constants.at(numbers, previous and previous.late, self.changed)
         Concrete.__init__(self, template, numbers, items, late)
         self.external = np.array(external, np.int64)
         """The addresses of the roots outside the arena."""
@@ -81,7 +82,7 @@ class Binding(Concrete):
 
     def changes(self, step: Step) -> bool:
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
-        return self._previous is None or not self._changed.isdisjoint(self.template.dependencies[step])
+        return self._previous is None or not self.changed.isdisjoint(self.template.dependencies[step])
 
     def value(self, value: Value) -> Value:
         found = self._values.get(value)

@@ -8,8 +8,7 @@ each group are selected as for a static plan; pointers for the other steps follo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import fields
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -22,11 +21,11 @@ from irload.plan.backends.base import BoundSizes, Executable, SharedData, Symbol
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
-from irload.plan.backends.llvm.row_table import BoundTable, External, Selected
+from irload.plan.backends.llvm.row_table import BoundTable, Selected
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.traced_selection import TracedSelection, operands_of
+from irload.plan.backends.llvm.traced_selection import GroupLaunch, TracedSelection, operands_of
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
@@ -36,6 +35,8 @@ from irload.record import record
 
 UNSUPPORTED = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
 """Errors of selections that require numbers."""
+SETS = 16
+"""Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
 TRACES = 4
 """Maximum number of traced selections of a group of steps."""
 
@@ -123,6 +124,8 @@ class RelocatableSegment:
         """The traced selections of each group."""
         self._selections = [0] * len(self._groups)
         """How often the kernels of each group were selected with other numbers than before."""
+        self._changes: dict[Hashable, tuple[int, ...]] = {}
+        """The groups that differ from the previous binding, by what has changed."""
         self._numeric: set[type[Step]] = set()
         """The kinds of steps whose selections require numbers."""
         self._codes: dict[Kernel, Code] = {}
@@ -131,21 +134,37 @@ class RelocatableSegment:
 
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> BoundTable:
         """The segment for one shape."""
-        selector = RecordingSelector(sizes.memory, self.target, self.options, self._packs)
         before = previous if isinstance(previous, BoundTable) else None
-        changed: list[int] = []
-        groups: list[Sequence[Selected]] = []
-        for k, group in enumerate(self._groups):
-            same = before is not None and not sizes.changes(group.steps[0])
-            found = before.groups[k] if before is not None and same else None
-            if found is not None and sizes.moved and group.is_external:
-                same, found = False, _moved(found, sizes)
-            groups.append(found or list(self._selected(k, selector, sizes, again=before is not None)))
-            if not same:
-                changed.append(k)
-        since = None if before is None else (before, changed)
+        changed = frozenset(range(len(self._groups)))
+        if before is not None:
+            differing = self._changed(sizes)
+            found = before.at(differing, sizes) if differing else before
+            if found is not None:
+                return found
+            changed = before.patched.union(differing)
+        selector = RecordingSelector(sizes.memory, self.target, self.options, self._packs)
+        groups = [
+            list(self._selected(k, selector, sizes, again=before is not None))
+            if before is None or k in changed
+            else before.groups[k]
+            for k in range(len(self._groups))
+        ]
         temporary, threads = selector.temporary_bytes, self.options.threads
-        return BoundTable(self._steps, groups, self.target, threads, temporary, sizes, self._code, since)
+        return BoundTable(self._steps, groups, self.target, threads, temporary, sizes)
+
+    def _changed(self, sizes: BoundSizes) -> tuple[int, ...]:
+        """The groups whose launches may differ from those of the previous binding."""
+        key = sizes.changed, sizes.moved
+        found = self._changes.get(key)
+        if found is None:
+            if len(self._changes) >= SETS:
+                self._changes.clear()
+            found = self._changes[key] = tuple(
+                k
+                for k, group in enumerate(self._groups)
+                if sizes.changes(group.steps[0]) or (sizes.moved and group.is_external)
+            )
+        return found
 
     def _code(self, kernel: Kernel) -> Code:
         """The code of a kernel, looked up in the library once."""
@@ -163,30 +182,32 @@ class RelocatableSegment:
         """
         group = self._groups[index]
         for traced in self.traced[index]:
-            evaluated = traced.at(sizes)
-            if evaluated is not None:
-                flops, temporary, launches, pointers = evaluated
-                selector.temporary_bytes = max(selector.temporary_bytes, temporary)
-                yield Selected(group.positions, flops, launches, pointers, traced.keep, None)
+            words = traced.words(sizes.symbols)
+            if words is not None:
+                selector.temporary_bytes = max(selector.temporary_bytes, words[traced.temporary])
+                found = [launch.at(words, sizes) for launch in traced.launches]
+                yield Selected(group.positions, words[traced.flops], found, traced.keep, traced)
                 return
         self._selections[index] += again
         if again and self._selections[index] <= TRACES and type(group.steps[0]) not in self._numeric:
             self._trace(index, sizes)
         selector.constants, selector.packed_weights = [], []
         first, launches = _select(group.steps[0], selector, sizes)
-        external: list[External] = []
-        pointers = [
-            self._relocated(index, first, launch, selector, sizes, partial(External, k), external)
-            for k, launch in enumerate(launches)
-        ]
+        pointers = [self._relocated(index, first, launch, selector, sizes) for launch in launches]
         known = [p for p in pointers if p is not None]
         if len(known) == len(pointers):
-            yield Selected(group.positions, first.flops, launches, known, selector.kept, external)
+            found = [self._launch(*each) for each in zip(launches, known, strict=True)]
+            yield Selected(group.positions, first.flops, found, selector.kept)
             return
         for k, step in zip(group.positions, group.steps, strict=True):
             own, launches = _select(step, selector, sizes)
-            own_pointers = [_numbers(launch)[None] for launch in launches]
-            yield Selected((k,), own.flops, launches, own_pointers, selector.kept, None)
+            found = [self._launch(launch, _numbers(launch)[None]) for launch in launches]
+            yield Selected((k,), own.flops, found, selector.kept)
+
+    def _launch(self, launch: Launch, pointers: Array) -> GroupLaunch:
+        kernel = launch.kernel
+        code = self._code(kernel.code)
+        return GroupLaunch(launch, code, pointers, kernel.numbers, kernel.count, kernel.scratch)
 
     def _trace(self, index: int, sizes: BoundSizes) -> None:
         """Select the kernels of a group with symbols, if the selection supports them."""
@@ -207,9 +228,8 @@ class RelocatableSegment:
 
             operands = [operands_of(launch, len(group.steps), resolved) for launch in launches]
             temporary = selector.temporary_bytes
-            self.traced[index].append(
-                TracedSelection(symbolic.trace, launches, operands, first.flops, temporary, selector.kept)
-            )
+            given = launches, operands, first.flops, temporary, selector.kept
+            self.traced[index].append(TracedSelection(symbolic.trace, *given, self._code))
         except UNSUPPORTED:
             self._numeric.add(type(group.steps[0]))
 
@@ -220,16 +240,14 @@ class RelocatableSegment:
         launch: Launch,
         selector: RecordingSelector,
         sizes: BoundSizes,
-        moving: Callable[..., External],
-        external: list[External],
     ) -> Array | None:
         """The pointers of a launch for each step of a group, one row per step, temporaries as offsets.
 
-        None if one of them is an address in unknown memory. Adds pointers into memory outside the arena to `external`.
+        None if one of them is an address in unknown memory.
         """
         own, group = _numbers(launch), self._groups[index]
         count = len(group.steps)
-        if count == 1 and not group.is_external:
+        if count == 1:
             return own[None]
         found = np.empty((count, len(own)), np.int64)
         for k, pointer in enumerate(launch.pointers):
@@ -239,8 +257,6 @@ class RelocatableSegment:
                 if known is None and (value := _value_at(group, first, pointer, sizes)) is not None:
                     numbers, distance = value
                     known = sizes.addresses(numbers) + distance
-                    if group.is_external:
-                        external.append(moving(k, numbers, distance))
                 if known is None:
                     return None
                 column = known
@@ -309,19 +325,6 @@ def _value_at(group: Group, first: Step, pointer: int, sizes: BoundSizes) -> tup
                 numbers = group.numbers[slot]
                 return numbers, pointer - int(sizes.addresses(numbers[:1])[0])
     return None
-
-
-def _moved(parts: Sequence[Selected], sizes: BoundSizes) -> list[Selected] | None:
-    """The launches at new addresses of memory outside the arena; None if some pointers are not known."""
-    found: list[Selected] = []
-    for part in parts:
-        if part.external is None:
-            return None
-        pointers = [p.copy() for p in part.pointers]
-        for each in part.external:
-            pointers[each.launch][:, each.column] = sizes.addresses(each.numbers) + each.distance
-        found.append(replace(part, pointers=pointers))
-    return found
 
 
 def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int], aliases: Aliases) -> Group:

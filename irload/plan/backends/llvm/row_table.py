@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,47 +12,36 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.base import BoundSizes, StepKernel
 from irload.plan.backends.llvm.executable import bundled
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.launching import TOGETHER_CYCLES, weights_ahead
-from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.patching import Block, Cycles, Patch
 from irload.plan.backends.llvm.runtime import RowTable, nothing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.team import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS
+from irload.plan.backends.llvm.traced_selection import GroupLaunch, TracedSelection
 from irload.plan.ir.program import Step
 from irload.record import record
-
-
-@record()
-class External:
-    """A pointer of a launch: for each step `distance` bytes behind one of the values `numbers`."""
-
-    launch: int
-    column: int
-    numbers: Array
-    distance: int
 
 
 @record(eq=False)
 class Selected:
     """The launches of steps that differ only in pointers.
 
-    `positions`: of the steps in the segment; `flops`: of each; `pointers`: of each launch one row per step; `keep`:
-    arrays that must outlive the launches; `external`: pointers into memory outside the arena, None if they are unknown.
+    `positions`: of the steps in the segment; `flops`: of each; `keep`: arrays that must outlive the launches; `traced`:
+    the selection of which these are the launches at one shape.
     """
 
     positions: Sequence[int]
     flops: int
-    launches: Sequence[Launch]
-    pointers: Sequence[Array]
+    launches: Sequence[GroupLaunch]
     keep: Sequence[Array]
-    external: Sequence[External] | None = ()
+    traced: TracedSelection | None = None
 
 
 class BoundTable:
     """A segment bound to one shape.
 
-    `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps; `code_of`: the code of a
-    kernel. `previous`: the table of another shape, and the numbers of the groups that have changed.
+    `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps.
     """
 
     def __init__(
@@ -62,49 +52,66 @@ class BoundTable:
         threads: int,
         temporary: int,
         sizes: BoundSizes,
-        code_of: Callable[[Kernel], Code],
-        previous: tuple[BoundTable, Sequence[int]] | None = None,
     ) -> None:
         self._steps, self.groups = steps, groups
-        working = sizes.working("temporary", temporary)
-        rows: TableRows | None = None
-        before: RowTable | None = None
-        if previous is not None:
-            last, changed = previous
-            self._flops, self._ranges = last._flops.copy(), last._ranges
-            for part in (part for k in changed for part in groups[k] if part.launches):
-                self._flops.update(dict.fromkeys(part.positions, part.flops))
-            rows, before = last._rows.patched(groups, changed, working, code_of), last.table
-        if rows is None:
-            before = None
-            found = [part for group in groups for part in group]
-            counts = np.zeros(len(steps), np.int64)
-            flops: dict[int, int] = {}
-            for part in found:
-                counts[list(part.positions)] = len(part.launches)
-                if part.launches:
-                    flops.update(dict.fromkeys(part.positions, part.flops))
-            self._flops = {k: flops[k] for k in sorted(flops)}
-            ends = np.cumsum(counts)
-            starts = ends - counts
-            self._ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
-            rows = TableRows(groups, starts, int(ends[-1]), working, threads, code_of)
-        self._rows = rows
+        self.patched: frozenset[int] = frozenset()
+        """The groups of which `groups` has the launches for another shape."""
+        found = [part for group in groups for part in group if part.launches]
+        counts = np.zeros(len(steps), np.int64)
+        flops: dict[int, int] = {}
+        for part in found:
+            counts[list(part.positions)] = len(part.launches)
+            flops.update(dict.fromkeys(part.positions, part.flops))
+        self._flops = {k: flops[k] for k in sorted(flops)}
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        self._ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
+        memory = sizes.working("temporary", temporary)
+        self._rows = rows = TableRows(groups, starts, int(ends[-1]), memory, threads)
+        self._patches: dict[Sequence[int], Patch | None] = {}
+        """For groups that change, None if their launches may have other code."""
+        self._kept = groups, sizes.memory.arena
+        scratch = sizes.working("scratch", rows.stride * threads)
+        self.table = RowTable(rows.rows, target, threads, rows.stride, scratch, memory, (rows, self._kept))
         self.calls = bundled(list(self._flops.values()), self._ranges)
-        stride = -(-rows.scratch // 4096) * 4096
-        scratch = sizes.working("scratch", stride * threads)
-        kept = rows, groups, sizes.memory.arena, code_of
-        if before is None:
-            self.table = RowTable(rows.rows, target, threads, stride, scratch, rows.temporary, kept)
-        else:
-            self.table = before.like(rows.rows, stride, scratch, kept)
+
+    def at(self, changed: tuple[int, ...], sizes: BoundSizes) -> BoundTable | None:
+        """The table for another shape; None if code or the form of arguments may differ.
+
+        `changed`: the groups that change, or whose memory has moved.
+        """
+        if changed not in self._patches:
+            self._patches[changed] = self._patch(changed)
+        patch = self._patches[changed]
+        words = None if patch is None else patch.words(sizes.symbols)
+        if patch is None or words is None:
+            return None
+        if sizes.working("temporary", patch.temporary(words)) is not self._rows.temporary:
+            return None
+        other = copy(self)
+        other.patched = self.patched.union(changed)
+        other._rows = rows = self._rows.at(changed, patch, words, sizes)
+        other._flops = self._flops.copy()
+        for k, flops in zip(changed, patch.flops(words), strict=True):
+            other._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
+        scratch = sizes.working("scratch", rows.stride * self.table.threads)
+        other.table = self.table.like(rows.rows, rows.stride, scratch, (rows, self._kept))
+        other.calls = bundled(list(other._flops.values()), self._ranges)
+        return other
+
+    def _patch(self, changed: Sequence[int]) -> Patch | None:
+        parts = [self.groups[k][0] for k in changed]
+        selections = [part.traced for part in parts if part.traced is not None]
+        if len(selections) < len(parts):
+            return None
+        return Patch(selections, [self._rows.blocks[k] for k in changed], self._rows.temporary)
 
     @property
     def kernels(self) -> Sequence[StepKernel]:
         named: dict[int, StepKernel] = {}
         for part in (part for group in self.groups for part in group):
             if part.launches:
-                main = max((launch.kernel for launch in part.launches), key=lambda k: (not k.prepares, k.cycles))
+                main = max((each.launch.kernel for each in part.launches), key=lambda k: (not k.prepares, k.cycles))
                 named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
         return [named[k] for k in sorted(named)]
 
@@ -122,24 +129,6 @@ class BoundTable:
         self.calls = []
 
 
-@record(eq=False)
-class Block:
-    """The arguments of one launch for the steps of a group: `pointers` and numbers from word `start` on.
-
-    `index`: the rows of the steps.
-    """
-
-    launch: Launch
-    kernel: Kernel
-    """The kernel whose code it is."""
-    code: Code
-    start: int
-    shape: tuple[int, int]
-    index: Array
-    shared: bool
-    scratch: int
-
-
 class TableRows:
     """The rows of a table and the arguments to which they point."""
 
@@ -150,123 +139,83 @@ class TableRows:
         count: int,
         temporary: Array,
         threads: int,
-        code_of: Callable[[Kernel], Code],
     ) -> None:
         self.rows = np.zeros((max(count, 1), ENTRY), np.int64)
         self.temporary = temporary
         self._threads = threads
-        self._launches: list[Launch | None] = [None] * count
-        placed: list[list[tuple[Launch, Array, Sequence[int], Array, int]]] = []
+        launches: list[Launch | None] = [None] * count
+        placed: list[list[tuple[GroupLaunch, Block]]] = []
         used = 0
         for group in groups:
             placed.append([])
-            for launch, pointers, part, k in _launches(group):
-                numbers = launch.kernel.numbers
-                placed[-1].append((launch, pointers, numbers, starts[list(part.positions)] + k, used))
-                used += len(pointers) * _width(pointers, numbers)
+            for part in group:
+                index = starts[list(part.positions)]
+                for k, each in enumerate(part.launches):
+                    count, width = each.pointers.shape
+                    block = Block(used, (count, max(width + len(each.numbers), 1)), index + k)
+                    placed[-1].append((each, block))
+                    used += prod(block.shape)
+                    for row in block.index.tolist():
+                        launches[row] = each.launch
         self.arguments = np.zeros(max(used, 1), np.int64)
-        self._blocks = [[self._written(*each, code_of) for each in group] for group in placed]
+        for each, block in (pair for group in placed for pair in group):
+            self._write(each, block)
+        self.blocks = [[block for _, block in group] for group in placed]
+        """For each group the arguments of its launches."""
+        self._scratch = [max((each.scratch for each, _ in group), default=0) for group in placed]
+        """For each group the bytes of scratch memory per thread."""
+        self._cycles: list[Cycles] = []
+        """For each group the kernels that threads may share."""
+        if threads > 1:
+            shared = ([pair for pair in group if pair[0].launch.is_shared] for group in placed)
+            self._cycles = [[(block.index, each.launch.kernel.cycles) for each, block in group] for group in shared]
         self._set_shared()
-        self._set_ahead()
-
-    def patched(
-        self,
-        groups: Sequence[Sequence[Selected]],
-        changed: Sequence[int],
-        temporary: Array,
-        code_of: Callable[[Kernel], Code],
-    ) -> TableRows | None:
-        """A copy in which the launches of some groups differ. None if their arguments have another form."""
-        if temporary is not self.temporary:
-            return None
-        other = copy(self)
-        other.rows, other.arguments = self.rows.copy(), self.arguments.copy()
-        other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
-        other._launches, other._blocks = self._launches.copy(), self._blocks.copy()
-        prefetches = False
-        for k in changed:
-            own = list(_launches(groups[k]))
-            if len(own) != len(self._blocks[k]):
-                return None
-            blocks: list[Block] = []
-            for block, (launch, pointers, *_) in zip(self._blocks[k], own, strict=True):
-                numbers = launch.kernel.numbers
-                if block.shape != (len(pointers), _width(pointers, numbers)):
-                    return None
-                last = block.kernel, block.code
-                blocks.append(other._written(launch, pointers, numbers, block.index, block.start, code_of, last))
-                kernels = block.launch.kernel, launch.kernel
-                prefetches = prefetches or any(k.asks or k.streamed is not None for k in kernels)
-            other._blocks[k] = blocks
-        other._set_shared()
-        if prefetches:
-            other._set_ahead()
-        return other
-
-    @property
-    def scratch(self) -> int:
-        """Bytes of scratch memory per thread."""
-        return max((block.scratch for group in self._blocks for block in group), default=0)
-
-    def _written(
-        self,
-        launch: Launch,
-        pointers: Array,
-        numbers: Sequence[int],
-        index: Array,
-        start: int,
-        code_of: Callable[[Kernel], Code],
-        last: tuple[Kernel, Code] | None = None,
-    ) -> Block:
-        """Write the rows `index` with the arguments of a launch at these pointers. `last`: their code before."""
-        kernel, shape = launch.kernel, (len(index), _width(pointers, numbers))
-        count, width = shape
-        block = self.arguments[start : start + count * width].reshape(shape)
-        block[:, : pointers.shape[1]] = pointers
-        for k, pointer in enumerate(launch.pointers):
-            if isinstance(pointer, Temporary):
-                block[:, k] += self.temporary.ctypes.data
-        if numbers:
-            block[:, pointers.shape[1] :] = numbers
-        own = kernel.code
-        code = (
-            last[1] if last is not None and (last[0] is own or last[0] == own) else code_of(own)
-        )  # comparing is faster than hashing
-        rows = self.rows
-        rows[index, FUNCTION] = code.address
-        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (start + width * np.arange(count))
-        rows[index, UNITS] = kernel.count
-        for k in index.tolist():
-            self._launches[k] = launch
-        shared = self._threads > 1 and launch.is_shared
-        return Block(launch, own, code, start, shape, index, shared, kernel.scratch)
-
-    def _set_shared(self) -> None:
-        """Set which kernels the threads share: none if there is little work."""
-        if self._threads == 1:
-            return
-        blocks = [block for group in self._blocks for block in group if block.shared]
-        self.rows[:, SHARED] = 0
-        if sum(block.launch.kernel.cycles * len(block.index) for block in blocks) >= TOGETHER_CYCLES:
-            for block in blocks:
-                self.rows[block.index, SHARED] = 1
-
-    def _set_ahead(self) -> None:
-        """Set the weights that each kernel prefetches."""
-        self.rows[:, [AHEAD, NEXT]] = 0
-        for index, reader, pointer, stride in weights_ahead(self._launches, self._threads):
+        for index, reader, pointer, stride in weights_ahead(launches, threads):
             place = (int(self.rows[reader, ARGUMENTS]) - self.arguments.ctypes.data) // 8
             self.rows[index, AHEAD] = self.arguments[place + pointer]
             self.rows[index, NEXT] = stride
 
+    @property
+    def stride(self) -> int:
+        """Bytes of scratch memory per thread, in whole pages."""
+        return -(-max(self._scratch, default=0) // 4096) * 4096
 
-def _launches(group: Sequence[Selected]) -> Iterator[tuple[Launch, Array, Selected, int]]:
-    """The launches of a group with their pointers, and each as a number of a part."""
-    for part in group:
-        for k, (launch, pointers) in enumerate(zip(part.launches, part.pointers, strict=True)):
-            yield launch, pointers, part, k
+    def at(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> TableRows:
+        """A copy in which the launches of some groups have these words."""
+        other = copy(self)
+        other.rows, other.arguments = self.rows.copy(), self.arguments.copy()
+        other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
+        patch.write(words, other.rows, other.arguments, sizes)
+        other._scratch = self._scratch.copy()
+        for k, scratch in zip(changed, patch.scratch(words), strict=True):
+            other._scratch[k] = scratch
+        if self._threads > 1:
+            other._cycles = self._cycles.copy()
+            for k, cycles in zip(changed, patch.cycles(words), strict=True):
+                other._cycles[k] = cycles
+            other._set_shared()
+        return other
 
+    def _write(self, each: GroupLaunch, block: Block) -> None:
+        """Write the rows of a block and its arguments."""
+        count, width = block.shape
+        words = self.arguments[block.start : block.start + count * width].reshape(block.shape)
+        pointers = each.pointers.shape[1]
+        words[:, :pointers] = each.pointers
+        for k, pointer in enumerate(each.launch.pointers):
+            if isinstance(pointer, Temporary):
+                words[:, k] += self.temporary.ctypes.data
+        if each.numbers:
+            words[:, pointers:] = each.numbers
+        rows, index = self.rows, block.index
+        rows[index, FUNCTION] = each.code.address
+        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (block.start + width * np.arange(count))
+        rows[index, UNITS] = each.units
 
-def _width(pointers: Array, numbers: Sequence[int]) -> int:
-    """The words of the arguments of a launch."""
-    return max(pointers.shape[1] + len(numbers), 1)
+    def _set_shared(self) -> None:
+        """Set which kernels the threads share: none if there is little work."""
+        shared = [each for group in self._cycles for each in group]
+        self.rows[:, SHARED] = 0
+        if sum(cycles * len(index) for index, cycles in shared) >= TOGETHER_CYCLES:
+            for index, _ in shared:
+                self.rows[index, SHARED] = 1

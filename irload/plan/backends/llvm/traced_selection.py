@@ -12,60 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from irload.core.polynomial import Key, Terms, key_of
 from irload.core.size import Deferred, fixed, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.plan.backends.base import BoundSizes
-from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.loader import Code
 from irload.plan.ir.building import Build, builder
 from irload.record import record
 
 
 @record(eq=False)
-class EvaluatedKernel(Kernel):
-    """A kernel whose numbers are evaluated. `whole`: creates the kernel with the same numbers as its fields."""
+class GroupLaunch:
+    """A launch of the steps of a group: one row of `pointers` per step, temporaries as offsets.
 
-    compiled: Kernel
-    words: tuple[int, ...]
+    `code`, `numbers`, `units`, `scratch`: of its kernel, whose properties take time.
+    """
+
+    launch: Launch
+    code: Code
+    pointers: Array
+    numbers: Sequence[int]
     units: int
-    memory: int
-    whole: Callable[[], Kernel]
-
-    @property
-    def prepares(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - the same for all of a class
-        return self.compiled.prepares
-
-    @property
-    def name(self) -> str:
-        return self.compiled.name
-
-    @property
-    def why(self) -> str:
-        return self.whole().why
-
-    @property
-    def code(self) -> Kernel:
-        return self.compiled
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        return self.words
-
-    @property
-    def count(self) -> int:
-        return self.units
-
-    @property
-    def cycles(self) -> float:
-        return self.whole().cycles
-
-    @property
-    def scratch(self) -> int:
-        return self.memory
-
-    def write(self, function: Function) -> None:
-        self.compiled.write(function)
+    scratch: int
 
 
 @record(eq=False)
@@ -82,21 +52,36 @@ class Operands:
 
 
 @record(eq=False)
-class _Part:
-    """A launch: its code, where its words are, and how they create the whole kernel."""
+class TracedLaunch:
+    """A launch as positions among the words of its selection. `whole`: creates the kernel from the words.
 
-    code: Kernel
-    numbers: slice
-    distances: slice
+    `numbers`: of the kernel; `distances`: of its pointers; `units` and `scratch`: of its work and memory.
+    """
+
+    code: Code
+    numbers: Sequence[int]
+    distances: Sequence[int]
     units: int
-    memory: int
+    scratch: int
     whole: Build
     operands: Operands
     pointers: Sequence[int | Temporary]
 
+    def at(self, words: Sequence[int], sizes: BoundSizes) -> GroupLaunch:
+        """The launch for these words."""
+        pointers = self.operands.fixed + [words[k] for k in self.distances]
+        if self.operands.columns:
+            pointers[:, self.operands.columns] += sizes.addresses(self.operands.values)
+        numbers = [words[k] for k in self.numbers]
+        launch = Launch(self.whole(words), self.pointers)
+        return GroupLaunch(launch, self.code, pointers, numbers, words[self.units], words[self.scratch])
+
 
 class TracedSelection:
-    """The launches of a group of steps as functions of the symbols of a trace, which is complete."""
+    """The launches of a group of steps as functions of the symbols of a trace, which is complete.
+
+    `flops` and `temporary`: the positions of the operations and of the bytes of temporary memory among the words.
+    """
 
     def __init__(
         self,
@@ -106,40 +91,39 @@ class TracedSelection:
         flops: int,
         temporary: int,
         keep: Sequence[Array],
+        code_of: Callable[[Kernel], Code],
     ) -> None:
         self.keep = keep
-        self._found: list[Any] = []
-        self._deferred: list[tuple[int, Callable[[int], int]]] = []
-        self._flops, self._temporary = self._index(flops), self._index(temporary)
-        self._parts = [self._part(*each) for each in zip(launches, operands, strict=True)]
+        self._terms: list[Terms] = []
+        self._places: dict[Key, int] = {}
+        self._deferred: dict[int, Callable[[int], int]] = {}
+        self.flops, self.temporary = self._index(flops), self._index(temporary)
+        self.launches = [self._launch(*each, code_of) for each in zip(launches, operands, strict=True)]
         self._holds = trace.test()
-        self._words: Callable[[Sequence[int]], list[int]] = trace.compiled(list(map(terms_of, self._found)))
+        self._words: Callable[[Sequence[int]], list[int]] = trace.compiled(self._terms)
 
-    def at(self, sizes: BoundSizes) -> tuple[int, int, list[Launch], list[Array]] | None:
-        """The operations, the bytes of temporary memory, the launches and their pointers; None if a guard fails."""
-        if not self._holds(sizes.symbols):
+    def words(self, symbols: Sequence[int]) -> list[int] | None:
+        """The numbers of which the launches consist, for values of the symbols; None if a guard fails."""
+        if not self._holds(symbols):
             return None
-        words = self._words(sizes.symbols)
-        for k, function in self._deferred:
+        words = self._words(symbols)
+        for k, function in self._deferred.items():
             words[k] = function(words[k])
-        launches: list[Launch] = []
-        pointers: list[Array] = []
-        for part in self._parts:
-            numbers, units, memory = tuple(words[part.numbers]), words[part.units], words[part.memory]
-            kernel = EvaluatedKernel(part.code, numbers, units, memory, lambda own=part.whole: own(words))
-            launches.append(Launch(kernel, part.pointers))
-            found = part.operands.fixed + words[part.distances]
-            if part.operands.columns:
-                found[:, part.operands.columns] += sizes.addresses(part.operands.values)
-            pointers.append(found)
-        return words[self._flops], words[self._temporary], launches, pointers
+        return words
 
-    def _part(self, launch: Launch, operands: Operands) -> _Part:
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def varies(self, word: int) -> bool:
+        """True for a word that depends on the symbols."""
+        return any(self._terms[word])
+
+    def _launch(self, launch: Launch, operands: Operands, code_of: Callable[[Kernel], Code]) -> TracedLaunch:
         kernel = launch.kernel
-        return _Part(
-            _at_traced_shape(kernel.code),
-            self._slice(kernel.numbers),
-            self._slice(operands.distances),
+        return TracedLaunch(
+            code_of(_at_traced_shape(kernel.code)),
+            [self._index(number) for number in kernel.numbers],
+            [self._index(distance) for distance in operands.distances],
             self._index(kernel.count),
             self._index(kernel.scratch),
             builder(kernel, self._index) or (lambda words: kernel),
@@ -147,19 +131,19 @@ class TracedSelection:
             [p if isinstance(p, Temporary) else 0 for p in launch.pointers],
         )
 
-    def _slice(self, numbers: Sequence[Any]) -> slice:
-        first = len(self._found)
-        for number in numbers:
-            self._index(number)
-        return slice(first, len(self._found))
-
     def _index(self, number: Any) -> int:
-        """The position of a new word."""
-        if isinstance(number, Deferred):
-            self._deferred.append((len(self._found), number.function))
-            number = number.size
-        self._found.append(number)
-        return len(self._found) - 1
+        """The position of a number among the words."""
+        deferred = isinstance(number, Deferred)
+        terms = terms_of(number.size if deferred else number)
+        found = None if deferred else self._places.get(key_of(terms))
+        if found is None:
+            found = len(self._terms)
+            self._terms.append(terms)
+            if deferred:
+                self._deferred[found] = number.function
+            else:
+                self._places[key_of(terms)] = found
+        return found
 
 
 def _at_traced_shape(item: Any) -> Any:
