@@ -23,6 +23,7 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PACKED_ROWS
 from irload.plan.backends.llvm.weight_memory import BLOCK, aligned_f32
+from tests.harness.tiers import tiered
 from tests.plan.llvm.harness import BF16, TARGETS, guarded
 
 SIZES = (
@@ -93,7 +94,7 @@ def test_numpy_packs_as_defined(sizes: tuple[int, int, int, int]) -> None:
 
 @pytest.mark.parametrize(("target", "packing"), CASES, ids=lambda p: getattr(p, "name", None))
 def test_constants_are_packed_as_numpy_packs_them(target: Target, packing: Packing) -> None:
-    for sizes, order, dtype in product(SIZES, ORDERS, (np.float32, np.float16)):
+    for sizes, order, dtype in [*product(SIZES, ORDERS, (np.float32, np.float16))][:: tiered(7, 1)]:
         groups, columns, taps, rows = sizes
         if packing.overlap and rows < packing.depth:
             continue
