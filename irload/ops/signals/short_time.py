@@ -85,7 +85,8 @@ class ISTFT(ShortTime, since=16):
     """Reconstructs the signal [n] or [batch, n] from spectra `data` [bins, frames, 2] or [batch, bins, frames, 2].
 
     Specification: ISTFT-16. Overlapping frames are added, and the sum is divided by the sum of the squared windows.
-    With `center`, half a frame is dropped at each end of the signal. With `normalized`, the spectra are multiplied by
+    With `center`, ⌊frame_size / 2⌋ elements are dropped at each end of the signal; the specification omits the element
+    that this leaves of an odd frame, which the runtime returns. With `normalized`, the spectra are multiplied by
     √frame_size. `signal_length` crops or zero-pads the signal.
     """
 
@@ -119,7 +120,7 @@ class ISTFT(ShortTime, since=16):
         elif size is None or step is None:
             length = ANY
         else:
-            length = (frames - 1) * step + (0 if self.center else size)
+            length = (frames - 1) * step + (size % 2 if self.center else size)
         return TensorType(element, Shape(*batch, length))
 
     def compute(
@@ -139,8 +140,7 @@ class ISTFT(ShortTime, since=16):
         if self.normalized:
             signal *= np.sqrt(np.float32(size))
         margin = size // 2 if self.center else 0
-        default = signal.shape[-1] - size if self.center else signal.shape[-1]
-        length = default if signal_length is None else int(signal_length.item())
+        length = signal.shape[-1] - 2 * margin if signal_length is None else int(signal_length.item())
         result = signal[..., margin : margin + length]
         missing = length - result.shape[-1]
         return np.pad(result, [(0, 0)] * (result.ndim - 1) + [(0, missing)]).astype(data.dtype)

@@ -136,6 +136,13 @@ def test_frames_give_back_their_signal(center: bool, length: int | None) -> None
     np.testing.assert_allclose(run("ISTFT", spectra / 2, window, 4, 2, *rest, center=center, normalized=True), found)
 
 
+def test_centered_odd_frames_keep_the_middle_element() -> None:
+    signal, window = np.arange(1, 12, dtype=np.float32), np.ones(5, np.float32)
+    spectra = run("STFT", signal, window, 5, 2, transpose_frames=True)
+    np.testing.assert_allclose(run("ISTFT", spectra, window, 5, 2, center=True), signal[2:-2], atol=1e-5)
+    assert shape("ISTFT", Shape(3, 4, 2), window, 5, 2, center=True) == Shape(7)
+
+
 SCALAR = TensorType(et.i64, Shape())
 
 
