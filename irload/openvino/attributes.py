@@ -13,7 +13,7 @@ from irload.core.op import Op
 from irload.core.shape import Shape as Dims
 from irload.graph import UnknownOp
 from irload.openvino.dimensions import Dimension, PartialShape
-from irload.openvino.types import Type, element_of, type_of
+from irload.openvino.types import Type, element_for, type_of
 from irload.openvino.vectors import Shape
 
 __all__ = ["TYPE_NAMES", "XML_NAMES", "as_text", "shown", "with_attribute"]
@@ -55,8 +55,11 @@ def with_attribute(op: Op, name: str, value: Any) -> Op:
     declaration = next((a for n, a in op.declared.items() if name in (n, a.xml_name)), None)
     if declaration is None:
         raise AttributeError(f"{op.type} has no attribute {name}")
-    notes: list[str] = []
-    return type(op)(**{**op.attributes, declaration.name: declaration.read(as_text(value), notes)})
+    changed = {declaration.name: declaration.read(as_text(value), [])}
+    if op.type == "ROIPooling" and name in ("output_roi", "output_size"):  # the same two numbers under other names
+        sizes = changed[name]
+        changed |= {"output_roi": sizes, "output_size": sizes, "pooled_h": sizes[0], "pooled_w": sizes[1]}
+    return type(op)(**op.attributes | changed)
 
 
 def as_text(value: Any) -> str:
@@ -70,7 +73,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, Dimension | PartialShape | Shape):
         return str(value).strip("[]") if len(str(value)) > len("[...]") or "..." not in str(value) else "..."
     if isinstance(value, Type | type | np.dtype):
-        return type_of(element_of(value)).type_name
+        return type_of(element_for(value)).type_name
     if isinstance(value, np.ndarray):
         value = value.reshape(-1).tolist()
     if isinstance(value, Iterable):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from irload import graph
-from irload.core.element import ElementType, string
+from irload.core.element import ElementType, dynamic, string
 from irload.core.op import Op, evaluate, infer_outputs
-from irload.core.shape import Shape
+from irload.core.shape import ANY, Shape
 from irload.core.tensor import Array, TensorType
+from irload.errors import ShapeMismatch, TypeMismatch
 from irload.inference import Inference
 from irload.openvino import attributes, faces
 from irload.openvino.errors import OVTypeError, raising
@@ -31,6 +33,9 @@ __all__ = [
     "unwired",
     "variables",
 ]
+
+UNCHECKED = frozenset({"BinaryConvolution", "CTCGreedyDecoder", "DeformablePSROIPooling", "Proposal", "RegionYolo"})
+"""Operations of which the runtime creates nodes with any element types and numbers of channels (axis 1)."""
 
 variables: dict[str, TensorType] = {}
 """The types of the variables that ReadValue nodes created from Python declare."""
@@ -77,12 +82,37 @@ def unique_name(node: graph.Node) -> str:
     return f"{attributes.TYPE_NAMES.get(node.type, node.type)}_{faces.number_of(node)}"
 
 
+class _Creation(Inference):
+    """Inference as the runtime does it when nodes are created. Compilation infers in full."""
+
+    def outputs(self, node: graph.Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        try:
+            return super().outputs(node, inputs)
+        except (ShapeMismatch, TypeMismatch) as error:
+            if node.type not in UNCHECKED:
+                raise
+            untyped = [replace(t, element=dynamic, value=None, bounds=None) for t in inputs]
+            given = untyped if isinstance(error, TypeMismatch) else list(map(_without_channels, untyped))
+            found = super().outputs(node, given)
+            return tuple(replace(t, element=inputs[0].element) if t.element is dynamic else t for t in found)
+
+    @staticmethod
+    def fold(node: graph.Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        # A shape that only values determine stays dynamic, except for two operations.
+        folds = node.type in ("NonZero", "Unique") or all(t.is_static for t in outputs)
+        return Inference.fold(node, inputs, outputs) if folds else tuple(outputs)
+
+
+def _without_channels(tensor: TensorType) -> TensorType:
+    return tensor if tensor.rank is None or tensor.rank < 2 else replace(tensor, shape=tensor.shape.with_dim(1, ANY))
+
+
 def infer_node(node: graph.Node) -> None:
     """Infer the outputs of a node from the types of its inputs, and create or update them."""
     if node.type == "Result":
         node.outputs = []
         return
-    run = Inference()
+    run = _Creation()
     run.variables = variables
     types = run.outputs(node, [source.type for source in node.inputs])
     for k, tensor in enumerate(types):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import irload.model
 from irload import graph
+from irload.core.op import Op
 from irload.core.subgraph import PortMap, Subgraph
 from irload.openvino import authoring, faces
 from irload.openvino.descriptions import (
@@ -97,9 +98,22 @@ class _WithBodies(Node):
     def _outputs(self, name: str) -> int:
         return sum(line.port is not None for line in self._subgraph(name).outputs)
 
+    @raising
+    def validate_and_infer_types(self) -> None:
+        """Infer the outputs. Raises if the bodies do not fit the inputs."""
+        op = self._node.op
+        self._node.op = self._op_to_infer()
+        try:
+            authoring.infer_node(self._node)
+        finally:
+            self._node.op = op
+
     def _infer(self) -> Output:
-        authoring.infer_node(self._node)
+        self.validate_and_infer_types()
         return self.output(len(self._node.outputs) - 1)
+
+    def _op_to_infer(self) -> Op:
+        return self._node.op
 
 
 class if_op(_WithBodies):  # noqa: N801 - the runtime's name
@@ -199,6 +213,14 @@ class _Iterating(_WithBodies):
     def _map(self, line: PortMap) -> None:
         self._set("body", inputs=(*self._subgraph("body").inputs, line))
 
+    def _op_to_infer(self) -> Op:
+        """The operation, in which parameters without an input have their declared types."""
+        body, op = self._subgraph("body"), self._node.op
+        unfed = set(range(len(cast(graph.Graph, body.body).parameters))) - {line.inner for line in body.inputs}
+        inputs = (*body.inputs, *(PortMap(None, inner) for inner in sorted(unfed)))
+        made = Subgraph(body.body, inputs, body.outputs, body.back_edges)
+        return type(op)(**{**op.attributes, "body": made}) if unfed else op
+
     @raising
     def get_iter_value(self, body_value: Node | Output, iteration: int = -1) -> Output:
         """Add an output: a result of the last iteration."""
@@ -215,14 +237,6 @@ class _Iterating(_WithBodies):
     def _add_output(self, line: PortMap) -> Output:
         self._set("body", outputs=(*self._subgraph("body").outputs, line))
         return self._infer()
-
-    def get_num_iterations(self) -> int:
-        """The number of iterations, −1 if it is unknown."""
-        count = getattr(self._node.op, "_count", None)
-        if self._type != "TensorIterator" or count is None:
-            return -1
-        found = count([source.type.shape for source in self._node.inputs])
-        return -1 if found is None else found
 
     def get_input_descriptions(self) -> list[InputDescription]:
         """The inputs of the body."""
@@ -253,6 +267,12 @@ class tensor_iterator(_Iterating):  # noqa: N801 - the runtime's name
 
     def __init__(self) -> None:
         self._begin([])
+
+    def get_num_iterations(self) -> int:
+        """The number of iterations, −1 if it is unknown."""
+        count = getattr(self._node.op, "_count", None)
+        found = None if count is None else count([source.type.shape for source in self._node.inputs])
+        return -1 if found is None else found
 
     def set_body(self, body: Model) -> None:
         """Set the body."""
@@ -287,6 +307,17 @@ class loop(_Iterating):  # noqa: N801 - the runtime's name
         body = self._subgraph("body")
         iteration = next((line.inner for line in body.inputs if line.purpose == "current_iteration"), -1)
         return [iteration, next((line.inner for line in body.outputs if line.purpose == "execution_condition"), -1)]
+
+    def get_num_iterations(self) -> int:
+        """1 if the body's condition is always false, the trip count if it is always true; −1 if that is unknown."""
+        condition = self.get_special_body_ports()[1]
+        if not self._node.outputs or condition < 0:
+            return -1
+        going = cast(graph.Graph, self._subgraph("body").body).results[condition].inputs[0].type.value
+        if going is None:
+            return -1
+        trips = self._node.inputs[0].type.ints
+        return 1 if not going.all() else -1 if trips is None else max(trips[0], -1)
 
 
 def _inputs(subgraph: Subgraph) -> list[InputDescription]:

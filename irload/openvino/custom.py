@@ -40,6 +40,8 @@ class AttributeVisitor:
         for name, value in attributes.items():
             if name in self._given:
                 attributes[name] = _parsed(self._given[name], value)
+            elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+                attributes[name] = value.tolist()
         self.found |= attributes
 
 

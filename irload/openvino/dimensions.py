@@ -8,7 +8,7 @@ from typing import Any
 from irload.core.shape import ANY, Dim
 from irload.core.shape import Shape as Dims
 from irload.errors import ShapeMismatch
-from irload.openvino.errors import OpenVINOError, translated
+from irload.openvino.errors import OpenVINOError
 from irload.openvino.vectors import Shape
 
 __all__ = ["Dimension", "PartialShape", "Symbol", "dims_of"]
@@ -149,11 +149,29 @@ def _dim(size: int) -> Dim:
 def _parsed(text: str) -> Dim:
     if not text.strip():
         return ANY
-    with translated():
+    low, range_, high = (part.strip() for part in text.partition(".."))
+    for bound, part in (("min bound", low), ("max bound", high)) if range_ else ():
+        if part and not part.isdigit():
+            raise OpenVINOError(f'Cannot parse {bound}: "{part}"')
+    try:
         dims = Dims.parse(text)
+    except ShapeMismatch as error:
+        raise OpenVINOError(f'Cannot parse dimension: "{text}"') from error
     if dims.rank != 1:
         raise OpenVINOError(f"'{text}' is not one dimension")
     return dims.dims[0]
+
+
+def _parsed_shape(text: str) -> Dims:
+    try:
+        return Dims.parse(text)
+    except ShapeMismatch as error:
+        items = text.strip().removeprefix("[").removesuffix("]").split(",")
+        if not all(map(str.strip, items)):
+            raise OpenVINOError(f'Cannot get vector of dimensions! "{text}" is incorrect') from error
+        for item in items:
+            _parsed(item)
+        raise OpenVINOError(error.message) from error
 
 
 def _dimension(item: Any) -> Dimension:
@@ -188,9 +206,7 @@ class PartialShape:
         if isinstance(shape, PartialShape):
             self._dims = None if shape._dims is None else list(map(Dimension, shape._dims))
         elif isinstance(shape, str):
-            with translated():
-                parsed = Dims.parse(shape)
-            self._dims = PartialShape._of(parsed)._dims
+            self._dims = PartialShape._of(_parsed_shape(shape))._dims
         else:
             self._dims = [_dimension(item) for item in shape]
 

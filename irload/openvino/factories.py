@@ -16,7 +16,7 @@ from irload import graph
 from irload.core.op import Op
 from irload.openvino import authoring, special
 from irload.openvino.attributes import TYPE_NAMES, XML_NAMES
-from irload.openvino.errors import raising
+from irload.openvino.errors import UserInputError, raising
 from irload.openvino.faces import adapter
 from irload.openvino.node import Node
 from irload.openvino.signatures import SIGNATURES
@@ -204,6 +204,8 @@ def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:
         arguments.sort(key=lambda a: row.order.index(a.name))
+    if row.type.startswith("I420to") and sum(values[a.name] is not None for a in arguments) == 2:
+        raise UserInputError(f"Operation {row.type} must have one (single plane) or three (separate planes) inputs.")
     while arguments and arguments[-1].may_end and values[arguments[-1].name] is None:
         arguments.pop()
     given: list[graph.Output] = []

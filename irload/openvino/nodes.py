@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from irload import graph
-from irload.core.element import f16, string
+from irload.core.element import f16, nf4, string
+from irload.core.packing import NF4_TABLE
 from irload.core.tensor import Array
 from irload.openvino import authoring, faces
 from irload.openvino.dimensions import PartialShape, dims_of
@@ -174,6 +175,8 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
     sizes = dims_of(shape).static
     if element is string:
         array = Tensor(np.asarray(values, np.str_))._value()  # pyright: ignore[reportPrivateUsage]
+    elif element is nf4 and isinstance(values, np.ndarray) and values.dtype.kind in "iub":
+        array = NF4_TABLE[values.astype(np.uint8) & 15]  # integers are codes
     elif isinstance(values, np.ndarray) and element.bits < 8:
         array = values.astype(element.dtype)
     else:

@@ -17,7 +17,7 @@ from irload.openvino.node import Node, as_output
 from irload.openvino.nodes import Constant, Parameter, Result
 from irload.openvino.ports import Output
 from irload.openvino.tensors import Tensor
-from irload.openvino.types import element_of, type_of
+from irload.openvino.types import element_for, type_of
 from irload.openvino.variables import Variable
 
 __all__ = ["function", "names"]
@@ -26,7 +26,7 @@ __all__ = ["function", "names"]
 @raising
 def parameter(shape: Any, dtype: Any = np.float32, name: str | None = None) -> Parameter:
     """An input of a model."""
-    made = Parameter(type_of(element_of(dtype)), shape)
+    made = Parameter(type_of(element_for(dtype)), shape)
     if name:
         made.friendly_name = name
     return made
@@ -52,7 +52,7 @@ def constant(
         if dtype is None:
             made = Constant(array, shared_memory=shared_memory)
         else:
-            made = Constant(type_of(element_of(dtype)), array.shape, array)
+            made = Constant(type_of(element_for(dtype)), array.shape, array)
     if name:
         made.friendly_name = name
     return made
@@ -123,7 +123,11 @@ def roi_pooling(
     attributes |= {"output_size": sizes, "output_roi": sizes}
     node = authoring.create("ROIPooling", "opset2", [authoring.as_input(i) for i in (input, coords)], attributes)
     node.name = name or node.name
-    return adapter(node)
+    made = adapter(node)
+    if output_size is not None:  # the runtime replaces these methods as well
+        setattr(made, "get_output_size", lambda: made.get_output_roi())  # noqa: B010 - not declared with this type
+        setattr(made, "set_output_size", lambda size: made.set_output_roi(size))  # noqa: B010
+    return made
 
 
 _SINCE: dict[str, tuple[int, Callable[..., Any]]] = {

@@ -10,7 +10,7 @@ from irload.core.element import ELEMENTS, ElementType, element_of_dtype
 from irload.errors import TypeMismatch
 from irload.openvino.errors import OpenVINOError
 
-__all__ = ["Type", "element_of", "type_of"]
+__all__ = ["Type", "element_for", "element_of", "type_of"]
 
 _PRINTED = {
     "boolean": "char",
@@ -202,6 +202,11 @@ Type.undefined = Type.dynamic
 def type_of(element: ElementType) -> Type:
     """The Type of one of irload's element types."""
     return _TYPES[element.name]
+
+
+def element_for(given: Any) -> ElementType:
+    """As `element_of`; i32 for `int` and f32 for `float`, as the runtime's factories of nodes take them."""
+    return element_of({int: Type.i32, float: Type.f32}[given] if given in (int, float) else given)
 
 
 def element_of(given: Any) -> ElementType:

@@ -74,3 +74,9 @@ def test_an_operation_without_evaluate_does_not_run():
     made = irov.Model([Silent(None, [p])], [p], "silent")
     with pytest.raises(RuntimeError, match="does not define evaluate"):
         irov.compile_model(made)(np.zeros(2, np.float32))
+
+
+def test_arrays_become_lists_of_numbers():
+    p = opset(irov).parameter([2], np.float32)
+    node = Scaled([p], factor=np.array([1.5, 2.5], np.float32))
+    assert node.get_attributes() == {"factor": [1.5, 2.5]} == node.factors
