@@ -142,14 +142,17 @@ def benchmark(
         side.latencies, side.wall = [], 0.0
     if len(sides) == 1 and runs is None:
         _together(ways[0], sides[0], seconds, 1)
+    done = [[0] * requests for _ in sides]
     while not _is_done(sides, seconds, runs, requests):
-        for side, way in zip(sides, ways, strict=True):
-            left = None if runs is None else runs - len(side.latencies) // requests
-            if left is None or left > 0:
+        for side, way, counts in zip(sides, ways, done, strict=True):
+            left = None if runs is None else [runs - count for count in counts]
+            if left is None or any(left):
                 if len(sides) > 1:
                     time.sleep(PAUSE)
                     way[0]()  # exclude the effect of the other side on the caches
-                _together(way, side, TURN if len(sides) > 1 or left is None else float("inf"), 1, left)
+                turn = TURN if len(sides) > 1 or left is None else float("inf")
+                new = _together(way, side, turn, 1, left)
+                counts[:] = [count + n for count, n in zip(counts, new, strict=True)]
     return Benchmark(sides, requests, compiled.threads)
 
 
@@ -180,13 +183,14 @@ def _first(name: str, way: Sequence[RunOnce], compile: float, before: int | None
     return Contender(name, compile, first, None if before is None or after is None else max(after - before, 0))
 
 
-def _together(way: Sequence[RunOnce], side: Contender, seconds: float, least: int, most: int | None = None) -> None:
-    """Run all requests concurrently for `seconds`, between `least` and `most` times each; store latencies."""
-    if len(way) == 1:
-        start = time.perf_counter()
-        side.latencies += _timed(way[0], seconds, least, most)
-        side.wall += time.perf_counter() - start
-        return
+def _together(
+    way: Sequence[RunOnce], side: Contender, seconds: float, least: int, most: Sequence[int] | None = None
+) -> list[int]:
+    """Run all requests concurrently for `seconds`, each at least `least` times and at most as often as `most` states.
+
+    Stores the latencies, and returns how often each request ran.
+    """
+    limits = most or [None] * len(way)
     found: list[list[float]] = [[] for _ in way]
     errors: list[BaseException] = []
     ready = Barrier(len(way) + 1)
@@ -194,21 +198,26 @@ def _together(way: Sequence[RunOnce], side: Contender, seconds: float, least: in
     def work(k: int) -> None:
         try:
             ready.wait()
-            found[k] = _timed(way[k], seconds, least, most)
+            found[k] = _timed(way[k], seconds, least, limits[k])
         except BaseException as error:
             errors.append(error)
 
-    threads = [Thread(target=work, args=(k,), daemon=True) for k in range(len(way))]
-    for thread in threads:
-        thread.start()
-    ready.wait()
-    start = time.perf_counter()
-    for thread in threads:
-        thread.join()
+    if len(way) == 1:
+        start = time.perf_counter()
+        found[0] = _timed(way[0], seconds, least, limits[0])
+    else:
+        threads = [Thread(target=work, args=(k,), daemon=True) for k in range(len(way))]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        start = time.perf_counter()
+        for thread in threads:
+            thread.join()
     side.wall += time.perf_counter() - start
     if errors:
         raise errors[0]
-    side.latencies += (seconds for each in found for seconds in each)
+    side.latencies += (latency for each in found for latency in each)
+    return list(map(len, found))
 
 
 def _timed(run: RunOnce, seconds: float, least: int, most: int | None) -> list[float]:

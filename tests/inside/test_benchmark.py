@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,21 @@ def test_openvino_takes_turns(monkeypatch, requests):
     assert found.ratio(50) == found.sides[1].percentile(50) / found.sides[0].percentile(50)
     counted = benchmark(model, [SEVEN], runs=2, warm_up=0, against="openvino", requests=requests)
     assert [len(s.latencies) for s in counted.sides] == [2 * requests] * 2
+
+
+def test_each_request_runs_equally_often(monkeypatch):
+    counts = [0, 0]
+
+    def run(k: int, seconds: float) -> None:
+        time.sleep(seconds)
+        counts[k] += 1
+
+    ways = [lambda: run(0, 0), lambda: run(1, 0.03)]
+    monkeypatch.setattr(module, "TURN", 0.01)
+    monkeypatch.setattr(module, "_openvino", lambda *_: (ways, "f32", "f32"))
+    found = benchmark(irload.read_model(DIGITS), [SEVEN], runs=5, warm_up=0, against="openvino", requests=2)
+    assert [len(s.latencies) for s in found.sides] == [10, 10]
+    assert counts[1] == module.LEAST + 5  # LEAST times to warm up
 
 
 def test_variables_are_reset(monkeypatch):
