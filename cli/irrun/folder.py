@@ -9,7 +9,8 @@ from typing import Any
 from irload import Limits
 from irload.analysis.parameters import parameters
 from irload.checks.rules.folders import SPECIAL_TOKENS, VOCABULARIES
-from irload.text.folder import MODELS, TOKENIZER_MODELS, Folder
+from irload.read.folders import MODELS, TOKENIZER_MODELS
+from irload.text.folder import Folder
 from irload.text.settings import Settings
 from irrun.document import Document
 from irrun.render import safe, show_warnings, size_text, stdout, table

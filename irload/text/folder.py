@@ -8,15 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from irload.errors import ReadError, Where
+from irload.read.folders import CONFIG_BYTES, ENCODER, MODEL
 
 T = TypeVar("T")
 
-MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
-ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
-DECODER_WITH_PAST = "openvino_decoder_with_past_model.xml"
-MODELS, TOKENIZER_MODELS = (MODEL, ENCODER, DECODER, DECODER_WITH_PAST), (TOKENIZER, DETOKENIZER)
-CONFIG_BYTES = 64 << 20
-"""The largest JSON file or template that is read."""
 _KINDS: dict[type, str] = {dict: "object", list: "array"}
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 

@@ -14,10 +14,11 @@ from irload.compiling import compile_model
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, IRError
 from irload.options import CompileOptions
+from irload.read.folders import DETOKENIZER, MODEL
 from irload.runtime.compiled_model import CompiledModel
 from irload.text.chat import Message, rendered
 from irload.text.decoder import Decoder
-from irload.text.folder import DETOKENIZER, MODEL, Folder
+from irload.text.folder import Folder
 from irload.text.sequence import Generation, Running
 from irload.text.settings import GenerationOptions, Settings
 from irload.text.sources import EncoderDecoder, Start, start_of_decoder

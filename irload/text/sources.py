@@ -14,10 +14,11 @@ from irload.compiling import compile_model
 from irload.core.tensor import Array
 from irload.errors import InputInvalid, Unsupported
 from irload.options import CompileOptions
+from irload.read.folders import DECODER, DECODER_WITH_PAST, ENCODER
 from irload.runtime.compiled_model import CompiledModel
 from irload.text.audio import as_samples, read_audio
 from irload.text.decoder import Context, Decoder, input_names
-from irload.text.folder import DECODER, DECODER_WITH_PAST, ENCODER, Folder
+from irload.text.folder import Folder
 from irload.text.mel import MelSpectra
 from irload.text.settings import Settings
 

@@ -13,10 +13,11 @@ from irload.core.element import ElementType, f32, string
 from irload.core.tensor import Array
 from irload.errors import ExecutionError, InputInvalid, IRError, Unsupported
 from irload.options import CompileOptions
+from irload.read.folders import MODEL
 from irload.runtime.compiled_model import CompiledModel
 from irload.text.classes import Classes
 from irload.text.encoder import Batch, Encoder
-from irload.text.folder import MODEL, Folder
+from irload.text.folder import Folder
 from irload.text.generation import TextGeneration
 from irload.text.pooling import Pooling
 from irload.text.settings import GenerationOptions, Settings

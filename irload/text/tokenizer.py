@@ -13,8 +13,9 @@ from irload.compiling import compile_model
 from irload.core.tensor import Array
 from irload.errors import InputInvalid
 from irload.options import CompileOptions
+from irload.read.folders import DETOKENIZER, TOKENIZER
 from irload.runtime.compiled_model import CompiledModel
-from irload.text.folder import DETOKENIZER, TOKENIZER, Folder
+from irload.text.folder import Folder
 from irload.text.row_decoder import RowDecoder, row_decoder
 
 __all__ = ["Tokenizer"]

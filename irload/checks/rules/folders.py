@@ -11,12 +11,10 @@ from irload.checks.rule import Hit, file_rule
 from irload.checks.subject import Subject
 from irload.errors import IRError
 from irload.graph import Node
+from irload.read.folders import CONFIG_BYTES, DECODER, DETOKENIZER, ENCODER, MODEL, TOKENIZER
 from irload.safety.files import read_limited
 
-MODEL, TOKENIZER, DETOKENIZER = "openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"
-ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
 _COUNTERPARTS = {ENCODER: DECODER, DECODER: ENCODER}
-CONFIG_BYTES = 64 << 20
 SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
 """The port with one element per token."""
