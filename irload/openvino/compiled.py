@@ -6,13 +6,16 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from io import BytesIO
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
+import irload.model
 import irload.runtime.compiled_model as running
 from irload.openvino import copies
 from irload.openvino.config import Config
-from irload.openvino.errors import OpenVINOError, unsupported
+from irload.openvino.errors import OpenVINOError, raising, unsupported
+from irload.openvino.exporting import exported
 from irload.openvino.keys import first_of, port_named
 from irload.openvino.model import Model
 from irload.openvino.ov_dict import OVDict
@@ -148,9 +151,17 @@ class CompiledModel:
         """Release plans and their memory; the next inference plans again."""
         self._compiled = copy(self._compiled)
 
-    def export_model(self, model_stream: Any = None) -> NoReturn:
-        """Raise: plans are stored by CACHE_DIR, and models by save_model."""
-        unsupported("exporting a compiled model", "set CACHE_DIR when compiling a path, or save the model")
+    @raising
+    def export_model(self, model_stream: Any = None) -> BytesIO | None:
+        """The model for `Core.import_model`, as a stream, or written to one."""
+        data = exported(copies.clone(self._compiled.model), self._config)
+        if model_stream is None:
+            return BytesIO(data)
+        if not hasattr(model_stream, "write"):
+            raise TypeError(f"export_model writes to a stream, found {type(model_stream).__name__}")
+        model_stream.write(data)
+        model_stream.seek(0)
+        return None
 
     def __enter__(self) -> CompiledModel:
         return self
@@ -181,7 +192,12 @@ def _port(ports: list[ConstOutput], key: Any, what: str) -> ConstOutput:
 
 def compile_graph(model: Model, config: Config) -> CompiledModel:
     """Compile a copy of the model, so that later edits of the model do not change it."""
-    compiled = running.CompiledModel(copies.clone(model._graph), config.threads, **config.options())  # pyright: ignore[reportPrivateUsage]
+    return compile_copy(copies.clone(model._graph), config)  # pyright: ignore[reportPrivateUsage]
+
+
+def compile_copy(model: irload.model.Model, config: Config) -> CompiledModel:
+    """Compile irload's model, which nothing else edits."""
+    compiled = running.CompiledModel(model, config.threads, **config.options())
     compiled.prepare()
     return CompiledModel(compiled, config)
 

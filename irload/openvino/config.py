@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -32,6 +33,13 @@ def _natural(value: Any) -> int:
     if number < 0:
         raise ValueError(f"expected a number of at least 0, found {value!r}")
     return number
+
+
+def _folder(value: Any) -> str:
+    """A folder, created as by the runtime: scripts list or delete it, although irload caches elsewhere."""
+    if str(value):
+        os.makedirs(value, exist_ok=True)
+    return str(value)
 
 
 def _streams(value: Any) -> int:
@@ -73,7 +81,8 @@ SETTINGS: Mapping[str, Setting] = {
     "PERFORMANCE_HINT": Setting(hint.PerformanceMode.LATENCY, _choice(hint.PerformanceMode)),
     "EXECUTION_MODE_HINT": Setting(hint.ExecutionMode.PERFORMANCE, _choice(hint.ExecutionMode)),
     "PERFORMANCE_HINT_NUM_REQUESTS": Setting(0, _natural),
-    "CACHE_DIR": Setting("", str),
+    "CACHE_DIR": Setting("", _folder),
+    "CACHE_ENCRYPTION_CALLBACKS": Setting((), tuple),
     "ENABLE_MMAP": Setting(False, _bool),
     # Recorded without an effect: irload has no such choice, and the results are the same.
     "CACHE_MODE": Setting("OPTIMIZE_SPEED", lambda value: getattr(value, "name", value)),
@@ -110,14 +119,17 @@ FACTS: Mapping[str, Callable[[], Any]] = {
     "RANGE_FOR_STREAMS": lambda: (1, processors()),
     "EXECUTION_DEVICES": lambda: ["CPU"],
     "FULL_DEVICE_NAME": processor,
-    "OPTIMIZATION_CAPABILITIES": lambda: ["FP32", "INT8", "BIN"],
+    "OPTIMIZATION_CAPABILITIES": lambda: ["FP32", "INT8", "BIN", "EXPORT_IMPORT"],
     "DEVICE_TYPE": lambda: device.Type.INTEGRATED,
     "DEVICE_ARCHITECTURE": _architecture,
 }
 """The properties of the processor, which cannot be set."""
 
 _ONLY_COMPILED = ("NETWORK_NAME", "OPTIMAL_NUMBER_OF_INFER_REQUESTS", "EXECUTION_DEVICES", "LOADED_FROM_CACHE")
-_NOT_COMPILED = ("DEVICE_ID", "CACHE_DIR", "CACHE_MODE", "ENABLE_MMAP", "WEIGHTS_PATH", "FORCE_TBB_TERMINATE")
+_NOT_COMPILED = (
+    *("DEVICE_ID", "CACHE_DIR", "CACHE_ENCRYPTION_CALLBACKS", "CACHE_MODE", "ENABLE_MMAP", "WEIGHTS_PATH"),
+    "FORCE_TBB_TERMINATE",
+)
 
 
 def device_of(name: str) -> str:

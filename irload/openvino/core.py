@@ -11,9 +11,10 @@ import numpy as np
 
 import irload
 from irload.core.legacy import as_it_is
-from irload.openvino.compiled import CompiledModel, compile_graph, properties_of
+from irload.openvino.compiled import CompiledModel, compile_copy, compile_graph, properties_of
 from irload.openvino.config import Config, device_of
 from irload.openvino.errors import OpenVINOError, raising, unsupported
+from irload.openvino.exporting import imported
 from irload.openvino.model import Model
 from irload.openvino.tensors import Tensor
 from irload.openvino.version import Version, version
@@ -69,9 +70,16 @@ class Core:
                 return cached
         return compile_graph(read(model, weights), settings)
 
-    def import_model(self, model_stream: Any, device_name: str = "CPU", config: Any = None) -> NoReturn:
-        """Raise: irload does not read compiled models."""
-        unsupported("importing compiled models", "compile the IR; CACHE_DIR stores its plan")
+    @raising
+    def import_model(
+        self, model_stream: Any, device_name: str = "CPU", config: Mapping[str, Any] | None = None
+    ) -> CompiledModel:
+        """Compile the model that `CompiledModel.export_model` wrote: bytes, a stream, or a Tensor of bytes.
+
+        Properties of the exported model are not stored, as in the runtime. Raises RuntimeError for other bytes.
+        """
+        settings = self._config(device_name, config)
+        return compile_copy(imported(model_stream, settings), settings)
 
     def query_model(
         self, model: Model, device_name: str = "CPU", properties: Mapping[str, Any] | None = None
