@@ -48,6 +48,7 @@ _MODULES = (
         "helpers",
         "layout_helpers",
         "op",
+        "package_utils",
         "passes",
         "preprocess",
         "properties",

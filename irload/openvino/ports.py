@@ -28,7 +28,9 @@ _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] =
 
 
 class ConstOutput:
-    """An output of a node, hashable, equal to others of the same node and index."""
+    """openvino.ConstOutput represents port/node output."""
+
+    # Hashable, equal to others of the same node and index.
 
     def __init__(self, node: graph.Node, index: int) -> None:
         self._node = node

@@ -139,7 +139,7 @@ class RequestTensors:
                 for k, port in enumerate(ports):
                     if key in port.names:
                         return is_input, k
-            raise OpenVINOError(f"Port for tensor name {key} was not found.")
+            raise OpenVINOError(f"Check of the port failed: Port for tensor name {key} was not found.")
         if isinstance(key, ConstOutput):
             for is_input, ports in ((True, self.model_inputs), (False, self.model_outputs)):
                 if key in ports:

@@ -43,6 +43,8 @@ def constant(
 ) -> Constant:
     """A constant of numbers or strings, an array or a Tensor, converted to `dtype` if it is given."""
     value = value if tensor is None else tensor
+    if value is None:
+        raise ValueError("Cannot create an empty Constant. Please provide valid data.")
     if isinstance(value, Tensor):
         made = Constant(value, shared_memory=shared_memory)
     elif value is None:

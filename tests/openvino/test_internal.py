@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import irload.openvino
 from tests.openvino.both import failure, opset, same
 
 
@@ -180,3 +183,30 @@ def test_submodules_are_attributes():
         yield ov.utils.node_factory.NodeFactory.__name__, ov.utils.data_helpers.OVDict.__name__
 
     same(script)
+
+
+def test_package_utils():
+    def script(ov):
+        utils = module(ov, "package_utils")
+
+        class Old:
+            @utils.deprecatedclassproperty(name="Old.value", version="2030.1", message="Use new")
+            def value(self):
+                return self.__name__
+
+            @utils.classproperty
+            def kind(self):
+                return self.__name__
+
+        @ov.utils.deprecated(version="2030.1", message="Use another function")
+        def function(x, *, y=2):
+            return x + y
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            yield function(1, y=5), Old.value, Old().kind, function.__name__
+        yield [(w.category.__name__, str(w.message)) for w in seen]
+        yield [Path(w.filename).name for w in seen][:1]
+
+    same(script)
+    assert irload.openvino.utils.get_cmake_path() == ""

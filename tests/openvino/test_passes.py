@@ -34,6 +34,7 @@ def test_matchers():
         product = passes.WrapType("opset13.Multiply")
         for pattern in (
             passes.WrapType("opset13.Relu"),
+            passes.WrapType("opset8::Relu"),
             passes.WrapType(["opset13.Sqrt", "opset13.Relu"], product),
             passes.WrapType("opset13.Relu", passes.WrapType("opset13.Add")),
             passes.AnyInput(),

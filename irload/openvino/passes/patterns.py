@@ -99,8 +99,8 @@ def _arguments(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[str]
 
 
 def is_type(op: Op | None, name: str) -> bool:
-    """True if an operation is of a type such as `opset13.Relu` or `Relu`. Raises for an unknown type."""
-    version, _, kind = name.rpartition(".")
+    """True if an operation has a type such as `opset13.Relu`, `opset13::Relu` or `Relu`. Raises for an unknown type."""
+    version, _, kind = name.replace("::", ".").rpartition(".")
     kind = XML_NAMES.get(kind, kind)
     if not version:
         return op is not None and op.type == kind

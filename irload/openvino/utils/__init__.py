@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from irload.openvino import faces
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
+from irload.openvino.package_utils import (
+    classproperty,
+    deprecated,
+    deprecatedclassproperty,
+    deprecation_warning,
+    get_cmake_path,
+)
 from irload.openvino.ports import Output
 
 __all__ = [
+    "classproperty",
     "deprecated",
+    "deprecatedclassproperty",
     "deprecation_warning",
+    "get_cmake_path",
     "numpy_to_c",
     "replace_node",
     "replace_output_update_name",
 ]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def replace_node(target: Node, replacement: Node | Sequence[Output], order: Sequence[int] | None = None) -> None:
@@ -52,21 +59,6 @@ def replace_output_update_name(output: Output, replacement: Output) -> bool:
 def numpy_to_c(array: Any) -> int:
     """The address of the memory of an array."""
     return array.ctypes.data
-
-
-def deprecation_warning(function_name: str, version: str = "", message: str = "", stacklevel: int = 2) -> None:
-    """Warn that a function is deprecated, with the version of its removal and a remedy."""
-    until = f" and will be removed in version {version}" if version else ""
-    warnings.warn(
-        f"{function_name} is deprecated{until}{f'. {message}' if message else ''}",
-        DeprecationWarning,
-        stacklevel=stacklevel,
-    )
-
-
-def deprecated(*_: Any, **__: Any) -> Callable[[F], F]:
-    """A decorator that returns the function unchanged."""
-    return lambda function: function
 
 
 def __getattr__(name: str) -> Any:
