@@ -105,10 +105,14 @@ class Executor:
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
             return self._results(self._sanitizer.run(arrays, kernels), wide)
-        self._inputs.fill(arrays)
+        self._fill(arrays, context)
         for segment in self.segments:
             segment.executable.run(context)
         return self._results([np.array(view, order="C") for view in self.given], wide)
+
+    def _fill(self, arrays: Sequence[Array], context: Any) -> None:
+        """Copy the inputs into the plan's memory."""
+        self._inputs.fill(arrays)
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
         """The results in the types of the graph, or unconverted."""
@@ -118,7 +122,7 @@ class Executor:
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """The seconds that each kernel takes in one run."""
-        self._inputs.fill(arrays)
+        self._fill(arrays, context)
         seconds: list[float] = []
         for run in self._single_kernels(context):
             start = time.perf_counter()
@@ -138,7 +142,7 @@ class Executor:
 
         The arrays are copies in C order.
         """
-        self._inputs.fill(arrays)
+        self._fill(arrays, context)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for origin, value in _made(kernel.step):

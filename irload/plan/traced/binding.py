@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.memory import Memory
 from irload.plan.traced.concrete import Concrete
-from irload.plan.traced.late import Held
+from irload.plan.traced.early import EarlySteps
+from irload.plan.traced.late import Late
 
 if TYPE_CHECKING:
     from irload.options import Options
@@ -48,8 +49,8 @@ class Binding(Concrete):
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
         """The positions of the sizes that differ from those of the previous binding."""
         items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
-        late = template.late_constants.at(numbers, previous and previous.late, self.changed)
-        Concrete.__init__(self, template, numbers, items, late)
+        self._held = template.late_constants.at(numbers, previous and previous.late, self.changed)
+        Concrete.__init__(self, template, numbers, items, self._held.constants)
         self.external = np.array(external, np.int64)
         """The addresses of the roots outside the arena."""
         self.moved = previous is not None and not np.array_equal(previous.external, self.external)
@@ -73,8 +74,8 @@ class Binding(Concrete):
         inputs = [self.value(v) for v in template.program.inputs if v not in template.aliases.external]
         outputs = [self.value(v) for v in template.program.outputs]
         made = BoundPlan(Program([], inputs, outputs), template.options, self.memory, segments)
-        made.numbers, made.items, made.late = self._numbers, self.items, self._late
-        made.external = self.external
+        made.numbers, made.items, made.late = self._numbers, self.items, self._held
+        made.external, made.early = self.external, template.early
         self._values = {}
         self._previous = None
         self.memory.forget()
@@ -204,7 +205,11 @@ class BoundPlan(Executor):
     numbers: Sequence[int]
     external: Array
     items: Items
-    late: Mapping[Value, Held]
+    late: Late
+    early: EarlySteps
 
     def __init__(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
         self._set_up(program, options, memory, segments)
+
+    def _fill(self, arrays: Sequence[Array], context: Any) -> None:
+        self._inputs.fill(self.early.at(arrays, self.numbers, self.late.arrays, context))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irload.plan.ir.program import Step, Value
 
 if TYPE_CHECKING:
-    from irload.plan.traced.late import Held
+    from irload.plan.ir.constant import Constant
     from irload.plan.traced.numbers import Items
     from irload.plan.traced.template import Template
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 class Concrete:
     """Creates values and steps with `numbers` instead of the sizes of a template.
 
-    `items`: shapes, positions and layouts by their forms; `late`: the late constants.
+    `items`: shapes, positions and layouts by their forms; `late`: the late constants that steps read.
     """
 
-    def __init__(self, template: Template, numbers: Sequence[int], items: Items, late: Mapping[Value, Held]) -> None:
+    def __init__(
+        self, template: Template, numbers: Sequence[int], items: Items, late: Mapping[Value, Constant]
+    ) -> None:
         self.template = template
         self.items = items
         self._numbers = numbers
@@ -31,7 +33,7 @@ class Concrete:
         found = self._values.get(value)
         if found is None:
             shape = self.items[self.template.shapes[value]]
-            source: Any = self._late.get(value, value.source)  # a constant, as steps read the value
+            source = self._late.get(value, value.source)
             same = shape is value.shape and source is value.source
             found = value if same else Value(shape, value.dtype, source, value.name, value.used, value.origin)
             self._values[value] = found

@@ -26,9 +26,9 @@ from irload.record import record
 
 @record(eq=False)
 class Growing:
-    """A variable that grows. `past`: its value before the Concat, at position `input` of the program's inputs.
+    """A variable that grows. `past`: its value before the Concat, at position `input` of the caller's arrays.
 
-    `axis`: along which it grows. `order`: the position of the input with the indices of a Gather along `batch`, an axis
+    `axis`: along which it grows. `order`: the position of the array with the indices of a Gather along `batch`, an axis
     of length `size`.
     """
 
@@ -76,16 +76,17 @@ class Growth:
         )
 
 
-def take_growing(program: Program, owners: Owners, last: Any) -> list[Growing]:
+def take_growing(program: Program, owners: Owners, last: Any, given: Sequence[Value]) -> list[Growing]:
     """Remove the steps that assign and reorder variables that grow. All of them grow alike.
 
-    No step of the back end `last` may read them: kernels of others are bound to addresses, which change.
+    No step of the back end `last` may read them: kernels of others are bound to addresses, which change. `given`: the
+    values of the caller's arrays.
     """
     producers = program.producers()
     found: list[tuple[Growing, list[Step]]] = []
     for step in program.steps:
         if isinstance(step, ComputeStep) and step.op.type == "Assign":
-            match = _matched(program, step, producers, owners, last)
+            match = _matched(program, step, producers, owners, last, given)
             if match is not None:
                 found.append(match)
     if not found:
@@ -98,18 +99,22 @@ def take_growing(program: Program, owners: Owners, last: Any) -> list[Growing]:
 
     ((most, _),) = Counter(growth(growing) for growing, _ in found).most_common(1)
     taken = [(growing, steps) for growing, steps in found if growth(growing) == most]
-    inputs = list(program.inputs)
-    for growing, steps in taken:
-        inputs[growing.input] = growing.past
+    pasts = {given[growing.input]: growing.past for growing, _ in taken}
+    program.inputs = tuple(pasts.get(value, value) for value in program.inputs)
+    for _, steps in taken:
         for step in steps:
             program.replace([step], [])
             owners.pop(step)
-    program.inputs = tuple(inputs)
     return [growing for growing, _ in taken]
 
 
 def _matched(
-    program: Program, assign: ComputeStep, producers: dict[Value, Step], owners: Owners, last: Any
+    program: Program,
+    assign: ComputeStep,
+    producers: dict[Value, Step],
+    owners: Owners,
+    last: Any,
+    given: Sequence[Value],
 ) -> tuple[Growing, list[Step]] | None:
     """The variable that a step assigns, if it grows, and the steps to remove."""
     joined = assign.inputs[0]
@@ -121,14 +126,14 @@ def _matched(
     gather = producers.get(past)
     if isinstance(gather, GatherStep):
         read, indices = gather.inputs
-        order = program.inputs.index(indices) if indices in program.inputs else None
+        order = given.index(indices) if indices in given else None
         batch = gather.axis
         if order is None or len(indices.shape) != 1 or batch == axis or program.sole_consumer(past) is not join:
             return None
         removed.append(gather)
     origin = None if read.origin is None else read.origin.node
     if (
-        read not in program.inputs
+        read not in given
         or origin is None
         or origin.type != "ReadValue"
         or origin.op.attributes["variable_id"] != assign.op.attributes["variable_id"]
@@ -142,7 +147,7 @@ def _matched(
     ):
         return None
     name = assign.op.attributes["variable_id"]
-    return Growing(name, past, join, axis, program.inputs.index(read), order, batch, read.shape[batch]), removed
+    return Growing(name, past, join, axis, given.index(read), order, batch, read.shape[batch]), removed
 
 
 def _is_relocatable(program: Program, value: Value, assign: Step, owners: Owners, last: Any) -> bool:

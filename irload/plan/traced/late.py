@@ -5,13 +5,12 @@ Static planning folds them. A traced plan computes them when a shape is bound, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NoReturn
 
 import numpy as np
 
-from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.size import has_sizes, hint
 from irload.core.tensor import Array
 from irload.plan.ir.building import Build
@@ -19,7 +18,7 @@ from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.steps.movement import ViewStep
-from irload.plan.ir.strides import View
+from irload.plan.traced.functions import Compute, functions_of, is_function
 from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
 
@@ -39,13 +38,10 @@ def take_late(program: Program) -> list[Step]:
     return made
 
 
-def _is_late(step: Step, program: Program) -> bool:
-    if isinstance(step, ComputeStep):
-        op = step.op
-        if not is_builtin(op) or not op.folds or op.signature.compute_context or step.has_effect:
-            return False
+def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
     small = all(hint(v.nbytes) <= LARGEST and v not in program.returned for v in step.outputs)
-    return small and all(v.is_constant for v in step.inputs)
+    known = all(v.is_constant for v in step.inputs)
+    return small and known and (isinstance(step, ViewStep) or is_function(step))
 
 
 def _unknown() -> NoReturn:
@@ -57,26 +53,12 @@ def is_symbolic(value: Value) -> bool:
     return value.source is not None and value.source.held and has_sizes(value.source.array)
 
 
-Held = Constant | Array
-"""A late constant: a constant if steps read it, an array if only other late constants depend on it."""
-Compute = Callable[[Sequence[int], Mapping[Value, Held]], Array]
-
-
 @record(eq=False)
-class LateConstant:
-    """A late constant. `is_read`: whether steps read it.
+class Late:
+    """The late constants at one shape, all of them as `arrays`, and as `constants` those that steps read."""
 
-    `compute`: its array from the values of the sizes and the late constants before it.
-    """
-
-    value: Value
-    is_read: bool
-    compute: Compute
-
-    def at(self, values: Sequence[int], late: Mapping[Value, Held]) -> Held:
-        """The constant for values of the sizes and the late constants before it."""
-        array, dtype = self.compute(values, late), self.value.dtype
-        return Constant.of(np.array(array, dtype, order="C")) if self.is_read else np.asarray(array, dtype)
+    arrays: dict[Value, Array]
+    constants: dict[Value, Constant]
 
 
 class LateConstants:
@@ -88,11 +70,10 @@ class LateConstants:
     def __init__(
         self, symbolic: Sequence[Value], steps: Sequence[Step], numbers: Numbers, read: AbstractSet[Value]
     ) -> None:
-        self._numbers = numbers
         self._read = read
         self.sizes: dict[Value, frozenset[int]] = {}
         """The sizes on which each depends."""
-        self._parts = Dependents[LateConstant]()
+        self._parts = Dependents[tuple[Value, Compute]]()
         for value in symbolic:
             if value.source is not None:
                 parts = [*value.source.array.flat], value.source.array.shape
@@ -100,68 +81,28 @@ class LateConstants:
         for step in steps:
             own = numbers.sizes([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
             own = own.union(*(self.sizes.get(v, frozenset()) for v in step.inputs))
-            for k, value in enumerate(step.outputs):
-                self._add(value, own, self._of_step(step, k))
+            known = self.sizes.keys() | set(step.outputs)
+            for value, compute in zip(step.outputs, functions_of(step, numbers, known), strict=True):
+                self._add(value, own, compute)
 
-    def at(
-        self, values: Sequence[int], before: Mapping[Value, Held] | None, changed: AbstractSet[int]
-    ) -> dict[Value, Held]:
+    def at(self, values: Sequence[int], before: Late | None, changed: AbstractSet[int]) -> Late:
         """The constants for values of the sizes; constants of `before` without changed sizes are kept."""
-        found = dict(before or {})
-        for part in self._parts.items if before is None else self._parts.of(changed):
-            found[part.value] = part.at(values, found)
-        return found
+        arrays = {} if before is None else before.arrays.copy()
+        constants = {} if before is None else before.constants.copy()
+        for value, compute in self._parts.items if before is None else self._parts.of(changed):
+            found = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
+            if value in self._read:
+                constants[value] = Constant.of(np.array(found, order="C"))
+        return Late(arrays, constants)
 
     def _add(self, value: Value, sizes: frozenset[int], compute: Compute) -> None:
         self.sizes[value] = sizes
-        self._parts.add(LateConstant(value, value in self._read, compute), sizes)
-
-    def _of_step(self, step: Step, index: int) -> Compute:
-        """The function for one of the results of a step."""
-        if not isinstance(step, ComputeStep):
-            view, (source,) = self._numbers.builder(step.view), step.inputs
-            return lambda values, late: _viewed(_input(source, late), view(values))
-        if len(step.outputs) == 1 and computes_directly(step.op, [v.dtype for v in (*step.inputs, *step.outputs)]):
-            compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
-            inputs = step.inputs
-            return lambda values, late: compute(*[_input(v, late) for v in inputs])
-        types = self._numbers.builder(step.types)
-
-        def evaluated(values: Sequence[int], late: Mapping[Value, Held]) -> Array:
-            return evaluate(step.op, [_input(v, late) for v in step.inputs], types(values))[index]
-
-        return evaluated
+        self._parts.add((value, compute), sizes)
 
 
 def _of_sizes(value: Value, parts: Build) -> Compute:
-    def array(values: Sequence[int], late: Mapping[Value, Held]) -> Array:
+    def array(values: Sequence[int], found: Mapping[Value, Array]) -> Array:
         numbers, shape = parts(values)
         return np.array(numbers, value.dtype).reshape(shape)
 
     return array
-
-
-def _input(value: Value, late: Mapping[Value, Held]) -> Array:
-    source = late.get(value, value.source)
-    if source is None:
-        raise AssertionError("a late constant depends on a value that is not constant")
-    return source.array if isinstance(source, Constant) else source
-
-
-def _viewed(source: Array, view: View) -> Array:
-    match view.kind:
-        case "reshape":
-            return source.reshape(view.axes)
-        case "transpose":
-            return source.transpose(view.axes)
-        case "broadcast":
-            return np.broadcast_to(source, view.axes)
-        case "slice":
-            return source[tuple(map(_slice, view.ranges))]
-
-
-def _slice(taken: tuple[int, int, int]) -> slice:
-    """The slice of these positions: the first one, how many, and their distance."""
-    start, count, step = taken
-    stop = start + count * step
-    return slice(start, None if stop < 0 else stop, step) if count else slice(0, 0)

@@ -25,6 +25,7 @@ from irload.plan.memory.memory import constant_bytes, lifetimes
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
+from irload.plan.traced.early import EarlySteps, take_early
 from irload.plan.traced.growth import Growing, Growth, readers, request, take_growing
 from irload.plan.traced.late import LateConstants, is_symbolic, take_late
 from irload.plan.traced.numbers import Numbers
@@ -41,13 +42,15 @@ class Template:
         optimize(program, _check, integer_steps(offered))
         self.late = take_late(program)
         """The steps that compute late constants."""
+        given = program.inputs
+        steps = take_early(program)
         self.growing: list[Growing] = []
         """The variables that grow."""
 
-        def arrange(given: Program, owners: Owners) -> None:
+        def arrange(changed: Program, owners: Owners) -> None:
             if options.precision == "f32":
-                self.growing = take_growing(given, owners, offered[-1])
-            gather_segments(given, owners, offered[-1], readers(given, self.growing))
+                self.growing = take_growing(changed, owners, offered[-1], given)
+            gather_segments(changed, owners, offered[-1], readers(changed, self.growing))
 
         owners, requests = divide(program, offered, _check, arrange)
         request(requests, self.growing)
@@ -63,8 +66,6 @@ class Template:
         """The numbers of all roots; those outside the arena are last."""
         self.values = {value: k for k, value in enumerate(walk_values(program))}
         """The values that are not constant, numbered."""
-        self.symbolic = [v for v in _constants(program, self.late) if is_symbolic(v)]
-        """The constants that consist of sizes."""
         self.segments: list[tuple[Any, list[Step]]] = [
             (backend, list(steps)) for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
@@ -75,8 +76,12 @@ class Template:
             for backend, steps in self.segments
         ]
         self.numbers = Numbers(trace)
+        self.late_constants = self._late_constants(steps)
         self._register()
-        self.growth = Growth(self.growing, len(program.inputs), self.numbers) if self.growing else None
+        self.growth = Growth(self.growing, len(given), self.numbers) if self.growing else None
+        filled = given if self.growth is None else [given[k] for k in self.growth.filled]
+        inputs = [value for value in program.inputs if value not in external]
+        self.early = EarlySteps(steps, filled, inputs, self.numbers, self.late_constants.sizes)
         trace.close()
         self.numbers.close()
         self.holds: Callable[[Sequence[int]], bool] = trace.test()
@@ -95,6 +100,19 @@ class Template:
         """The bytes of all constants."""
         return self._constant_bytes(numbers)
 
+    def _late_constants(self, early: Sequence[Step]) -> LateConstants:
+        """The late constants, of which `early` steps and the steps of the program read some."""
+        add, steps = self.numbers.add, (*self.late, *early, *self.program.steps)
+        constants = dict.fromkeys(v for step in steps for v in step.inputs if v.is_constant)
+        symbolic = [value for value in constants if is_symbolic(value)]
+        for value in symbolic:
+            if value.source is not None:
+                add([*value.source.array.flat, value.source.array.shape])
+        for step in (*self.late, *early):
+            add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
+        read = {value for step in self.program.steps for value in step.inputs}
+        return LateConstants(symbolic, self.late, self.numbers, read)
+
     def _register(self) -> None:
         """Number the sizes that binding needs."""
         add, form = self.numbers.add, self.numbers.form
@@ -112,13 +130,6 @@ class Template:
         self.sized: dict[Step, list[tuple[str, Build]]] = {}
         """The fields of each step that contain sizes, and how they are computed."""
         self.fields = {type(s): tuple(f.name for f in fields(s)) for s in self.program.steps}
-        for value in self.symbolic:
-            if value.source is not None:
-                add([*value.source.array.flat, value.source.array.shape])
-        for step in self.late:
-            add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
-        read = {value for step in self.program.steps for value in step.inputs}
-        self.late_constants = LateConstants(self.symbolic, self.late, self.numbers, read)
         for step in self.program.steps:
             self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
             names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
@@ -160,11 +171,6 @@ def _filled(vector: tuple[Array, list[int], list[int]], numbers: Sequence[int]) 
     found = fixed.copy()
     found[positions] = [numbers[k] for k in indices]
     return found
-
-
-def _constants(program: Program, late: Sequence[Step]) -> list[Value]:
-    steps = (*late, *program.steps)
-    return list(dict.fromkeys(v for step in steps for v in step.inputs if v.is_constant))
 
 
 def _check(program: Program, after: str) -> None:

@@ -1,0 +1,98 @@
+"""Early steps: conversions of ids and masks, which NumPy computes before the kernels of a plan run.
+
+Their results are inputs of the plan. They are arrays of any shape, so nothing has to be bound to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core.op import evaluate
+from irload.core.size import hint
+from irload.core.tensor import Array
+from irload.errors import IRError
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.ir.steps.movement import ViewStep
+from irload.plan.traced.functions import computes_alone, functions_of
+from irload.plan.traced.late import LARGEST
+from irload.plan.traced.numbers import Numbers
+
+
+def take_early(program: Program) -> list[Step]:
+    """Remove the early steps of a program and return them in order. Their results become inputs of the program."""
+    known = {v for v in program.inputs if v.dtype.kind in "biu" and not _is_variable(v)}
+    made: dict[Value, None] = {}
+    steps: list[Step] = []
+    for step in program.steps:
+        if _is_early(step, program, known):
+            program.replace([step], [])
+            steps.append(step)
+            known.update(step.outputs)
+            made.update(dict.fromkeys(step.outputs))
+    taken = {v for step in steps for v in step.inputs}
+    needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in taken]
+    program.inputs = (*needed, *(v for v in made if program.consumers(v)))
+    return steps
+
+
+def _is_variable(value: Value) -> bool:
+    return value.origin is not None and value.origin.node.type == "ReadValue"
+
+
+def _is_early(step: Step, program: Program, known: set[Value]) -> bool:
+    """True for steps on `known` values, which are small at the traced shape, and constants."""
+    if isinstance(step, ComputeStep):
+        plain = computes_alone(step) and not step.has_effect
+    else:
+        plain = isinstance(step, ViewStep | GatherStep) and step.inputs[0] in known
+    small = all(hint(v.nbytes) <= LARGEST and v not in program.returned for v in step.outputs)
+    return plain and small and all(v in known or v.is_constant for v in step.inputs)
+
+
+class EarlySteps:
+    """The early steps of a plan: from the arrays `given` by the caller to its `inputs`."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        given: Sequence[Value],
+        inputs: Sequence[Value],
+        numbers: Numbers,
+        late: Mapping[Value, object],
+    ) -> None:
+        self._given, self._inputs = given, inputs
+        known = {*late, *given, *(v for step in steps for v in step.outputs)}
+        self._parts = [
+            (step, value, value.dtype, compute)
+            for step in steps
+            for value, compute in zip(step.outputs, functions_of(step, numbers, known), strict=True)
+        ]
+
+    def at(
+        self, arrays: Sequence[Array], sizes: Sequence[int], late: Mapping[Value, Array], context: Any
+    ) -> list[Array]:
+        """The inputs of the plan for the caller's arrays. Raises the errors of operations."""
+        found = {**late, **dict(zip(self._given, arrays, strict=True))}
+        with np.errstate(all="ignore"):
+            for step, value, dtype, compute in self._parts:
+                try:
+                    found[value] = np.asarray(compute(sizes, found), dtype)
+                except Exception:
+                    _report(step, found, context)
+                    raise
+        return [found[value] for value in self._inputs]
+
+
+def _report(step: Step, found: Mapping[Value, Array], context: Any) -> None:
+    """Raise the error of a step with its layer."""
+    if isinstance(step, ComputeStep):
+        inputs = [found[v] if v.source is None else v.source.array for v in step.inputs]
+        try:
+            evaluate(step.op, inputs, step.types)
+        except IRError as error:
+            file = None if context is None else context.compiled.model.file
+            raise error.at(step.origin[0].where(file)) from error.__cause__

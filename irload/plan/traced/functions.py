@@ -1,0 +1,90 @@
+"""Steps as functions of arrays, which need no memory of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from irload.core.op import computes_directly, evaluate, is_builtin
+from irload.core.tensor import Array
+from irload.ops.movement.gather import Gather
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.ir.steps.movement import ViewStep
+from irload.plan.ir.strides import View
+from irload.plan.traced.numbers import Numbers
+
+Compute = Callable[[Sequence[int], Mapping[Value, Array]], Array]
+"""The array of a value from the values of all sizes and the arrays of other values."""
+
+
+def is_function(step: ComputeStep) -> bool:
+    """True for operations whose results depend on their inputs alone."""
+    op = step.op
+    return is_builtin(op) and op.folds and not op.signature.compute_context and not step.has_effect
+
+
+def computes_alone(step: ComputeStep) -> bool:
+    """True if `compute` needs no conversion, check or context, and returns one array."""
+    dtypes = [v.dtype for v in (*step.inputs, *step.outputs)]
+    return is_function(step) and len(step.outputs) == 1 and computes_directly(step.op, dtypes)
+
+
+def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> list[Compute]:
+    """The function for each result of a step, whose inputs are `known` values and constants."""
+    inputs = [_reader(value, known) for value in step.inputs]
+    if isinstance(step, ViewStep):
+        return [_viewing(step.view, inputs[0], numbers)]
+    if isinstance(step, GatherStep):
+        data, indices = inputs
+        return [lambda values, found: _gathered(data(found), indices(found), step.axis)]
+    if not isinstance(step, ComputeStep):
+        raise TypeError(f"{step.title} is not a function of arrays")
+    if computes_alone(step):
+        compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
+        return [lambda values, found: compute(*[read(found) for read in inputs])]
+    op, types = step.op, numbers.builder(step.types)
+
+    def result(index: int) -> Compute:
+        return lambda values, found: evaluate(op, [read(found) for read in inputs], types(values))[index]
+
+    return [result(k) for k in range(len(step.outputs))]
+
+
+def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value, Array]], Array]:
+    if value in known:
+        return lambda found: found[value]
+    if value.source is None:
+        raise TypeError("a value is neither known nor constant")
+    array = value.source.array
+    return lambda found: array
+
+
+def _viewing(view: View, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
+    axes, ranges = numbers.builder(view.axes), numbers.builder(view.ranges)
+    match view.kind:
+        case "reshape":
+            return lambda values, found: source(found).reshape(axes(values))
+        case "transpose":
+            return lambda values, found: source(found).transpose(axes(values))
+        case "broadcast":
+            return lambda values, found: np.broadcast_to(source(found), axes(values))
+        case "slice":
+            return lambda values, found: source(found)[tuple(map(_slice, ranges(values)))]
+
+
+def _slice(taken: tuple[int, int, int]) -> slice:
+    """The slice of these positions: the first one, how many, and their distance."""
+    start, count, step = taken
+    stop = start + count * step
+    return slice(start, None if stop < 0 else stop, step) if count else slice(0, 0)
+
+
+def _gathered(data: Array, indices: Array, axis: int) -> Any:
+    try:
+        return data.take(indices, axis)
+    except IndexError:  # out of range, which gives zeros
+        return Gather().compute(data, indices, np.array(axis))
