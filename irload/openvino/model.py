@@ -125,13 +125,16 @@ class Model(ModelEdit, ModelInfo):
         from irload.runtime.compiled_model import CompiledModel
 
         compiled = CompiledModel(copies.clone(self._graph), optimize=False)
-        if len(input_tensors) < len(compiled.inputs) or len(output_tensors) < len(compiled.outputs):
-            raise IndexError(f"the model has {len(compiled.inputs)} inputs and {len(compiled.outputs)} outputs")
+        if len(output_tensors) < len(compiled.outputs):
+            raise IndexError(f"the model has {len(compiled.outputs)} outputs, found {len(output_tensors)} tensors")
+        given = [tensor._element for tensor in input_tensors]  # pyright: ignore[reportPrivateUsage]
+        if given != (taken := [port.element_type for port in compiled.inputs]):
+            raise OpenVINOError(f"Cannot evaluate model! It takes tensors of {taken}, found {given}")
         try:
             results = compiled([tensor._value() for tensor in input_tensors])  # pyright: ignore[reportPrivateUsage]
         except IRError as error:
             raise OpenVINOError(f"Cannot evaluate model! {error}") from error
-        for k, tensor in enumerate(output_tensors):
+        for k, tensor in enumerate(output_tensors[: len(compiled.outputs)]):
             made = Tensor._of(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
             tensor.copy_from(made)
         return True

@@ -94,24 +94,23 @@ class ModelEdit:
         self._extra += [v for v in variables if v.info.variable_id not in known]
 
     def _extend(self, nodes: list[graph.Node], added: Iterable[Node], kind: str) -> None:
-        for item in added:
-            node = item._node  # pyright: ignore[reportPrivateUsage]
-            if node.type != kind:
-                raise TypeError(f"Incorrect type {node.type} of {item!r}; expected {kind}")
-            nodes.append(node)
+        made = [_node_of(item, kind) for item in added]
+        if kind == "Parameter" and (set(made) & set(nodes) or len(set(made)) < len(made)):
+            raise OpenVINOError("the model has a parameter that should be added")
+        nodes += made
         faces.edited()
 
     def remove_parameter(self, parameter: Node) -> None:
-        """Remove a Parameter."""
-        _remove(self._graph.parameters, parameter)
+        """Remove a Parameter, if the model has it."""
+        _remove(self._graph.parameters, _node_of(parameter, "Parameter"))
 
     def remove_result(self, result: Node) -> None:
-        """Remove a Result."""
-        _remove(self._graph.results, result)
+        """Remove a Result, if the model has it."""
+        _remove(self._graph.results, _node_of(result, "Result"))
 
     def remove_sink(self, sink: Any) -> None:
-        """Remove an Assign node."""
-        _remove(self._graph.sinks, sink)
+        """Remove an Assign node, if the model has it."""
+        _remove(self._graph.sinks, _node_of(sink))
 
     def remove_variable(self, variable: Any) -> None:
         """Remove a variable. One that nodes read or assign exists as long as these."""
@@ -122,16 +121,21 @@ class ModelEdit:
         parameters = self._graph.parameters
         if not 0 <= parameter_index < len(parameters):
             raise OpenVINOError(f"there is no parameter {parameter_index}; the model has {len(parameters)}")
+        node = _node_of(parameter, "Parameter")
         faces.adapter(parameters[parameter_index]).output(0).replace(parameter.output(0))
-        parameters[parameter_index] = parameter._node  # pyright: ignore[reportPrivateUsage]
+        parameters[parameter_index] = node
         faces.edited()
 
 
-def _remove(nodes: list[graph.Node], removed: Any) -> None:
-    node = getattr(removed.node if isinstance(removed, Output) else removed, "_node", None)
-    if node is None:
-        raise TypeError(f"Incorrect type {type(removed)}; expected a node of the model")
-    if node not in nodes:
-        raise OpenVINOError(f"the model does not have {removed!r}")
-    nodes.remove(node)
-    faces.edited()
+def _node_of(item: Any, kind: str = "") -> graph.Node:
+    """The node of an adapter. Raises TypeError unless it has this type."""
+    node = getattr(item.node if isinstance(item, Output) else item, "_node", None)
+    if node is None or (kind and node.type != kind):
+        raise TypeError(f"Incorrect type of {item!r}; expected {kind or 'a node'}")
+    return node
+
+
+def _remove(nodes: list[graph.Node], removed: graph.Node) -> None:
+    if removed in nodes:
+        nodes.remove(removed)
+        faces.edited()

@@ -12,6 +12,7 @@ from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.keys import first_of, port_named
 from irload.openvino.node import Node
+from irload.openvino.nodes import Parameter
 from irload.openvino.ports import ConstOutput, Output
 from irload.openvino.reshape import shape_value
 from irload.openvino.rt_info import OVAny, RTMap, plain
@@ -146,11 +147,15 @@ class ModelInfo:
         return self.get_output_op(index).output(0).shape
 
     def get_parameter_index(self, parameter: Node) -> int:
-        """The position of a Parameter, −1 for another node."""
+        """The position of a Parameter, −1 for one of another model."""
+        if not isinstance(parameter, Parameter):
+            raise TypeError(f"Incorrect argument type. A Parameter is expected, found {parameter!r}.")
         return _index(self._graph.parameters, parameter)
 
     def get_result_index(self, value: Node | ConstOutput) -> int:
         """The position of a Result, or of the Result of an output, −1 if there is none."""
+        if not isinstance(value, Node | ConstOutput):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"Incorrect argument type. A node or an output is expected, found {value!r}.")
         if isinstance(value, ConstOutput) and value._node.type != "Result":  # pyright: ignore[reportPrivateUsage]
             sources = [r.inputs[0] for r in self._graph.results]
             source = value._source  # pyright: ignore[reportPrivateUsage]

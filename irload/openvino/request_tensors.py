@@ -166,20 +166,16 @@ class RequestTensors:
         if is_input:
             self._put(index, tensor)
         else:
+            if port.partial_shape.is_static or tensor._shape != (0,):  # pyright: ignore[reportPrivateUsage]
+                _require_fit(port, index, tensor._shape, "output")  # pyright: ignore[reportPrivateUsage]
             self._out[index] = tensor
             self._set_outputs.add(index)
 
     def _require_shape(self, index: int, shape: Any) -> None:
         sizes = tuple(shape)
-        if self._accepted.get(index) == sizes:
-            return
-        takes = self._owner._in[index]._type.shape  # pyright: ignore[reportPrivateUsage]
-        if not takes.contains(Dims(*sizes)):
-            raise OpenVINOError(
-                f"Can't set the input tensor with index: {index}, because the model input (shape={takes}) and "
-                f"the tensor (shape={list(sizes)}) are incompatible"
-            )
-        self._accepted[index] = sizes
+        if self._accepted.get(index) != sizes:
+            _require_fit(self._owner._in[index], index, sizes, "input")  # pyright: ignore[reportPrivateUsage]
+            self._accepted[index] = sizes
 
     def _put(self, index: int, tensor: Tensor) -> None:
         """Set the tensor of an input that has the type of the input."""
@@ -249,6 +245,15 @@ class RequestTensors:
         self._require_idle()
         for key, tensor in outputs.items():
             self._place(key, tensor, output=isinstance(key, int))
+
+
+def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], what: str) -> None:
+    takes = port._type.shape  # pyright: ignore[reportPrivateUsage]
+    if not takes.contains(Dims(*sizes)):
+        raise OpenVINOError(
+            f"Can't set the {what} tensor with index: {index}, because the model {what} (shape={takes}) and "
+            f"the tensor (shape={list(sizes)}) are incompatible"
+        )
 
 
 def _joined(tensors: Sequence[Tensor]) -> Tensor:

@@ -141,6 +141,8 @@ class InferRequest(RequestTensors):
     def set_callback(self, callback: Callable[[Any], object], userdata: Any = None) -> None:
         """Call `callback(userdata)` in the worker thread after each asynchronous inference."""
         self._require_idle()
+        if not callable(callback):
+            raise TypeError(f"expected a function to call back, found {callback!r}")
         self._callback = callback
         self.userdata = userdata
 

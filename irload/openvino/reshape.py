@@ -19,6 +19,7 @@ __all__ = ["input_of", "shape_value", "shapes_by_parameter"]
 def shapes_by_parameter(model: irload.model.Model, given: Any) -> dict[graph.Node, Shape]:
     """The new shape of each Parameter. `given`: one shape, or a dict from name, index or port to shape."""
     if not isinstance(given, Mapping):
+        shape_value(given)
         if len(model.parameters) != 1:
             raise OpenVINOError(
                 f"one shape was given for a model of {len(model.parameters)} inputs; give a dict by name or index"

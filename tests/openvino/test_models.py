@@ -200,6 +200,55 @@ def test_evaluate():
     same(script)
 
 
+def test_tensors_that_do_not_fit_are_not_evaluated():
+    def script(ov):
+        ops = opset(ov)
+        a, b = (ops.parameter([2, 1], np.float32) for _ in range(2))
+        model = ov.Model(ops.add(a, b), [a, b], "m")
+        one = lambda *shape, kind=np.float32: ov.Tensor(np.ones(shape, kind))  # noqa: E731
+        out = one(2, 1)
+        for outputs, inputs in (
+            ([out], [one(2, 1)]),
+            ([out], [one(2, 1)] * 3),
+            ([], [one(2, 1)] * 2),
+            ([out], [one(2, 1, kind=np.int32)] * 2),
+            ([out], [one(3, 1)] * 2),
+            ([out, out], [one(2, 1)] * 2),
+        ):
+            yield failure(lambda o=outputs, i=inputs: model.evaluate(o, i)), out.data
+
+    same(script)
+
+
+def test_wrong_arguments_of_edits():
+    def script(ov):
+        ops = opset(ov)
+
+        def model():
+            a = ops.parameter([2], np.float32, name="a")
+            return ov.Model(ops.relu(a), [a], "m")
+
+        m, other = model(), model()
+        for edit in (
+            lambda: m.remove_parameter(other.parameters[0]),
+            lambda: m.remove_result(other.results[0]),
+            lambda: m.remove_sink(m.parameters[0]),
+            lambda: m.remove_result(m.parameters[0]),
+            lambda: m.remove_parameter(3),
+            lambda: m.add_parameters([3]),
+            lambda: m.add_parameters([m.parameters[0]]),
+            lambda: m.add_results([3]),
+            lambda: m.replace_parameter(0, m.results[0]),
+            lambda: m.get_parameter_index(m.results[0]),
+            lambda: m.get_parameter_index(0),
+            lambda: m.get_result_index("a"),
+            lambda: m.reshape(None),
+        ):
+            yield failure(edit), len(m.inputs), len(m.outputs)
+
+    same(script)
+
+
 def test_saved_models_are_read_by_the_other(tmp_path):
     for k, (writer, reader) in enumerate([("openvino", "irload"), ("irload", "openvino")]):
         modules = {"openvino": __import__("openvino"), "irload": irov}

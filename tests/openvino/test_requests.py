@@ -62,6 +62,21 @@ def test_tensors_of_requests():
     same(script)
 
 
+def test_tensors_of_outputs_have_their_shape():
+    def script(ov):
+        for shape in ([2, 2], [-1, 2]):
+            p = opset(ov).parameter(shape, np.float32)
+            request = ov.compile_model(ov.Model(opset(ov).relu(p), [p], "m")).create_infer_request()
+            for sizes in ([2, 2], [3, 2], [4], [0], [1, 2, 2]):
+                tensor = ov.Tensor(ov.Type.f32, sizes)
+                yield failure(lambda r=request, t=tensor: r.set_output_tensor(t))
+                yield failure(lambda r=request, t=tensor: r.set_tensor(r.model_outputs[0], t))
+                yield request.infer(-np.ones((2, 2), np.float32))[0]
+            yield failure(lambda r=request: r.set_callback(3))
+
+    same(script)
+
+
 def test_memory_modes():
     def script(ov):
         ops = opset(ov)
