@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irload import graph
-from irload.core.element import f16, nf4, string
+from irload.core.element import ElementType, f8e8m0, f16, nf4, string, u1
 from irload.core.packing import NF4_TABLE
 from irload.core.tensor import Array
 from irload.openvino import authoring, faces
@@ -18,6 +18,7 @@ from irload.openvino.node import Node, as_output
 from irload.openvino.tensors import Tensor
 from irload.openvino.types import Type, element_of, type_of
 from irload.openvino.vectors import Strides
+from irload.ops.casting import convert
 
 __all__ = ["Constant", "Parameter", "Result", "layout_of", "set_layout_of"]
 
@@ -177,17 +178,29 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
         array = Tensor(np.asarray(values, np.str_))._value()  # pyright: ignore[reportPrivateUsage]
     elif element is nf4 and isinstance(values, np.ndarray) and values.dtype.kind in "iub":
         array = NF4_TABLE[values.astype(np.uint8) & 15]  # integers are codes
-    elif isinstance(values, np.ndarray) and element.bits < 8:
-        array = values.astype(element.dtype)
     else:
         array = np.asarray(values)
         if element.is_low_precision and element is not f16 and array.dtype.kind == "f":
             array = array.astype(np.float32)  # the runtime rounds twice
-        array = array.astype(element.dtype)
+        if element.is_integer and (element.bits < 8 or not isinstance(values, np.ndarray)):
+            array = _in_range(array, element)
+        array = convert(array, element) if element in (nf4, f8e8m0) else array.astype(element.dtype)
     count = int(np.prod(sizes, dtype=np.int64))
     if array.size not in (1, count):
         raise OpenVINOError(f"a constant of shape {list(sizes)} has {count} values, found {array.size}")
     return np.array(np.broadcast_to(array.reshape(-1), count)).reshape(sizes), element
+
+
+def _in_range(array: Array, element: ElementType) -> Array:
+    """Numbers that the integers of a type hold; bits are 0 or 1. Raises for others."""
+    if element is u1:
+        return array != 0
+    sign = int(element.is_signed)
+    low, high = -sign << (element.bits - 1), (1 << (element.bits - sign)) - 1
+    beyond = (np.trunc(array) < low) | (np.trunc(array) > high)
+    if beyond.any():
+        raise OpenVINOError(f"a constant of {element} has values from {low} to {high}, found {array[beyond][0]}")
+    return array
 
 
 def _held(source: Any, shared: bool | None) -> tuple[Array, Any]:

@@ -127,3 +127,27 @@ def test_constants_keep_and_convert_their_values(source):
         yield [source.get_node().friendly_name for source in sum_.input_values()]
 
     same(script)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32, list])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("i4", (-8, 7, 8)), ("u4", (0, 15, 16)), ("u2", (3, 4)), ("u3", (7, 8)), ("u6", (63, 64)), ("u1", (0, 1, 2))],
+)
+def test_constants_of_packed_types_reject_numbers_beyond_them(name, values, kind):
+    def script(ov):
+        for value in values:
+            given = [value] if kind is list else np.array([value], kind)
+            yield failure(lambda given=given: ov.op.Constant(getattr(ov.Type, name), ov.Shape([1]), given).data)
+
+    same(script)
+
+
+def test_constants_of_low_precision_round():
+    def script(ov):
+        values = np.array([0.3, 3, 0.7, 1.5, 100, 1, 0.11], np.float32)
+        for name in ("nf4", "f8e8m0", "f4e2m1", "f8e4m3"):
+            constant = ov.op.Constant(getattr(ov.Type, name), ov.Shape([7]), values)
+            yield ov.compile_model(ov.Model([opset(ov).convert(constant, "f32")], [], "m"), "CPU")([])[0]
+
+    same(script)
