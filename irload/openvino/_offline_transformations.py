@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irload.openvino import faces
+import numpy as np
+
+from irload.core.element import f32
+from irload.openvino import authoring, faces
 from irload.openvino.errors import not_here
 from irload.openvino.model import Model
 from irload.openvino.node import Node
@@ -30,9 +33,17 @@ __all__ = [
 
 
 def apply_moc_transformations(model: Model, cf: bool = False, smart_reshape: bool = False) -> None:
-    """Fold constants with `cf`. The other simplifications are part of compilation."""
+    """Fold constants with `cf`, and flush subnormal f32 constants. Compilation does the other simplifications."""
     if cf:
         ConstantFolding().run_on_model(model)
+    smallest = np.finfo(np.float32).tiny
+    for node in model._graph.nodes:  # pyright: ignore[reportPrivateUsage]
+        if node.type == "Const" and node.op.attributes["element_type"] is f32:
+            values = node.op.attributes["data"]()
+            subnormal = (np.abs(values) < smallest) & (values != 0)
+            if subnormal.any():
+                node.op = authoring.constant(np.where(subnormal, np.float32(0), values), f32).op
+                faces.edited()
 
 
 def apply_low_latency_transformation(model: Model, use_const_initializer: bool = True) -> None:
@@ -55,7 +66,10 @@ def compress_model_transformation(model: Model) -> None:
 
 
 def apply_fused_names_cleanup(model: Model) -> None:
-    """Do nothing: irload records no names of fused operations."""
+    """Remove the metadata `fused_names` of all nodes. irload itself records no names of fused operations."""
+    for node in model.get_ops():
+        for key in [key for key in node.rt_info if key.startswith("fused_names")]:
+            del node.rt_info[key]
 
 
 apply_pruning_transformation = not_here("pruning")

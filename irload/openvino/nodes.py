@@ -15,6 +15,7 @@ from irload.openvino.dimensions import PartialShape, dims_of
 from irload.openvino.errors import OpenVINOError, raising, translated
 from irload.openvino.layouts import Layout
 from irload.openvino.node import Node, as_output
+from irload.openvino.ports import keep_symbols
 from irload.openvino.tensors import Tensor
 from irload.openvino.types import Type, element_of, type_of
 from irload.openvino.vectors import Strides
@@ -46,6 +47,7 @@ class Parameter(Node):
     def __init__(self, element_type: Any, shape: Any) -> None:
         with translated():
             self._adopt(authoring.parameter(element_of(element_type), dims_of(shape)))
+        keep_symbols(self._node, shape)
 
     @property
     def element_type(self) -> Type:
@@ -91,6 +93,7 @@ class Parameter(Node):
     def set_partial_shape(self, partial_shape: Any) -> None:
         """Change the shape."""
         self._replace(shape=dims_of(partial_shape))
+        keep_symbols(self._node, partial_shape)
 
     def set_layout(self, layout: Layout | str) -> None:
         """Change the names of the axes."""

@@ -21,10 +21,13 @@ from irload.openvino.vectors import Shape
 if TYPE_CHECKING:
     from irload.openvino.node import Node
 
-__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "source_of"]
+__all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "keep_symbols", "source_of"]
 
 _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] = WeakKeyDictionary()
 """Metadata of ports by node: of its inputs and outputs."""
+
+_symbolic: WeakKeyDictionary[graph.Node, PartialShape] = WeakKeyDictionary()
+"""The shapes of Parameters that scripts have created with symbols."""
 
 
 class ConstOutput:
@@ -84,7 +87,9 @@ class ConstOutput:
     @property
     def partial_shape(self) -> PartialShape:
         """The shape, which may be dynamic."""
-        return PartialShape._of(self._type.shape)  # pyright: ignore[reportPrivateUsage]
+        shape = PartialShape._of(self._type.shape)  # pyright: ignore[reportPrivateUsage]
+        symbolic = _symbolic.get(self._source.node)
+        return PartialShape(symbolic) if symbolic == shape else shape
 
     @property
     def shape(self) -> Shape:
@@ -283,6 +288,14 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<Input: shape{self.get_partial_shape()} type: {self.get_element_type().type_name}>"
+
+
+def keep_symbols(parameter: graph.Node, shape: Any) -> None:
+    """Let the output of a Parameter show the symbols of this shape, until the Parameter has another one."""
+    if isinstance(shape, PartialShape) and shape.rank.is_static and any(d.has_symbol() for d in shape):
+        _symbolic[parameter] = PartialShape(shape)
+    else:
+        _symbolic.pop(parameter, None)
 
 
 def source_of(node: graph.Node, index: int) -> graph.Output:

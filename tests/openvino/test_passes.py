@@ -9,7 +9,7 @@ import openvino.passes
 import pytest
 
 import irload.openvino as irov
-from tests.openvino.both import opset, same
+from tests.openvino.both import failure, opset, same
 from tests.openvino.test_bodies import iterating
 
 assert openvino.passes.Manager  # a module that `import openvino` does not import
@@ -52,6 +52,41 @@ def test_matchers():
         matcher = passes.Matcher(passes.WrapType("opset13.Relu", product), "m")
         yield matcher.match(relu), matcher.get_match_root(), matcher.get_match_value()
         yield matcher.get_pattern_value_map()[product].get_node(), len(matcher.get_match_nodes())
+
+    same(script)
+
+
+def test_optional_nodes_and_names_of_dims():
+    def script(ov):
+        ops, passes = opset(ov), ov.passes
+        p = ops.parameter([2, -1, 4, 5])
+        relu = ops.relu(p)
+        for node in (ops.abs(relu), ops.abs(p)):
+            optional = passes.Optional(["opset13.Relu"], passes.AnyInput())
+            matcher = passes.Matcher(passes.WrapType("opset13.Abs", optional), "m")
+            yield matcher.match(node), optional in matcher.get_pattern_value_map(), len(matcher.get_match_nodes())
+            yield passes.Matcher(passes.WrapType("opset13.Abs", passes.Optional(["opset13.Relu"])), "m").match(node)
+            yield passes.Matcher(passes.Optional(["opset13.Relu"]), "m").match(node)
+        named = ov.PartialShape([-1, 3, 3, 7])
+        first = named[0]
+        first.set_symbol(ov.Symbol())
+        named[0] = first
+        for shape, pattern in (
+            ([2, -1, 4, 5], "[A,B,C,D]"),
+            ([2, -1, 4, 5], "[A,?,C...]"),
+            ([2, 3, 4, 5], "[A...,5]"),
+            ([5], "[A...,5]"),
+            (named, "[Batch,S,S,L]"),
+            (named, "[Batch...,L]"),
+            (ov.PartialShape.dynamic(), "[...]"),
+        ):
+            matcher = passes.Matcher(passes.AnyInput(passes.shape_matches(pattern)), "m")
+            matched = matcher.match(ops.parameter(shape)), [*matcher.get_symbols()]
+            values = [matcher.get_symbols()[key] for key in sorted(matched[1])]
+            known = [v == first.get_symbol() if isinstance(v, ov.Symbol) else v for v in values]
+            yield matched[0], sorted(matched[1]), [len(v) if not isinstance(v, bool | int) else v for v in known]
+        yield failure(lambda: passes.shape_matches("[A...,B...]"))
+        yield failure(lambda: passes.WrapType("opset99.Relu")), failure(lambda: passes.Serialize("a.xml", "a.bin", "v"))
 
     same(script)
 
@@ -192,3 +227,22 @@ def test_transformations_by_their_internal_names():
         yield len(model.inputs), len(model.outputs), len(model.sinks)
 
     same(script)
+
+
+def test_cleaning_by_internal_names():
+    def script(ov):
+        internal = importlib.import_module(f"{ov.__name__}._offline_transformations")
+        ops = opset(ov)
+        weights = ops.constant(np.array([1.5, -2e-45, 1e-39, 0, -1e-37], np.float32))
+        total = ops.add(ops.parameter([5]), weights)
+        model = ov.Model([total], [total.input_value(0).get_node()], "sum")
+        total.get_rt_info()["fused_names_0"], total.get_rt_info()["kept"] = "a,b", "c"
+        internal.apply_moc_transformations(model, False)
+        internal.apply_fused_names_cleanup(model)
+        yield [key in total.get_rt_info() for key in ("fused_names_0", "kept")], weights_of(total).data * 1e37
+
+    same(script)
+
+
+def weights_of(node):
+    return node.input_value(1).get_node()

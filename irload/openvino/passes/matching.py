@@ -57,6 +57,10 @@ class Matcher:
         if self._compared(pattern, source):
             self._found.setdefault(pattern, source)
             return True
+        op, inputs = pattern.node.op, pattern.node.inputs
+        self._found, self._symbols = before
+        if isinstance(op, PatternOp) and op.kind == "optional" and inputs and self._matches(inputs[0], source):
+            return True  # without the optional node, which the match does not list
         self._found, self._symbols = before
         return False
 
@@ -71,9 +75,7 @@ class Matcher:
         if op.kind == "any":
             return op.predicate(output, self._symbols)
         fits = any(is_type(node.op, name) for name in op.types) and op.predicate(output, self._symbols)
-        if fits and (not pattern.node.inputs or self._inputs(pattern.node.inputs, node)):
-            return True
-        return op.kind == "optional" and self._matches(pattern.node.inputs[0], source)
+        return fits and (not pattern.node.inputs or self._inputs(pattern.node.inputs, node))
 
     def _inputs(self, patterns: Sequence[graph.Output], node: graph.Node) -> bool:
         if len(patterns) != len(node.inputs):

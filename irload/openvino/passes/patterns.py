@@ -9,6 +9,7 @@ from irload.core.op import Op, Signature
 from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.openvino import authoring
 from irload.openvino.attributes import XML_NAMES
+from irload.openvino.errors import translated
 from irload.openvino.node import Node, as_output
 from irload.openvino.passes.predicates import Predicate
 from irload.openvino.ports import Output
@@ -65,11 +66,11 @@ class WrapType(_Pattern):
 
 
 class Optional(_Pattern):
-    """A node of one of these types, or none: then its first input stands for the output."""
+    """A node of one of these types, or none if it has inputs: then the first input stands for the output."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         types, inputs, predicate = _arguments(given, named)
-        self._create("optional", types, inputs or [AnyInput()], predicate)
+        self._create("optional", types, inputs, predicate)
 
 
 class Or(_Pattern):
@@ -93,8 +94,9 @@ def _arguments(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[str]
         else:
             predicate = item
     names: list[str] = [types] if isinstance(types, str) else list(types or ())
-    for name in names:
-        is_type(None, name)
+    with translated():
+        for name in names:
+            is_type(None, name)
     return names, inputs, predicate
 
 

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from irload.openvino.dimensions import Dimension, Symbol
+from irload.openvino.errors import OpenVINOError
 from irload.openvino.ports import Output
 from irload.openvino.types import Type
 
@@ -24,8 +26,8 @@ __all__ = [
     "type_matches_any",
 ]
 
-Symbols = dict[str, int]
-"""The sizes of dims that `shape_matches` names."""
+Symbols = dict[str, Any]
+"""The sizes or symbols of dims that `shape_matches` names, and lists of them."""
 
 
 class Predicate:
@@ -124,35 +126,49 @@ def _same(known: Any, value: Any) -> bool:
 def shape_matches(pattern: str) -> Predicate:
     """The shape is as in a text such as `[Batch,3,?,Size]`: numbers, `?`, names, and `...` for any number of dims.
 
-    Names are symbols of the match: a name that occurs twice is the same size.
+    Names are symbols of the match: of static dims, or of dims with a Symbol. A name that occurs twice has one value;
+    `Name...` is a list.
     """
-    items = [item.strip() for item in pattern.strip().removeprefix("[").removesuffix("]").split(",") if item.strip()]
+    text = pattern.replace(" ", "").removeprefix("[").removesuffix("]")
+    items = text.split(",") if text else []
+    groups = [k for k, item in enumerate(items) if item.endswith("...")]
+    if len(groups) > 1:
+        raise OpenVINOError(f"Only one ellipsis is allowed for symbolic predicate notation, found {pattern}")
 
     def test(symbols: Symbols, output: Output) -> bool:
         shape = output.partial_shape
         if shape.rank.is_dynamic:
-            return pattern.strip() in ("...", "[...]")
+            return False
         dims = [*shape]
         wanted = items
-        many = next((k for k, item in enumerate(items) if item.endswith("...")), None)
-        if many is not None:
-            rest = len(items) - many - 1
-            if len(dims) < len(items) - 1:
+        for k in groups:
+            many = len(dims) - (len(items) - 1)
+            if many < 0:
                 return False
-            dims = [*dims[:many], *(dims[len(dims) - rest :] if rest else [])]
-            wanted = [*items[:many], *items[many + 1 :]]
+            name, group = items[k].removesuffix("..."), dims[k : k + many]
+            if name and not _agrees(name, [_value(d) for d in group], symbols):
+                return False
+            dims, wanted = [*dims[:k], *dims[k + many :]], [*items[:k], *items[k + 1 :]]
         return len(dims) == len(wanted) and all(_fits(i, d, symbols) for i, d in zip(wanted, dims, strict=True))
 
     return Predicate(test)
 
 
-def _fits(item: str, dim: Any, symbols: Symbols) -> bool:
+def _fits(item: str, dim: Dimension, symbols: Symbols) -> bool:
     if item == "?":
         return True
     if item.lstrip("-").isdigit():
         return dim.is_static and dim.get_length() == int(item)
-    if ".." in item:
-        low, _, high = item.partition("..")
-        return dim.is_static and int(low or 0) <= dim.get_length() <= int(high or 1 << 62)
-    size = dim.get_length() if dim.is_static else -1
-    return symbols.setdefault(item, size) == size
+    return _agrees(item, _value(dim), symbols)
+
+
+def _value(dim: Dimension) -> int | Symbol | None:
+    """The size of a static dim, the symbol of another one, None without a symbol."""
+    return dim.get_length() if dim.is_static else dim.get_symbol()
+
+
+def _agrees(name: str, value: Any, symbols: Symbols) -> bool:
+    """True if the value is known, and is the one that the name has."""
+    if value is None or (isinstance(value, list) and None in value):
+        return False
+    return bool(symbols.setdefault(name, value) == value)

@@ -48,6 +48,8 @@ class Serialize(ModelPass):
     def __init__(self, path_to_xml: Any, path_to_bin: Any = "", version: Any = None) -> None:
         if version is Version.IR_V10 or version == "IR_V10":
             unsupported("writing IR version 10", "write IR_V11")
+        if isinstance(version, str) and version not in Version.__members__:
+            raise OpenVINOError(f"'{version}' is not a version of IR; known are {', '.join(Version.__members__)}")
         self._paths = Path(path_to_xml), path_to_bin
 
     def run_on_model(self, model: Model) -> bool:
