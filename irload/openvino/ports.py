@@ -88,8 +88,8 @@ class ConstOutput:
     def partial_shape(self) -> PartialShape:
         """The shape, which may be dynamic."""
         shape = PartialShape._of(self._type.shape)  # pyright: ignore[reportPrivateUsage]
-        symbolic = _symbolic.get(self._source.node)
-        return PartialShape(symbolic) if symbolic == shape else shape
+        symbolic = _symbolic.get(self._source.node) if _symbolic else None
+        return PartialShape(symbolic) if symbolic is not None and symbolic == shape else shape
 
     @property
     def shape(self) -> Shape:
