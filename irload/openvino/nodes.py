@@ -133,9 +133,12 @@ class Constant(Node):
 
     @property
     def data(self) -> Array:
-        """The values as an array, packed types as bytes."""
+        """The values as a read-only array, packed types as bytes."""
         tensor = self.tensor_view
-        return tensor.bytes_data if self._node.op.attributes["element_type"] is string else tensor.data
+        shown = tensor.bytes_data if self._node.op.attributes["element_type"] is string else tensor.data
+        shown = shown.view()
+        shown.flags.writeable = False
+        return shown
 
     @property
     def strides(self) -> Strides:
@@ -166,7 +169,7 @@ class Constant(Node):
     def get_vector(self) -> Array:
         """The values, flat."""
         element = self._node.op.attributes["element_type"]
-        return (self._array() if element.bits < 8 else self.data).reshape(-1)
+        return (self._array() if element.bits < 8 else self.data).flatten()
 
     def get_value_strings(self) -> list[str]:
         """The values as texts."""

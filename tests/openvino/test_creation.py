@@ -91,6 +91,25 @@ def test_integers_are_codes_of_nf4():
     same(script)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "u4", "boolean"])
+def test_data_of_constants_are_read_only(dtype):
+    def script(ov):
+        node = opset(ov).constant(np.ones(4, F), getattr(ov.Type, dtype))
+        for found in (node.data, node.get_data(), node.get_data(copy=True), node.tensor_view.data):
+            yield found, found.flags.writeable
+
+    same(script)
+
+
+def test_the_framework_of_a_proposal_is_any_text_until_inference():
+    def script(ov):
+        node = unchecked(opset(ov), "proposal")
+        node.set_framework("other")
+        yield node.get_framework()
+
+    same(script)
+
+
 def test_planes_are_one_or_three():
     def script(ov):
         ops = opset(ov)

@@ -8,7 +8,7 @@ from irload.core import attribute as attr
 from irload.core.element import ElementType
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
-from irload.errors import ShapeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.detection.boxes import Iou, Suppressing, by_score, sizes
 from irload.ops.detection.decode import clip, refine
 from irload.ops.detection.ports import agreed, dim_of, follow_floats, require_shape
@@ -41,7 +41,7 @@ class Proposal(Suppressing, since=1):
     normalize = attr.boolean(default=False)
     box_size_scale = attr.number(default=1.0)
     box_coordinate_scale = attr.number(default=1.0)
-    framework = attr.choice("", "tensorflow", default="")
+    framework = attr.text(default="")
 
     def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
         return TensorType(*self._rows(class_probs, bbox_deltas, image_shape))
@@ -49,6 +49,8 @@ class Proposal(Suppressing, since=1):
     def _rows(
         self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType
     ) -> tuple[ElementType, Shape]:
+        if self.framework not in ("", "tensorflow"):
+            raise AttributeInvalid(f"attribute framework must be tensorflow or empty, found '{self.framework}'")
         element = follow_floats(class_probs=class_probs, bbox_deltas=bbox_deltas, image_shape=image_shape)
         require_rank("class_probs", class_probs, 4)
         require_rank("bbox_deltas", bbox_deltas, 4)

@@ -254,7 +254,6 @@ def test_shape_faults(type: str, attributes: dict[str, Any], shapes: list[Shape]
         ("PriorBox", {"variance": (0.1, 0.2)}),
         ("PriorBox", {"fixed_size": (8.0,)}),
         ("PriorBoxClustered", {"width": (1.0,), "height": (1.0, 2.0)}),
-        ("Proposal", {**PROPOSAL, "framework": "caffe"}),
         ("DetectionOutput", {**SSD, "keep_top_k": ()}),
         ("DetectionOutput", {**SSD, "code_type": "corner"}),
         ("ExperimentalDetectronDetectionOutput", {"num_classes": 2, "deltas_weights": (1.0,)}),
@@ -263,3 +262,9 @@ def test_shape_faults(type: str, attributes: dict[str, Any], shapes: list[Shape]
 def test_invalid_attributes(type: str, attributes: dict[str, Any]) -> None:
     with pytest.raises(AttributeInvalid):
         make(type, **attributes)
+
+
+def test_the_framework_of_a_proposal_is_checked_by_inference() -> None:
+    proposal = make("Proposal", **{**PROPOSAL, "framework": "caffe"})
+    with pytest.raises(AttributeInvalid, match="framework must be tensorflow or empty, found 'caffe'"):
+        proposal.infer(*(TensorType(et.f32, Shape(*s)) for s in ((1, 2, 2, 2), (1, 4, 2, 2), (3,))))
