@@ -64,7 +64,8 @@ class Executor:
             Segment(backend.name, backend.compile(list(steps), memory, options, shared))
             for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
-        self._set_up(program, options, memory, segments)
+        taken, given = ([memory.array(v) for v in side] for side in (program.inputs, program.outputs))
+        self._set_up(program, options, memory, segments, taken, given)
         self._sanitizer = _sanitizer(program, memory) if is_on() else None
         constants = {v.source for s in program.steps for v in s.inputs if v.source is not None}
         for constant in constants:
@@ -72,13 +73,22 @@ class Executor:
         if sum(constant.nbytes for constant in constants) > LARGE:
             give_back_memory()  # before the first inference touches the arena
 
-    def _set_up(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:
+    def _set_up(
+        self,
+        program: Program,
+        options: Options,
+        memory: Memory,
+        segments: Sequence[Segment],
+        taken: Sequence[Array],
+        given: Sequence[Array],
+    ) -> None:
+        """Set all fields. `taken`, `given`: the arrays of the inputs and of the outputs."""
         self.program = program
         self.options = options
         self.memory = memory
         self.segments = segments
-        self.taken = [memory.array(v) for v in program.inputs]
-        self.given = [memory.array(v) for v in program.outputs]
+        self.taken = taken
+        self.given = given
         self._inputs = Filling(self.taken)
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer: Sanitizer | None = None

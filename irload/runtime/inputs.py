@@ -56,6 +56,8 @@ class Binding:
         self._accepts = [(p.element_type.dtype, p.output.type.element, p.partial_shape) for p in takes]
         """The dtypes of arrays that need no conversion, and the types of the graph for them, if all ports take some."""
         self._known: dict[tuple[Any, ...], list[TensorType]] = {}
+        self._known_types: list[dict[tuple[int, ...], TensorType]] = [{} for _ in takes]
+        """For each port the types of arrays that need no conversion, by shape."""
         self._orders: dict[tuple[Any, ...], list[Any]] = {}
         """For the keys of mappings with a value for each port, the keys in port order."""
 
@@ -92,10 +94,16 @@ class Binding:
         if not len(dtypes) == len(self._accepts) == len(self._ports):
             return None
         found: list[TensorType] = []
-        for dtype, shape, (accepted, element, takes) in zip(dtypes, shapes, self._accepts, strict=True):
-            if dtype != accepted or not takes.contains(size := Shape(*shape)):
+        ports = zip(dtypes, shapes, self._accepts, self._known_types, strict=True)
+        for dtype, shape, (accepted, element, takes), known in ports:
+            own = known.get(shape)
+            if dtype != accepted or (own is None and not takes.contains(Shape(*shape))):
                 return None
-            found.append(TensorType(element, size))
+            if own is None:
+                if len(known) >= FORMS:
+                    known.clear()
+                own = known[shape] = TensorType(element, Shape(*shape))
+            found.append(own)
         return found
 
 

@@ -141,6 +141,11 @@ class BoundSizes(Protocol):
         ...
 
     @property
+    def replaces(self) -> bool:
+        """True if the previous binding is not used again, so that its executables may be changed."""
+        ...
+
+    @property
     def moved(self) -> bool:
         """True if memory outside the arena is at other addresses than in the previous binding."""
         ...

@@ -11,17 +11,13 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.executor import Executor, Segment
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Step, Value
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.memory import Memory
 from irload.plan.traced.concrete import Concrete
-from irload.plan.traced.early import EarlySteps
-from irload.plan.traced.late import Late
 
 if TYPE_CHECKING:
-    from irload.options import Options
-    from irload.plan.traced.numbers import Items
     from irload.plan.traced.symbolic import SymbolicSizes
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
@@ -49,14 +45,18 @@ class Binding(Concrete):
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
         """The positions of the sizes that differ from those of the previous binding."""
         items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
-        self._held = template.late_constants.at(numbers, previous and previous.late, self.changed)
-        Concrete.__init__(self, template, numbers, items, self._held.constants)
+        self.late = template.late_constants.at(numbers, previous and previous.late, self.changed)
+        Concrete.__init__(self, template, numbers, items, self.late.constants)
         self.external = np.array(external, np.int64)
         """The addresses of the roots outside the arena."""
         self.moved = previous is not None and not np.array_equal(previous.external, self.external)
         """True if these addresses differ from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
+        self.replaces = previous is not None and template.growth is not None
+        """True if the previous binding is not used again: lengths of variables that grow do not repeat."""
+        self.held = {} if previous is None else self._unchanged(previous)
+        """The arrays of values, by symbolic value, whose positions do not differ from the previous binding."""
         self.memory = BoundMemory(self, template, workspace)
 
     def plan(self) -> BoundPlan:
@@ -71,15 +71,16 @@ class Binding(Concrete):
             concrete = [self.step(step) for step in steps]
             executable = backend.compile(concrete, self.memory, template.options, template.shared)
             segments.append(Segment(backend.name, executable))
-        inputs = [self.value(v) for v in template.program.inputs if v not in template.aliases.external]
-        outputs = [self.value(v) for v in template.program.outputs]
-        made = BoundPlan(Program([], inputs, outputs), template.options, self.memory, segments)
-        made.numbers, made.items, made.late = self._numbers, self.items, self._held
-        made.external, made.early = self.external, template.early
+        made = BoundPlan(self, segments)
         self._values = {}
         self._previous = None
         self.memory.forget()
         return made
+
+    def _unchanged(self, previous: BoundPlan) -> dict[Value, Array]:
+        sizes_of, positions = self.template.numbers.sizes_of_form, self.template.positions
+        held = previous.held.items()
+        return {value: array for value, array in held if self.changed.isdisjoint(sizes_of(positions[value]))}
 
     def changes(self, step: Step) -> bool:
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
@@ -125,7 +126,8 @@ class BoundMemory(Memory):
         self._binding = binding
         self._template = template
         self._starts_of_roots = workspace.starts
-        self._views: dict[Value, Array] = {}
+        self._views = binding.held.copy()
+        """Views by symbolic value."""
 
     def layout(self, value: Value) -> Layout:
         return PLANAR if value.source is not None else self._binding.items[self._template.layouts[self.symbolic[value]]]
@@ -143,15 +145,22 @@ class BoundMemory(Memory):
     def array(self, value: Value) -> Array:
         if value.source is not None:
             return value.source.array
-        if value not in self._views:
-            strided = self._binding.items[self._template.positions[self.symbolic[value]]]
-            self._views[value] = self._view(value, strided)
-        return self._views[value]
+        return self.view(self.symbolic[value])
+
+    def view(self, symbolic: Value) -> Array:
+        """The array of a symbolic value that is not constant."""
+        found = self._views.get(symbolic)
+        if found is None:
+            strided = self._binding.items[self._template.positions[symbolic]]
+            found = self._views[symbolic] = self._view(symbolic, strided)
+        return found
 
     def with_border(self, value: Value) -> Array | None:
         layout = self.layout(value)
         itemsize = self._template.stored[self.symbolic[value]].itemsize
-        return self._view(value, layout.whole(value.shape).in_bytes(itemsize)) if layout.border else None
+        if not layout.border:
+            return None
+        return self._view(self.symbolic[value], layout.whole(value.shape).in_bytes(itemsize))
 
     def buffer(self, root: Value) -> Array:
         start = self._start(self.symbolic[root])
@@ -169,9 +178,8 @@ class BoundMemory(Memory):
     def _start(self, root: Value) -> int:
         return int(self._starts_of_roots[self._template.roots[root]])
 
-    def _view(self, value: Value, strided: Strided) -> Array:
+    def _view(self, symbolic: Value, strided: Strided) -> Array:
         """A view; `strided` counts bytes."""
-        symbolic = self.symbolic[value]
         root = self._template.root_of[symbolic]
         inside = root < len(self._starts_of_roots)
         memory, start = (self.arena, int(self._starts_of_roots[root])) if inside else (self.outside(root), 0)
@@ -198,18 +206,22 @@ def _memory(start: int, nbytes: int) -> Array:
 class BoundPlan(Executor):
     """The executor of a bound plan.
 
-    `numbers`, `external`, `items`, `late`: the sizes, the addresses of memory outside the arena, the objects that
-    consist of sizes, and the late constants, for the next binding.
+    `numbers`, `external`, `items`, `late`, `held`: the sizes, the addresses of memory outside the arena, the objects
+    that consist of sizes, the late constants and the views of inputs and outputs, for the next binding.
     """
 
-    numbers: Sequence[int]
-    external: Array
-    items: Items
-    late: Late
-    early: EarlySteps
+    def __init__(self, binding: Binding, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
+        template = binding.template
+        self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
+        self.external = binding.external
+        self._early = template.early
+        filled, view = template.early.inputs, binding.memory.view
+        self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}
+        taken, given = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
+        self._set_up(template.program, template.options, binding.memory, segments, taken, given)
 
-    def __init__(self, program: Program, options: Options, memory: Memory, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
-        self._set_up(program, options, memory, segments)
+    def _array(self, value: Value) -> Array:
+        return self.held[value] if value.source is None else value.source.array
 
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
-        self._inputs.fill(self.early.at(arrays, self.numbers, self.late.arrays, context))
+        self._inputs.fill(self._early.at(arrays, self.numbers, self.late.arrays, context))

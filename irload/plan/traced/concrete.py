@@ -24,7 +24,7 @@ class Concrete:
     ) -> None:
         self.template = template
         self.items = items
-        self._numbers = numbers
+        self.numbers = numbers
         self._late = late
         self._values: dict[Value, Value] = {}
 
@@ -41,7 +41,7 @@ class Concrete:
 
     def step(self, step: Step) -> Step:
         """The step with numbers of a symbolic one."""
-        changed: dict[str, Any] = {name: build(self._numbers) for name, build in self.template.sized[step]}
+        changed: dict[str, Any] = {name: build(self.numbers) for name, build in self.template.sized[step]}
         changed |= {"inputs": [self.value(v) for v in step.inputs], "outputs": [self.value(v) for v in step.outputs]}
         made = object.__new__(type(step))  # a tenth of the time of dataclasses.replace
         for name in self.template.fields[type(step)]:

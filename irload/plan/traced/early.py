@@ -64,7 +64,7 @@ class EarlySteps:
         numbers: Numbers,
         late: Mapping[Value, object],
     ) -> None:
-        self._given, self._inputs = given, inputs
+        self._given, self.inputs = given, inputs
         known = {*late, *given, *(v for step in steps for v in step.outputs)}
         self._parts = [
             (step, value, value.dtype, compute)
@@ -84,7 +84,7 @@ class EarlySteps:
                 except Exception:
                     _report(step, found, context)
                     raise
-        return [found[value] for value in self._inputs]
+        return [found[value] for value in self.inputs]
 
 
 def _report(step: Step, found: Mapping[Value, Array], context: Any) -> None:

@@ -64,16 +64,24 @@ def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value,
 
 
 def _viewing(view: View, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
-    axes, ranges = numbers.builder(view.axes), numbers.builder(view.ranges)
+    if view.kind == "reshape":  # the most frequent case
+        shape = numbers.builder(view.axes)
+        return lambda values, found: source(found).reshape(shape(values))
+    build = numbers.builder(view)
+    return lambda values, found: viewed(source(found), build(values))
+
+
+def viewed(array: Array, view: View) -> Array:
+    """A view of an array."""
     match view.kind:
         case "reshape":
-            return lambda values, found: source(found).reshape(axes(values))
+            return array.reshape(view.axes)
         case "transpose":
-            return lambda values, found: source(found).transpose(axes(values))
+            return array.transpose(view.axes)
         case "broadcast":
-            return lambda values, found: np.broadcast_to(source(found), axes(values))
+            return np.broadcast_to(array, view.axes)
         case "slice":
-            return lambda values, found: source(found)[tuple(map(_slice, ranges(values)))]
+            return array[tuple(map(_slice, view.ranges))]
 
 
 def _slice(taken: tuple[int, int, int]) -> slice:

@@ -7,35 +7,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NoReturn
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 
-from irload.core.size import has_sizes, hint
+from irload.core.op import is_builtin
+from irload.core.size import has_sizes, hint, is_size
 from irload.core.tensor import Array
+from irload.ops.generation.range import Progression
 from irload.plan.ir.building import Build
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import ComputeStep
+from irload.plan.ir.steps import ComputeStep, ReshapeStep
 from irload.plan.ir.steps.movement import ViewStep
-from irload.plan.traced.functions import Compute, functions_of, is_function
+from irload.plan.traced.functions import Compute, functions_of, is_function, viewed
 from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
 
+ARITHMETIC = ("Add", "Multiply", "Range", "Subtract")
+"""Operations whose results for sizes are sizes, if their shapes are known."""
+FEW = 8
+"""Elements of the largest array of sizes."""
 LARGEST = 1 << 16
 """Bytes, at the traced shape, of the largest late constant: every shape that is bound holds one."""
 
 
 def take_late(program: Program) -> list[Step]:
     """Remove the steps that compute late constants, and return them in order. Their results become constants."""
-    made: list[Step] = []
+    made: dict[Value, Step] = {}
     for step in program.steps:
         if isinstance(step, ViewStep | ComputeStep) and _is_late(step, program):
             program.replace([step], [])
-            made.append(step)
+            folded = _folded(step)
+            if folded is not None:
+                step.output.source = Constant.of(folded)
+                continue
+            before = made.get(step.inputs[0]) if isinstance(step, ReshapeStep) else None
+            own = ReshapeStep(before.inputs, step.outputs) if isinstance(before, ReshapeStep) else step
             for value in step.outputs:
+                made[value] = own
                 value.source = Constant(_unknown, value.shape, value.dtype)
-    return made
+    needed = {value for step in program.steps for value in step.inputs}
+    kept: dict[Step, None] = {}
+    for value, step in reversed(made.items()):
+        if value in needed:
+            kept[step] = None
+            needed.update(step.inputs)
+    return list(kept)[::-1]
+
+
+def _folded(step: ViewStep | ComputeStep) -> Array | None:
+    """The result as an array of sizes, if it has few elements, which are sums and products of sizes."""
+    sources = [v.source.array for v in step.inputs if v.source is not None and v.source.held]
+    shape = step.outputs[0].shape
+    if len(sources) < len(step.inputs) or not any(map(has_sizes, sources)) or any(map(is_size, shape)):
+        return None
+    if prod(shape) > FEW:
+        return None
+    if isinstance(step, ViewStep):
+        return viewed(sources[0], step.view)
+    if not is_builtin(step.op) or step.op.type not in ARITHMETIC:
+        return None
+    compute = step.op.progression if isinstance(step.op, Progression) else step.op.compute
+    found: Any = compute(*sources)
+    return found if has_sizes(found) else found.astype(step.output.dtype)
 
 
 def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:

@@ -15,8 +15,6 @@ from irload.plan.traced.template import Template
 SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
-GROWN_SHAPES = 2
-"""The same for plans that append to variables: each length occurs once, and kept plans cost garbage collections."""
 MUCH = 1.25
 """The growth of all buffers at which they get room for twice the sizes: few depend on the length of a cache."""
 
@@ -60,8 +58,11 @@ class Workspace:
         sizes = self.template.root_sizes(numbers)
         if (sizes > self.capacities).any():
             self._grow(symbols, numbers, sizes)
-        found = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, self._latest).plan()
-        if len(self._bound) > (SHAPES if self.template.growth is None else GROWN_SHAPES):
+        previous, self._latest = self._latest, None
+        if self.template.growth is not None:
+            self._bound.clear()  # as the binding changes the memory of the previous one
+        found = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, previous).plan()
+        if len(self._bound) > SHAPES:
             self._bound.popitem(last=False)
         return found
 

@@ -70,9 +70,9 @@ class BoundTable:
         self._rows = rows = TableRows(groups, starts, int(ends[-1]), memory, threads)
         self._patches: dict[Sequence[int], Patch | None] = {}
         """For groups that change, None if their launches may have other code."""
-        self._kept = groups, sizes.memory.arena
+        self._arena = sizes.memory.arena
         scratch = sizes.working("scratch", rows.stride * threads)
-        self.table = RowTable(rows.rows, target, threads, rows.stride, scratch, memory, (rows, self._kept))
+        self.table = RowTable(rows.rows, target, threads, rows.stride, scratch, memory, (rows, self._arena))
         self.calls = bundled(list(self._flops.values()), self._ranges)
 
     def at(self, changed: tuple[int, ...], sizes: BoundSizes) -> BoundTable | None:
@@ -88,16 +88,27 @@ class BoundTable:
             return None
         if sizes.working("temporary", patch.temporary(words)) is not self._rows.temporary:
             return None
+        table = self if sizes.replaces else self._copied()
+        table._update(changed, patch, words, sizes)
+        return table
+
+    def _copied(self) -> BoundTable:
         other = copy(self)
-        other.patched = self.patched.union(changed)
-        other._rows = rows = self._rows.at(changed, patch, words, sizes)
-        other._flops = self._flops.copy()
-        for k, flops in zip(changed, patch.flops(words), strict=True):
-            other._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
-        scratch = sizes.working("scratch", rows.stride * self.table.threads)
-        other.table = self.table.like(rows.rows, rows.stride, scratch, (rows, self._kept))
-        other.calls = bundled(list(other._flops.values()), self._ranges)
+        other._rows, other._flops = self._rows.copied(), self._flops.copy()
+        other.table = self.table.like(other._rows.rows, (other._rows, self._arena))
         return other
+
+    def _update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
+        """Write other words of the groups that change."""
+        self.patched = self.patched.union(changed)
+        rows, table = self._rows, self.table
+        rows.update(changed, patch, words, sizes)
+        for k, flops in zip(changed, patch.flops(words), strict=True):
+            self._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
+        self.calls = bundled(list(self._flops.values()), self._ranges)
+        table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
+        if table.threads > 1:
+            table.set_rows(rows.rows)
 
     def _patch(self, changed: Sequence[int]) -> Patch | None:
         parts = [self.groups[k][0] for k in changed]
@@ -180,21 +191,23 @@ class TableRows:
         """Bytes of scratch memory per thread, in whole pages."""
         return -(-max(self._scratch, default=0) // 4096) * 4096
 
-    def at(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> TableRows:
-        """A copy in which the launches of some groups have these words."""
+    def copied(self) -> TableRows:
+        """A copy of the rows and of the arguments."""
         other = copy(self)
-        other.rows, other.arguments = self.rows.copy(), self.arguments.copy()
+        other.rows, other.arguments, other._scratch = self.rows.copy(), self.arguments.copy(), self._scratch.copy()
         other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
-        patch.write(words, other.rows, other.arguments, sizes)
-        other._scratch = self._scratch.copy()
-        for k, scratch in zip(changed, patch.scratch(words), strict=True):
-            other._scratch[k] = scratch
-        if self._threads > 1:
-            other._cycles = self._cycles.copy()
-            for k, cycles in zip(changed, patch.cycles(words), strict=True):
-                other._cycles[k] = cycles
-            other._set_shared()
+        other._cycles = self._cycles.copy()
         return other
+
+    def update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
+        """Write other words of the groups that change."""
+        patch.write(words, self.rows, self.arguments, sizes)
+        for k, scratch in zip(changed, patch.scratch(words), strict=True):
+            self._scratch[k] = scratch
+        if self._threads > 1:
+            for k, cycles in zip(changed, patch.cycles(words), strict=True):
+                self._cycles[k] = cycles
+            self._set_shared()
 
     def _write(self, each: GroupLaunch, block: Block) -> None:
         """Write the rows of a block and its arguments."""

@@ -84,13 +84,20 @@ class Table:
         self.temporary = temporary
         self._runner = library.code(Runner(exceeds_quota(threads)), target)
         self._call = _function(self._runner.address)
-        self._set_rows(rows, scratch)
+        self.set_rows(rows)
+        self.set_scratch(self.stride, scratch)
 
-    def _set_rows(self, rows: Array, scratch: Array) -> None:
-        self._scratch = scratch
+    def set_rows(self, rows: Array) -> None:
+        """Set the rows, or note which of them threads share."""
         self.rows = rows
         self._before = [0, *accumulate(rows[:, SHARED].tolist())]
-        self._addresses = rows.ctypes.data, scratch.ctypes.data
+        self._start = rows.ctypes.data
+
+    def set_scratch(self, stride: int, scratch: Array) -> None:
+        """Set the scratch memory, `stride` bytes for each thread."""
+        self.stride = stride
+        self._scratch = scratch
+        self._scratch_start = scratch.ctypes.data
 
     @property
     def nbytes(self) -> int:
@@ -111,8 +118,7 @@ class Table:
 
     def lead(self, first: int, last: int, threads: int, team: int) -> None:
         """Run these kernels in the calling thread, which leads `threads` threads of the team at this address."""
-        rows, scratch = self._addresses
-        self._call(rows, first, last, threads, team, scratch, self.stride)
+        self._call(self._start, first, last, threads, team, self._scratch_start, self.stride)
 
     def run_calls(self, calls: Sequence[TableCall], check: Callable[[], object]) -> None:
         """Run kernels call by call. `check` is called before each call and between the parts of a kernel."""
@@ -127,7 +133,7 @@ class Table:
     def _run_in_parts(self, index: int, parts: int, check: Callable[[], object]) -> None:
         """Run one kernel in `parts` parts, at most its number of units."""
         code, arguments, units, is_shared, *_ = self.rows[index].tolist()
-        call, scratch = kernel_function(code), self._addresses[1]
+        call, scratch = kernel_function(code), self._scratch_start
         threads = self.threads if is_shared else 1
         parts = min(parts, units)
         for begin, end in pairwise(units * k // parts for k in range(parts + 1)):
@@ -152,12 +158,11 @@ class RowTable(Table):
         self._keep = keep
         self._set_up(rows, target, threads, scratch, temporary)
 
-    def like(self, rows: Array, stride: int, scratch: Array, keep: object) -> RowTable:
-        """A table of other rows, which never runs while this one does."""
+    def like(self, rows: Array, keep: object) -> RowTable:
+        """A table of other rows over the same temporary and scratch memory, which never runs while this one does."""
         other = copy(self)
-        other.stride = stride
         other._keep = keep
-        other._set_rows(rows, scratch)
+        other.set_rows(rows)
         return other
 
 
