@@ -66,7 +66,7 @@ class RequestTensors:
     def _input(self, index: int) -> Tensor:
         tensor = self._in[index]
         if tensor is None:
-            tensor = self._in[index] = Tensor(self.model_inputs[index])
+            tensor = self._in[index] = Tensor._unfilled(self.model_inputs[index])  # pyright: ignore[reportPrivateUsage]
         return tensor
 
     def _output(self, index: int) -> Tensor:
@@ -74,7 +74,7 @@ class RequestTensors:
         if tensor is None:
             port = self.model_outputs[index]
             if self._results is None:
-                tensor = Tensor(port)
+                tensor = Tensor._unfilled(port)  # pyright: ignore[reportPrivateUsage]
             else:
                 array, lent = self._results[index], index in self._lent
                 tensor = Tensor._of(array, self._element(index), shared=not lent)  # pyright: ignore[reportPrivateUsage]

@@ -89,7 +89,7 @@ class Tensor:
 
     def _over(self, array: Array, shape: Any, type: Any = None) -> None:
         """Memory of an array with another type or shape; packed types take fewer bytes than elements."""
-        sizes = tuple(int(n) for n in shape)
+        sizes = _sizes(shape)
         element = element_of(array.dtype if type is None or _is_dynamic(type) else type)
         if element is string:
             raise OpenVINOError(_NOT_SHARED)
@@ -104,13 +104,12 @@ class Tensor:
 
     def _of_port(self, port: Any, array: Array | None = None) -> None:
         element, shape = element_of(port.get_element_type()), port.get_partial_shape()
-        if shape.rank.is_dynamic:
-            self._allocate(element, (0,))
-            return
-        sizes = tuple(d.get_length() if d.is_static else 0 for d in shape)
+        if array is not None and not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a tensor of a port takes a NumPy array, found {type(array).__name__}")
         if array is None or shape.is_dynamic:
-            self._allocate(element, sizes)
+            self._allocate(element, (0,) if shape.is_dynamic else tuple(shape.to_shape()))
             return
+        sizes = tuple(shape.to_shape())
         if prod(sizes) > array.size:
             raise OpenVINOError("Shape of the port exceeds shape of the array.")
         if prod(sizes) < array.size:
@@ -120,6 +119,10 @@ class Tensor:
     def _view(self, source: Tensor, begin: Sequence[int] = (), end: Sequence[int] = ()) -> None:
         if source._element.bits < 8 and source._element is not string and (len(begin) or len(end)):
             raise OpenVINOError("ROI Tensor for types with bitwidths less then 8 bit is not implemented")
+        if len(begin) != len(end) or len(begin) not in (0, len(source._shape)):
+            raise OpenVINOError(
+                f"a part of a tensor of shape {source.shape} begins and ends at {len(source._shape)} indices"
+            )
         part = tuple(map(slice, begin, end))
         if any(a > b for a, b in zip(begin, end, strict=True)) or any(
             b > n for b, n in zip(end, source._shape, strict=False)
@@ -128,6 +131,13 @@ class Tensor:
         self._element, self._fixed = source._element, True
         self._data = source._data[part] if part else source._data
         self._shape = self._data.shape if part else source._shape
+
+    @staticmethod
+    def _unfilled(port: Any) -> Tensor:
+        """A tensor for a port of a request, where unknown sizes are 0."""
+        shape = port.get_partial_shape()
+        sizes = [] if shape.rank.is_dynamic else [d.get_length() if d.is_static else 0 for d in shape]
+        return Tensor(port.get_element_type(), [0] if shape.rank.is_dynamic else sizes)
 
     @staticmethod
     def _of(array: Array, element: ElementType, *, shared: bool = True) -> Tensor:
@@ -277,7 +287,7 @@ class Tensor:
     @raising
     def set_shape(self, shape: Any) -> None:
         """Change the shape. Memory of the caller cannot grow."""
-        sizes = tuple(int(n) for n in shape)
+        sizes = _sizes(shape)
         if sizes == self._shape:
             return
         memory = getattr(self, "_memory", self._data)
@@ -341,7 +351,10 @@ def _arguments(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]
 
 
 def _sizes(shape: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(int(n) for n in shape)
+    sizes = tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise TypeError(f"the sizes of a tensor are at least 0, found {list(sizes)}")
+    return sizes
 
 
 def _is_dynamic(given: Any) -> bool:

@@ -9,7 +9,7 @@ import openvino
 import pytest
 
 import irload.openvino as irov
-from tests.openvino.both import failure, same
+from tests.openvino.both import failure, opset, same
 
 PLAIN = (
     "boolean",
@@ -91,6 +91,10 @@ def test_construction():
         yield t.data
         yield (
             failure(lambda: ov.Tensor(ov.Tensor(array), [0, 0], [3, 3])),
+            failure(lambda: ov.Tensor(ov.Tensor(array), [1], [2])),
+            failure(lambda: ov.Tensor(ov.Tensor(array), [0, 0, 0], [1, 1, 1])),
+            failure(lambda: ov.Tensor(array).set_shape([-1])),
+            failure(lambda: ov.Tensor(ov.Type.f32, [-1])),
             failure(lambda: ov.Tensor(np.zeros(2, complex))),
         )
 
@@ -146,6 +150,18 @@ def test_copies():
         view, independent = copy(a), deepcopy(a)
         a.data[0] = 9
         yield view.data, view.element_type, independent.data
+
+    same(script)
+
+
+def test_ports():
+    def script(ov):
+        for shape in ([2, 3], [-1, 3], [ov.Dimension(1, 4)]):
+            p = opset(ov).parameter(ov.PartialShape(shape), np.float32)
+            yield ov.Tensor(p.output(0)).shape, ov.Tensor(p.output(0), np.ones((2, 3), np.float32)).shape
+            yield failure(lambda p=p: ov.Tensor(p.output(0), [1.0]))
+            request = ov.compile_model(ov.Model([opset(ov).relu(p)], [p], "m")).create_infer_request()
+            yield request.get_input_tensor().shape, request.get_output_tensor().shape
 
     same(script)
 
