@@ -45,6 +45,8 @@ class VariableState:
 
     @raising
     def _assign(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the state of a variable is a Tensor, found {type(tensor).__name__}")
         self._state.state = tensor._value()  # pyright: ignore[reportPrivateUsage]
 
     def reset(self) -> None:

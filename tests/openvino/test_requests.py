@@ -158,7 +158,7 @@ def test_state():
         state = request.query_state()[0]
         yield state.name, state.state.data, len(request.query_state())
         state.state = ov.Tensor(np.array([[5, 5, 5]], np.float32))
-        yield request.infer(x)[0]
+        yield request.infer(x)[0], failure(lambda: setattr(state, "state", x))
         state.reset()
         yield request.infer(x)[0]
         request.reset_state()
