@@ -10,7 +10,9 @@ __all__ = [
     "Extension",
     "FrontEnd",
     "FrontEndManager",
+    "GroupQueryAttentionExtension",
     "OpExtension",
+    "PagedAttentionExtension",
     "RemoteContext",
     "RemoteTensor",
     "VAContext",
@@ -63,6 +65,18 @@ class FrontEnd(_NotHere):
 
 class FrontEndManager(FrontEnd):
     """The readers of other formats, which irload does not have."""
+
+
+class GroupQueryAttentionExtension(_NotHere, Extension):
+    """An operation of the runtime outside its opsets, which irload does not have."""
+
+    feature = "the operation GroupQueryAttention"
+
+
+class PagedAttentionExtension(_NotHere, Extension):
+    """An operation of the runtime outside its opsets, which irload does not have."""
+
+    feature = "the operation PagedAttentionExtension"
 
 
 convert_model = not_here("conversion of models")

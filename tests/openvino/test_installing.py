@@ -83,6 +83,7 @@ def test_importing_is_cheap_and_irrun_does_not_import_it():
         (lambda: irov.convert_model("model.onnx"), "conversion of models"),
         (lambda: irov.RemoteTensor(), "remote memory"),
         (lambda: irov.FrontEndManager(), "other formats"),
+        (lambda: irov.op._GroupQueryAttentionExtension(), "the operation GroupQueryAttention"),
         (lambda: irov.compile_model(DIGITS).set_property({"PERF_COUNT": True}), "pass them to compile_model"),
         (lambda: irov.Core().create_context("CPU", {}), "remote memory"),
         (lambda: irov.Core().add_extension("libsomething.so"), "docs/extensions.md"),
