@@ -53,7 +53,7 @@ def halves(values: Array, element: et.ElementType) -> Array | None:
         error = np.abs(result.astype(values.dtype) - values)
         tolerance = SCALAR_TOLERANCE if values.size == 1 else TOLERANCE
         # In this form NaN is a misfit.
-        fits = (error <= ABSOLUTE_TOLERANCE) & (error <= tolerance * np.abs(values))
+        fits = (error <= ABSOLUTE_TOLERANCE) & (error <= tolerance * np.abs(values)) & (np.abs(values) <= F16_MAX)
     return None if np.count_nonzero(~fits) >= MISFITS * values.size else result
 
 

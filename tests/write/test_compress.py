@@ -49,6 +49,7 @@ def sum_with(values, dtype=np.float32) -> ov.Model:
         ([np.nan] * 3 + [1.0], False),
         ([np.inf, 1.0], True),
         ([54243.5] * 2, False),
+        ([65504.5] * 3 + [1.0], False),
     ],
 )
 def test_which_values_fit(values, fits, tmp_path):
