@@ -33,8 +33,11 @@ def layout_of(output: graph.Output) -> Layout:
 
 
 def set_layout_of(output: graph.Output, layout: Layout | str) -> None:
-    """Set the layout, which is saved with the model."""
+    """Set the layout, which is saved with the model. Raises for another number of axes."""
     layout = Layout(layout)
+    rank, least = output.type.shape.rank, len([name for name in layout.names if name != "..."])
+    if rank is not None and (rank < least or layout.rank not in (None, rank)):
+        raise OpenVINOError(f"layout {layout} is not compatible with shape {output.type.shape} of '{output.node.name}'")
     output.rt_info[:] = [entry for entry in output.rt_info if entry.get("name") != "layout"]
     if not layout.empty:
         output.rt_info.append({"name": "layout", "version": "0", "layout": str(layout)})

@@ -183,6 +183,7 @@ def test_descriptions():
             lambda i, o: i.model().set_layout("NCHW"),
             lambda i, o: i.tensor().set_layout(ov.Layout("NHWC")).set_element_type(f16).set_memory_type("shared"),
             lambda i, o: i.preprocess().mean(0.5).scale([1, 2.5, 3e9]),
+            lambda i, o: (i.tensor().set_layout("NCHW"), i.preprocess().mean([0.5]).scale([2])),
             lambda i, o: (i.tensor().set_layout("NCHW"), i.preprocess().resize(pre.ResizeAlgorithm.RESIZE_LINEAR)),
             lambda i, o: (
                 i.preprocess().pad([0, 0, 1, 0], [0, 0, 1, 0], 0.5, pre.PaddingMode.CONSTANT).reverse_channels()
@@ -205,6 +206,36 @@ def test_descriptions():
         processor.input().model().set_layout("NCHW")
         processor.input().preprocess().convert_color(pre.ColorFormat.RGB)
         yield str(processor), [str(p.partial_shape) for p in processor.build().inputs]
+
+    same(script)
+
+
+def test_layouts_follow_from_steps():
+    to_front, to_back = [0, 3, 1, 2], [0, 2, 3, 1]
+
+    def script(ov):
+        for tensor in (None, "NCHW", "NHWC"):
+            for model in (None, "NCHW"):
+                for steps in (
+                    [],
+                    ["NHWC"],
+                    [to_front],
+                    ["NCHW", to_back],
+                    ["NHWC", "NCHW"],
+                    ["..."],
+                    ["NHWC", to_front],
+                ):
+                    processor = ov.preprocess.PrePostProcessor(network(ov, 3))
+                    part = processor.input()
+                    if tensor is not None:
+                        part.tensor().set_layout(ov.Layout(tensor))
+                    if model is not None:
+                        part.model().set_layout(ov.Layout(model))
+                    for step in steps:
+                        part.preprocess().convert_layout(ov.Layout(step) if isinstance(step, str) else step)
+                    text = re.sub("Error occurred.*", "", str(processor), flags=re.DOTALL).strip()
+                    built = failure(lambda made=processor: [str(p.node.layout) for p in made.build().inputs])
+                    yield tensor, model, steps, text, built
 
     same(script)
 

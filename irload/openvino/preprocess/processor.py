@@ -109,9 +109,11 @@ def _planned_input(node: graph.Node, info: InputInfo, trace: Trace) -> tuple[Sta
     old = node.outputs[0]
     tensor, expected = info.tensor(), old.type
     model_layout = info.model().layout or layout_of(old)
-    implied = Layout() if info.preprocess().layouts else model_layout
+    implied = model_layout
+    for order in reversed(info.preprocess().orders):
+        implied = permuted(implied, [order.index(k) for k in range(len(order))])
     tensor_layout = tensor.layout or (Layout("NHWC") if tensor.color is not ColorFormat.UNDEFINED else implied)
-    if model_layout.empty:
+    if model_layout.empty and tensor.layout is not None:
         model_layout = _converted(tensor_layout, info.preprocess().layouts)
     shape = _tensor_shape(info, expected.shape, tensor_layout, model_layout)
     element = tensor.element or expected.element
@@ -139,10 +141,7 @@ def _planned_input(node: graph.Node, info: InputInfo, trace: Trace) -> tuple[Sta
 def _converted(layout: Layout, conversions: Sequence[Layout | list[int]]) -> Layout:
     """The layout after conversions."""
     for conversion in conversions:
-        if not isinstance(conversion, Layout):
-            layout = permuted(layout, conversion)
-        elif not conversion.empty:
-            layout = conversion
+        layout = conversion if isinstance(conversion, Layout) else permuted(layout, conversion)
     return layout
 
 
@@ -168,7 +167,6 @@ def _describe(
         names = [f"{name}/{sub} " for sub in tensor.sub_names] or [""] * len(planes)
         trace.above += [f"       {k}: {names[k]}{plane}" for k, plane in enumerate(planes)]
     first = parameters[0].outputs[0]
-    layout = layout_of(first) if layout.empty else layout
     trace.above.append(f"    Model's expected tensor: {data_type(expected.shape, layout, expected.element)}")
     trace.declared = bool(color or memory) or not layout.empty or first.type.shape != expected.shape
 
@@ -178,7 +176,9 @@ def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_la
     tensor = info.tensor()
     if tensor.shape is not None:
         shape = tensor.shape
-    elif not tensor_layout.empty and not model_layout.empty and shape.rank is not None:
+    elif (
+        not tensor_layout.empty and not model_layout.empty and shape.rank is not None and tensor_layout != model_layout
+    ):
         rank = tensor_layout.rank
         if rank is not None and model_layout.rank is not None and rank < model_layout.rank:
             names = model_layout.names
@@ -187,7 +187,7 @@ def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_la
             order = permutation(model_layout, tensor_layout, shape.rank)
             shape = Shape(*(shape[k] for k in order)) if order else shape
     elif shape.rank is not None:
-        for order in reversed([order for order in info.preprocess().layouts if not isinstance(order, Layout)]):
+        for order in reversed(info.preprocess().orders):
             shape = Shape(*(shape[order.index(k)] for k in range(len(order))))
     if tensor.spatial is not None:
         for name, size, what in zip("HW", tensor.spatial, ("height", "width"), strict=True):

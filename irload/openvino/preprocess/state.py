@@ -60,6 +60,8 @@ class State:
 
     def convert_layout(self, layout: Layout) -> None:
         """Transpose to another layout, with axes of size 1 in front if the image lacks axes."""
+        if layout.empty:
+            return
         added = missing_axes(self.layout, layout)
         if added:
             axes = constant(np.arange(added), et.i64)

@@ -36,6 +36,11 @@ class _Steps:
         self.layouts: list[Layout | list[int]] = []
         """The layouts and permutations of steps `convert_layout`; an empty layout is that of the other side."""
 
+    @property
+    def orders(self) -> list[list[int]]:
+        """The permutations of steps `convert_layout(dims)`."""
+        return [order for order in self.layouts if not isinstance(order, Layout)]
+
     def _add(self, text: str, step: Step) -> Self:
         self.steps.append((text, step))
         return self
@@ -127,10 +132,10 @@ def _with_numbers(state: State, type: str, values: float | Sequence[float]) -> N
             f"{word} preprocessing can be applied to 'float' inputs. Consider using of 'convert_element_type' before. "
             f"Current type is: {element}"
         )
-    if not isinstance(values, Iterable):
-        state.output = operation(type, 1, [state.output, constant([values], element)])
+    numbers = [float(v) for v in (values if isinstance(values, Iterable) else [values])]
+    if len(numbers) == 1:
+        state.output = operation(type, 1, [state.output, constant(numbers, element)])
         return
-    numbers = [float(v) for v in values]
     axis = state.axis("C", "channels")
     channels = state.shape[axis]
     if not channels.contains(len(numbers)):
