@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irload import graph
-from irload.core.element import ElementType, f8e8m0, f16, nf4, string, u1
+from irload.core.element import ElementType, f8e8m0, f16, nf4, string, u1, u4
 from irload.core.packing import NF4_TABLE
 from irload.core.tensor import Array
 from irload.openvino import authoring, faces
@@ -185,8 +185,8 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
     sizes = dims_of(shape).static
     if element is string:
         array = Tensor(np.asarray(values, np.str_))._value()  # pyright: ignore[reportPrivateUsage]
-    elif element is nf4 and isinstance(values, np.ndarray) and values.dtype.kind in "iub":
-        array = NF4_TABLE[values.astype(np.uint8) & 15]  # integers are codes
+    elif element is nf4 and np.asarray(values).dtype.kind in "iub":
+        array = NF4_TABLE[_in_range(np.asarray(values), u4)]  # integers are codes
     else:
         array = np.asarray(values)
         if element.is_low_precision and element is not f16 and array.dtype.kind == "f":

@@ -87,6 +87,9 @@ def test_integers_are_codes_of_nf4():
     def script(ov):
         for values in (np.array([0, 1, 14, 15], np.uint8), np.array([0, 3]), 5, np.array([0.1, -1, 0.5], F)):
             yield opset(ov).constant(values, ov.Type.nf4).data
+        for values in ([0, 1, 14, 15], [0.1, -1, 0.5, 3]):
+            yield ov.op.Constant(ov.Type.nf4, ov.Shape([4]), values).get_data(dtype=np.float32)
+        yield failure(lambda: ov.op.Constant(ov.Type.nf4, ov.Shape([2]), [0, 17]))
 
     same(script)
 
