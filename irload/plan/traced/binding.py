@@ -53,6 +53,9 @@ class Binding(Concrete):
         """True if these addresses differ from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
+        if template.late_values:
+            late = [address_of(self.late.constants[value].array) for value in template.late_values]
+            self._addresses = np.concatenate([self._addresses, late])
         self.replaces = previous is not None and template.growth is not None
         """True if the previous binding is not used again: lengths of variables that grow do not repeat."""
         self.held = {} if previous is None else self._unchanged(previous)
@@ -100,7 +103,7 @@ class Binding(Concrete):
         return SymbolicSizes(self.template, self.symbols)
 
     def addresses(self, numbers: Array) -> Array:
-        """The addresses of symbolic values that are not constant."""
+        """The addresses of symbolic values, which may be late constants."""
         return self._addresses[numbers]
 
     def room(self, value: Value) -> tuple[int, int]:
@@ -196,6 +199,11 @@ class BoundMemory(Memory):
             nbytes = prod(self._binding.items[self._template.shapes[joined]]) * joined.dtype.itemsize
             found = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
         return found
+
+
+def address_of(array: Array) -> int:
+    """The address of the first element."""
+    return array.__array_interface__["data"][0]
 
 
 def _memory(start: int, nbytes: int) -> Array:

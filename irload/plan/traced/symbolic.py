@@ -117,9 +117,11 @@ class SymbolicSizes(Concrete):
         self.memory = SymbolicMemory(self, template)
 
     def value(self, value: Value) -> Value:
-        if value in self.template.late_constants.sizes:
-            raise TypeError("the values of a constant depend on the shape")
-        found = Concrete.value(self, value)
+        found = self._values.get(value)
+        if found is None and value in self.template.late_values:  # memory, as its elements are not known
+            shape = self.items[self.template.shapes[value]]
+            found = self._values[value] = Value(shape, value.dtype, None, value.name, value.used, value.origin)
+        found = found or Concrete.value(self, value)
         self.memory.symbolic[found] = value
         return found
 
@@ -133,7 +135,8 @@ class SymbolicMemory(Memory):
         """The value of the program for each value with symbols of the trace."""
 
     def layout(self, value: Value) -> Layout:
-        return PLANAR if value.source is not None else self._sizes.items[self._template.layouts[self.symbolic[value]]]
+        layout = self._template.layouts.get(self.symbolic[value])
+        return PLANAR if layout is None else self._sizes.items[layout]
 
     def is_view(self, value: Value) -> bool:
         return self._template.aliases.alias(self.symbolic[value]) is not None
@@ -142,6 +145,9 @@ class SymbolicMemory(Memory):
         if value.source is not None:
             return value.source.array
         template, symbolic = self._template, self.symbolic[value]
+        if symbolic in template.late_values:
+            pointer = SymbolicPointer(symbolic, -1 - template.late_values.index(symbolic), 0, 0)
+            return SymbolicArray(pointer, Strided.dense(value.shape).in_bytes(value.dtype.itemsize), value.dtype)
         strided: Strided = self._sizes.items[template.positions[symbolic]]
         pointer = SymbolicPointer(symbolic, template.root_of[symbolic], strided.offset, 0)
         return SymbolicArray(pointer, Strided(strided.shape, strided.strides), template.stored[symbolic])

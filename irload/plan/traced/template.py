@@ -66,13 +66,16 @@ class Template:
         """The numbers of all roots; those outside the arena are last."""
         self.values = {value: k for k, value in enumerate(walk_values(program))}
         """The values that are not constant, numbered."""
+        late = dict.fromkeys(v for step in self.late for v in step.outputs)
+        read = dict.fromkeys(v for step in program.steps for v in step.inputs)
+        self.late_values = [v for v in read if v in late or is_symbolic(v)]
+        """The late constants that steps read, whose numbers follow those of `values`."""
+        numbering = {value: k for k, value in enumerate((*self.values, *self.late_values))}
         self.segments: list[tuple[Any, list[Step]]] = [
             (backend, list(steps)) for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
         self.prepared: list[Preparation | None] = [
-            backend.prepare(steps, self.aliases, self.values, options, shared)
-            if isinstance(backend, Preparing)
-            else None
+            backend.prepare(steps, self.aliases, numbering, options, shared) if isinstance(backend, Preparing) else None
             for backend, steps in self.segments
         ]
         self.numbers = Numbers(trace)
@@ -110,8 +113,7 @@ class Template:
                 add([*value.source.array.flat, value.source.array.shape])
         for step in (*self.late, *early):
             add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
-        read = {value for step in self.program.steps for value in step.inputs}
-        return LateConstants(symbolic, self.late, self.numbers, read)
+        return LateConstants(symbolic, self.late, self.numbers, set(self.late_values))
 
     def _register(self) -> None:
         """Number the sizes that binding needs."""

@@ -9,7 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.base import BoundSizes
 from irload.plan.backends.llvm.kernel import Temporary
-from irload.plan.backends.llvm.team import UNITS
+from irload.plan.backends.llvm.team import FUNCTION, UNITS
 from irload.plan.backends.llvm.traced_selection import TracedLaunch, TracedSelection
 from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.record import record
@@ -45,7 +45,7 @@ class Patch:
         """For each selection its blocks, and the position of its first word."""
         values: list[tuple[int, int, Array]] = []
         numbers: list[tuple[int, int, int]] = []
-        units: list[tuple[int, int]] = []
+        rows: list[tuple[int, int, int]] = []
         for selection, launch, block, first in self._launches():
             steps, width = block.shape
             starts = [block.start + width * k for k in range(steps)]
@@ -58,11 +58,12 @@ class Patch:
                     pointer = launch.pointers[column] if column < len(launch.pointers) else None
                     base = temporary.ctypes.data if isinstance(pointer, Temporary) else 0
                     numbers += [(start + column, first + word, base) for start in starts]
-            if selection.varies(launch.units):
-                units += [(row, first + launch.units) for row in block.index.tolist()]
+            for column, word in ((FUNCTION, launch.function), (UNITS, launch.units)):
+                if selection.varies(word):
+                    rows += [(row, column, first + word) for row in block.index.tolist()]
         self._places, self._words, bases = np.array([*values, *numbers], np.int64).reshape(-1, 3).T.copy()
         self._values, self._bases = bases[: len(values)], bases[len(values) :]
-        self._rows, self._units = np.array(units, np.int64).reshape(-1, 2).T.copy()
+        self._rows, self._columns, self._of_rows = np.array(rows, np.int64).reshape(-1, 3).T.copy()
 
     def words(self, symbols: Sequence[int]) -> list[int] | None:
         """The words of all selections for values of the symbols; None if a guard fails."""
@@ -108,7 +109,7 @@ class Patch:
         found[count:] += self._bases
         arguments[self._places] = found
         if len(self._rows):
-            rows[self._rows, UNITS] = given[self._units]
+            rows[self._rows, self._columns] = given[self._of_rows]
 
     def _launches(self) -> Iterator[tuple[TracedSelection, TracedLaunch, Block, int]]:
         for selection, blocks, first in self._parts:

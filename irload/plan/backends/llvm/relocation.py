@@ -206,8 +206,8 @@ class RelocatableSegment:
 
     def _launch(self, launch: Launch, pointers: Array) -> GroupLaunch:
         kernel = launch.kernel
-        code = self._code(kernel.code)
-        return GroupLaunch(launch, code, pointers, kernel.numbers, kernel.count, kernel.scratch)
+        function = self._code(kernel.code).address
+        return GroupLaunch(launch, function, pointers, kernel.numbers, kernel.count, kernel.scratch)
 
     def _trace(self, index: int, sizes: BoundSizes) -> None:
         """Select the kernels of a group with symbols, if the selection supports them."""
@@ -216,6 +216,8 @@ class RelocatableSegment:
             symbolic = sizes.symbolic()
             selector = RecordingSelector(symbolic.memory, self.target, self.options, self._packs)
             first, launches = _select(group.steps[0], selector, symbolic)
+            if any(launch.kernel.streamed is not None for launch in launches):
+                raise TypeError("weights to prefetch depend on neighbours")
             slots = {value: k for k, value in enumerate(group.values[0])}
 
             def resolved(pointer: Any) -> Array | tuple[Array, Any]:

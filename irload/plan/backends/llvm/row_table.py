@@ -221,7 +221,7 @@ class TableRows:
         if each.numbers:
             words[:, pointers:] = each.numbers
         rows, index = self.rows, block.index
-        rows[index, FUNCTION] = each.code.address
+        rows[index, FUNCTION] = each.function
         rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (block.start + width * np.arange(count))
         rows[index, UNITS] = each.units
 

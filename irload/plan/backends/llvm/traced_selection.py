@@ -17,21 +17,25 @@ from irload.core.size import Deferred, fixed, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.plan.backends.base import BoundSizes
+from irload.plan.backends.llvm.choosing import ChosenKernel
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.ir.building import Build, builder
 from irload.record import record
+
+WORDS = 7
+"""Words of a kernel that is chosen for each shape: its code, units and scratch memory, and at most four numbers."""
 
 
 @record(eq=False)
 class GroupLaunch:
     """A launch of the steps of a group: one row of `pointers` per step, temporaries as offsets.
 
-    `code`, `numbers`, `units`, `scratch`: of its kernel, whose properties take time.
+    `function`, `numbers`, `units`, `scratch`: the address of the code of its kernel, and properties, which take time.
     """
 
     launch: Launch
-    code: Code
+    function: int
     pointers: Array
     numbers: Sequence[int]
     units: int
@@ -55,15 +59,15 @@ class Operands:
 class TracedLaunch:
     """A launch as positions among the words of its selection. `whole`: creates the kernel from the words.
 
-    `numbers`: of the kernel; `distances`: of its pointers; `units` and `scratch`: of its work and memory.
+    `function`, `units`, `scratch`, `numbers`: of the kernel; `distances`: of its pointers.
     """
 
-    code: Code
-    numbers: Sequence[int]
-    distances: Sequence[int]
+    function: int
     units: int
     scratch: int
+    numbers: Sequence[int]
     whole: Build
+    distances: Sequence[int]
     operands: Operands
     pointers: Sequence[int | Temporary]
 
@@ -72,9 +76,8 @@ class TracedLaunch:
         pointers = self.operands.fixed + [words[k] for k in self.distances]
         if self.operands.columns:
             pointers[:, self.operands.columns] += sizes.addresses(self.operands.values)
-        numbers = [words[k] for k in self.numbers]
-        launch = Launch(self.whole(words), self.pointers)
-        return GroupLaunch(launch, self.code, pointers, numbers, words[self.units], words[self.scratch])
+        launch, numbers = Launch(self.whole(words), self.pointers), [words[k] for k in self.numbers]
+        return GroupLaunch(launch, words[self.function], pointers, numbers, words[self.units], words[self.scratch])
 
 
 class TracedSelection:
@@ -97,8 +100,22 @@ class TracedSelection:
         self._terms: list[Terms] = []
         self._places: dict[Key, int] = {}
         self._deferred: dict[int, Callable[[int], int]] = {}
+        self._code_of = code_of
         self.flops, self.temporary = self._index(flops), self._index(temporary)
-        self.launches = [self._launch(*each, code_of) for each in zip(launches, operands, strict=True)]
+        self._chosen: list[Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]] = []
+        """The kernels whose words follow those of the polynomials."""
+        distances = [[self._index(distance) for distance in own.distances] for own in operands]
+        kernels = [self._kernel(launch.kernel) for launch in launches]
+        self.launches: list[TracedLaunch] = []
+        first = len(self._terms)
+        for launch, own, kernel, steps in zip(launches, operands, kernels, distances, strict=True):
+            function, units, scratch, numbers, whole = kernel
+            if isinstance(launch.kernel, ChosenKernel):
+                function, units, scratch, *numbers = range(first, first + WORDS)
+                first += WORDS
+            pointers = [p if isinstance(p, Temporary) else 0 for p in launch.pointers]
+            self.launches.append(TracedLaunch(function, units, scratch, numbers, whole, steps, own, pointers))
+        self._count = first
         self._holds = trace.test()
         self._words: Callable[[Sequence[int]], list[int]] = trace.compiled(self._terms)
 
@@ -109,27 +126,37 @@ class TracedSelection:
         words = self._words(symbols)
         for k, function in self._deferred.items():
             words[k] = function(words[k])
+        for choose in self._chosen:
+            words += choose(words)[1]
         return words
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return self._count
 
     def varies(self, word: int) -> bool:
         """True for a word that depends on the symbols."""
-        return any(self._terms[word])
+        return word >= len(self._terms) or any(self._terms[word])
 
-    def _launch(self, launch: Launch, operands: Operands, code_of: Callable[[Kernel], Code]) -> TracedLaunch:
-        kernel = launch.kernel
-        return TracedLaunch(
-            code_of(_at_traced_shape(kernel.code)),
-            [self._index(number) for number in kernel.numbers],
-            [self._index(distance) for distance in operands.distances],
-            self._index(kernel.count),
-            self._index(kernel.scratch),
-            builder(kernel, self._index) or (lambda words: kernel),
-            operands,
-            [p if isinstance(p, Temporary) else 0 for p in launch.pointers],
-        )
+    def _kernel(self, kernel: Kernel) -> tuple[int, int, int, list[int], Build]:
+        """The positions of the function, units, scratch memory and numbers of a kernel, and what creates it.
+
+        The positions of a kernel that is chosen are not known yet.
+        """
+        if isinstance(kernel, ChosenKernel):
+            choose = kernel.builder(self._index, self._described)
+            self._chosen.append(choose)
+            return 0, 0, 0, [], lambda words: choose(words)[0]
+        whole = builder(kernel, self._index) or (lambda words: kernel)
+        function = self._index(self._code_of(_at_traced_shape(kernel.code)).address)
+        numbers = [self._index(number) for number in kernel.numbers]
+        return function, self._index(kernel.count), self._index(kernel.scratch), numbers, whole
+
+    def _described(self, kernel: Kernel) -> list[int]:
+        """The words of a kernel that is chosen."""
+        words = [self._code_of(kernel.code).address, kernel.count, kernel.scratch, *kernel.numbers]
+        if len(words) > WORDS:
+            raise AssertionError("a kernel has too many numbers")
+        return words + [0] * (WORDS - len(words))
 
     def _index(self, number: Any) -> int:
         """The position of a number among the words."""

@@ -8,12 +8,14 @@ from math import prod
 
 import numpy as np
 
+from irload.core.size import is_size
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.choosing import chosen
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
 from irload.plan.backends.llvm.elements import U8, element_of
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.compressed import PackedPanels, compression_of
 from irload.plan.backends.llvm.kernels.contraction.build import (
     Results,
@@ -33,6 +35,7 @@ from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PANEL
 from irload.plan.backends.llvm.widening import Compression
 from irload.plan.ir.compressed import compressed
@@ -102,10 +105,14 @@ def _packed(panels: PackedPanels, axis: int, selector: Selector, constant: Const
 
 @record()
 class RowContraction:
-    """The rows of matrices times packed weights, and the copies of the data that it reads, if any."""
+    """The rows of matrices times packed weights, and the copies of the data that it reads, if any.
+
+    `product`: the kernel, or that at the traced shape; its weights are packed equally for all shapes.
+    """
 
     data: Array | Temporary
     copies: list[Launch]
+    kernel: Kernel
     product: Contraction
     chunks: Chunks
 
@@ -142,18 +149,28 @@ class RowContraction:
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
         results = Results.of(tensors, -1, n, epilogue)
-        if dot.tiled:
-            product = tile_product(dot, axes, chunks, (0,), results, tile_width(n))
-        elif dot.weights is not None:
-            product = compressed_product(selector.target, dot, axes, chunks.levels(dot)[0], results, PANEL)
-        else:
-            product = register_product(selector.target, dot, axes, chunks.levels(dot), results, panel=PANEL)
-        product = shared(product, selector.threads, nbytes)
-        return RowContraction(data, copies, product, chunks)
+        choose = partial(_product, dot, chunks, results, selector.target, selector.threads)
+        if is_size(nbytes) and not dot.tiled:
+            return RowContraction(data, copies, *chosen(choose, axes, nbytes), chunks)
+        product = choose(axes, nbytes)
+        return RowContraction(data, copies, product, product, chunks)
 
     def launch(self, packed: Array | Temporary, results: Sequence[Array | Temporary], selector: Selector) -> Launch:
         """The product, which runs after the `copies`. `results`: y and the operands."""
-        return selector.launch(self.product, [self.data, packed, *results])
+        return selector.launch(self.kernel, [self.data, packed, *results])
+
+
+def _product(
+    dot: Dot, chunks: Chunks, results: Results, target: Target, threads: int, axes: Sequence[Axis], nbytes: int
+) -> Contraction:
+    """The kernel along these axes. `nbytes`: of the data."""
+    if dot.tiled:
+        product = tile_product(dot, axes, chunks, (0,), results, tile_width(results.channels))
+    elif dot.weights is not None:
+        product = compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL)
+    else:
+        product = register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL)
+    return shared(product, threads, nbytes)
 
 
 def _read(

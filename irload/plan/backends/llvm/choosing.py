@@ -1,0 +1,77 @@
+"""Kernels chosen by functions of sizes that are no polynomials, such as the shape of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from irload.core.size import hint
+from irload.plan.backends.llvm.builder import Function
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.ir.building import Build, builder
+from irload.record import record
+
+Chosen = TypeVar("Chosen", bound=Kernel)
+
+SHAPES = 64
+"""Maximum number of shapes for which a kernel is cached."""
+
+
+@record(eq=False)
+class ChosenKernel(Kernel):
+    """A kernel that is chosen for each shape. `choose`: the kernel for arguments without sizes.
+
+    `here`: the kernel at the traced shape.
+    """
+
+    choose: Callable[..., Kernel]
+    arguments: tuple[Any, ...]
+    here: Kernel
+
+    def builder(
+        self, index: Callable[[Any], int], described: Callable[[Kernel], Sequence[int]]
+    ) -> Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]:
+        """The function from the values of sizes to the kernel and its description.
+
+        `index`: the position of a size among the values.
+        """
+        sizes: list[Any] = []
+        build = _builder(self.arguments, sizes)
+        positions = [index(size) for size in sizes]
+
+        @lru_cache(SHAPES)
+        def found(*numbers: int) -> tuple[Kernel, Sequence[int]]:
+            kernel = self.choose(*build(numbers))
+            return kernel, described(kernel)
+
+        return lambda values: found(*[values[k] for k in positions])
+
+    @property
+    def count(self) -> int:
+        return self.here.count
+
+    @property
+    def cycles(self) -> float:
+        return self.here.cycles
+
+    def write(self, function: Function) -> None:
+        self.here.write(function)
+
+
+def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel, Chosen]:
+    """The kernel that a function chooses for arguments with sizes, and the one at the traced shape."""
+    sizes: list[Any] = []
+    build = _builder(arguments, sizes)
+    here = choose(*build([hint(size) for size in sizes]))
+    return ChosenKernel(choose, arguments, here), here
+
+
+def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:
+    """The function from the values of sizes to the arguments. Appends the sizes to `sizes`."""
+
+    def index(size: Any) -> int:
+        sizes.append(size)
+        return len(sizes) - 1
+
+    return builder(arguments, index) or (lambda values: arguments)
