@@ -74,6 +74,16 @@ def test_relocated_tables(
     assert symbols.values
 
 
+def test_other_lengths_change_words_only(backend: CompiledBackend) -> None:
+    """Once the selections of all groups are traced, tables are changed, not built."""
+    template, _ = template_of(encoder(), Options(threads=1), (2, 17, 32))
+    workspace = Workspace(template)
+    plans = [workspace.bind((2, length)) for length in (60, 59, 61, 58)]
+    groups = [segment.executable.groups for plan in plans[-2:] for segment in plan.segments]
+    assert len(groups) == 2
+    assert groups[0] is groups[1]
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_relocated_tables_of_a_decoder(threads: int, backend: CompiledBackend) -> None:
     """Lengths of the past that grow, jump and return, in memory that moves at times."""

@@ -43,7 +43,7 @@ class Binding(Concrete):
         self._previous = previous
         before = () if previous is None else previous.numbers
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
-        """The positions of the sizes that differ from those of the previous binding."""
+        """The positions of the sizes that differ from the previous binding."""
         items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
         self.late = template.late_constants.at(numbers, previous and previous.late, self.changed)
         Concrete.__init__(self, template, numbers, items, self.late.constants)

@@ -91,7 +91,7 @@ def is_symbolic(value: Value) -> bool:
 
 @record(eq=False)
 class Late:
-    """The late constants at one shape, all of them as `arrays`, and as `constants` those that steps read."""
+    """The late constants at one shape: all as `arrays`, and as `constants` the ones that steps read."""
 
     arrays: dict[Value, Array]
     constants: dict[Value, Constant]

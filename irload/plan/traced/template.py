@@ -69,7 +69,7 @@ class Template:
         late = dict.fromkeys(v for step in self.late for v in step.outputs)
         read = dict.fromkeys(v for step in program.steps for v in step.inputs)
         self.late_values = [v for v in read if v in late or is_symbolic(v)]
-        """The late constants that steps read, whose numbers follow those of `values`."""
+        """The late constants that steps read. Their numbers follow the numbers of `values`."""
         numbering = {value: k for k, value in enumerate((*self.values, *self.late_values))}
         self.segments: list[tuple[Any, list[Step]]] = [
             (backend, list(steps)) for backend, steps in groupby(program.steps, owners.__getitem__)

@@ -1,4 +1,4 @@
-"""Kernels chosen by functions of sizes that are no polynomials, such as the shape of a tile."""
+"""Kernels chosen by functions of sizes, such as the shape of a tile, instead of polynomials."""
 
 from __future__ import annotations
 

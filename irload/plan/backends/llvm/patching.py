@@ -33,7 +33,7 @@ class Block:
 class Patch:
     """The words of a table that differ between shapes for which the guards of `selections` hold.
 
-    `blocks`: of each selection, those of its launches.
+    `blocks`: for each selection the blocks of its launches.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ class RelocatableSegment:
         self._selections = [0] * len(self._groups)
         """How often the kernels of each group were selected with other numbers than before."""
         self._changes: dict[Hashable, tuple[int, ...]] = {}
-        """The groups that differ from the previous binding, by what has changed."""
+        """The groups that differ from the previous binding, by the key of the sizes that differ."""
         self._numeric: set[type[Step]] = set()
         """The kinds of steps whose selections require numbers."""
         self._codes: dict[Kernel, Code] = {}
@@ -153,7 +153,7 @@ class RelocatableSegment:
         return BoundTable(self._steps, groups, self.target, threads, temporary, sizes)
 
     def _changed(self, sizes: BoundSizes) -> tuple[int, ...]:
-        """The groups whose launches may differ from those of the previous binding."""
+        """The groups whose launches may differ from the previous binding."""
         key = sizes.changed, sizes.moved
         found = self._changes.get(key)
         if found is None:

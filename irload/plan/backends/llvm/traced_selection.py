@@ -103,7 +103,7 @@ class TracedSelection:
         self._code_of = code_of
         self.flops, self.temporary = self._index(flops), self._index(temporary)
         self._chosen: list[Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]] = []
-        """The kernels whose words follow those of the polynomials."""
+        """The kernels that are chosen; their words follow the values of the polynomials."""
         distances = [[self._index(distance) for distance in own.distances] for own in operands]
         kernels = [self._kernel(launch.kernel) for launch in launches]
         self.launches: list[TracedLaunch] = []
@@ -138,7 +138,7 @@ class TracedSelection:
         return word >= len(self._terms) or any(self._terms[word])
 
     def _kernel(self, kernel: Kernel) -> tuple[int, int, int, list[int], Build]:
-        """The positions of the function, units, scratch memory and numbers of a kernel, and what creates it.
+        """The positions of the function, units, scratch memory and numbers of a kernel, and its builder.
 
         The positions of a kernel that is chosen are not known yet.
         """
