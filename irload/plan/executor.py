@@ -81,15 +81,16 @@ class Executor:
         segments: Sequence[Segment],
         taken: Sequence[Array],
         given: Sequence[Array],
+        before: Filling | None = None,
     ) -> None:
-        """Set all fields. `taken`, `given`: the arrays of the inputs and of the outputs."""
+        """Set all fields. `taken`, `given`: the arrays of the inputs and of the outputs; `before`: of another plan."""
         self.program = program
         self.options = options
         self.memory = memory
         self.segments = segments
         self.taken = taken
         self.given = given
-        self._inputs = Filling(self.taken)
+        self.filling = Filling(self.taken, before)
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer: Sanitizer | None = None
 
@@ -122,7 +123,7 @@ class Executor:
 
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
         """Copy the inputs into the plan's memory."""
-        self._inputs.fill(arrays)
+        self.filling.fill(arrays)
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
         """The results in the types of the graph, or unconverted."""

@@ -97,12 +97,15 @@ class Binding:
         ports = zip(dtypes, shapes, self._accepts, self._known_types, strict=True)
         for dtype, shape, (accepted, element, takes), known in ports:
             own = known.get(shape)
-            if dtype != accepted or (own is None and not takes.contains(Shape(*shape))):
-                return None
             if own is None:
+                own = TensorType(element, Shape(*shape))
+                if not takes.contains(own.shape):
+                    return None
                 if len(known) >= FORMS:
                     known.clear()
-                own = known[shape] = TensorType(element, Shape(*shape))
+                known[shape] = own
+            if dtype != accepted:
+                return None
             found.append(own)
         return found
 

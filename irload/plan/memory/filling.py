@@ -31,10 +31,12 @@ def pieces(target: Array) -> list[Index]:
 
 
 class Filling:
-    """Fills the same targets repeatedly."""
+    """Fills the same targets repeatedly. `before`: a Filling whose parts are kept where the targets are the same."""
 
-    def __init__(self, targets: Sequence[Array]) -> None:
-        self._parts = [[(part, target[part]) for part in pieces(target)] for target in targets]
+    def __init__(self, targets: Sequence[Array], before: Filling | None = None) -> None:
+        self._targets = targets
+        known = {} if before is None else {id(t): p for t, p in zip(before._targets, before._parts, strict=True)}
+        self._parts = [known.get(id(target)) or [(part, target[part]) for part in pieces(target)] for target in targets]
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Copy an array into each target."""

@@ -74,7 +74,7 @@ class Binding(Concrete):
             concrete = [self.step(step) for step in steps]
             executable = backend.compile(concrete, self.memory, template.options, template.shared)
             segments.append(Segment(backend.name, executable))
-        made = BoundPlan(self, segments)
+        made = BoundPlan(self, segments, previous)
         self._values = {}
         self._previous = None
         self.memory.forget()
@@ -218,7 +218,7 @@ class BoundPlan(Executor):
     that consist of sizes, the late constants and the views of inputs and outputs, for the next binding.
     """
 
-    def __init__(self, binding: Binding, segments: Sequence[Segment]) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, binding: Binding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]
         template = binding.template
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
         self.external = binding.external
@@ -226,10 +226,11 @@ class BoundPlan(Executor):
         filled, view = template.early.inputs, binding.memory.view
         self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}
         taken, given = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
-        self._set_up(template.program, template.options, binding.memory, segments, taken, given)
+        before = None if previous is None else previous.filling
+        self._set_up(template.program, template.options, binding.memory, segments, taken, given, before)
 
     def _array(self, value: Value) -> Array:
         return self.held[value] if value.source is None else value.source.array
 
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
-        self._inputs.fill(self._early.at(arrays, self.numbers, self.late.arrays, context))
+        self.filling.fill(self._early.at(arrays, self.numbers, self.late.arrays, context))

@@ -12,6 +12,7 @@ from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.ops.movement.gather import Gather
 from irload.plan.ir.program import Step, Value
+from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import ComputeStep, GatherStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.ir.strides import View
@@ -37,7 +38,7 @@ def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> lis
     """The function for each result of a step, whose inputs are `known` values and constants."""
     inputs = [_reader(value, known) for value in step.inputs]
     if isinstance(step, ViewStep):
-        return [_viewing(step.view, inputs[0], numbers)]
+        return [_viewing(step, inputs[0], numbers)]
     if isinstance(step, GatherStep):
         data, indices = inputs
         return [lambda values, found: _gathered(data(found), indices(found), step.axis)]
@@ -63,7 +64,10 @@ def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value,
     return lambda found: array
 
 
-def _viewing(view: View, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
+def _viewing(step: ViewStep, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
+    view = step.view
+    if view.kind in ("reshape", "broadcast") and hashable(step.output.shape) == hashable(step.inputs[0].shape):
+        return lambda values, found: source(found)
     if view.kind == "reshape":  # the most frequent case
         shape = numbers.builder(view.axes)
         return lambda values, found: source(found).reshape(shape(values))

@@ -43,6 +43,8 @@ class Patch:
         firsts = np.cumsum([0, *(len(selection) for selection in selections)]).tolist()
         self._parts = list(zip(selections, blocks, firsts, strict=False))
         """For each selection its blocks, and the position of its first word."""
+        self.calculates = any(selection.varies(selection.flops) for selection in selections)
+        """True if the operations differ."""
         values: list[tuple[int, int, Array]] = []
         numbers: list[tuple[int, int, int]] = []
         rows: list[tuple[int, int, int]] = []

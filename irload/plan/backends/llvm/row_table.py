@@ -103,9 +103,10 @@ class BoundTable:
         self.patched = self.patched.union(changed)
         rows, table = self._rows, self.table
         rows.update(changed, patch, words, sizes)
-        for k, flops in zip(changed, patch.flops(words), strict=True):
-            self._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
-        self.calls = bundled(list(self._flops.values()), self._ranges)
+        if patch.calculates:
+            for k, flops in zip(changed, patch.flops(words), strict=True):
+                self._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
+            self.calls = bundled(list(self._flops.values()), self._ranges)
         table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
         if table.threads > 1:
             table.set_rows(rows.rows)
