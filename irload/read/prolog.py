@@ -8,6 +8,10 @@ from irload.errors import ReadError
 from irload.safety.files import HEAD, identify
 
 BOM = b"\xef\xbb\xbf"
+_ENCODINGS = {
+    **dict.fromkeys((b"utf-8", b"utf8", b"us-ascii", b"ascii"), "utf-8"),
+    **dict.fromkeys((b"iso-8859-1", b"latin1"), "iso-8859-1"),
+}
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
 _NAME = re.compile(rb"<([A-Za-z_:][\w:.-]*)")
 
@@ -17,7 +21,7 @@ NO_IR = "is not an OpenVINO IR"
 
 
 def root_tag(head: bytes) -> str:
-    """Return the name of the root element. Raises ReadError unless the file is UTF-8 XML without a DOCTYPE."""
+    """Return the name of the root element. Raises ReadError unless the file is XML without a DOCTYPE."""
     what = identify(head)
     if what is not None:
         raise ReadError(f"{NO_IR}: the file is {what}")
@@ -33,7 +37,6 @@ def root_tag(head: bytes) -> str:
             raise ReadError("has a DOCTYPE, which no IR needs; remove it")
         else:
             break
-    _require_utf8(head)
     found = _NAME.match(head, at)
     if found is None:
         raise ReadError("is not an OpenVINO IR: it has no root element")
@@ -47,8 +50,12 @@ def _after(head: bytes, mark: bytes, start: int) -> int:
     return found + len(mark)
 
 
-def _require_utf8(head: bytes) -> None:
+def encoding(head: bytes) -> str:
+    """Return the encoding: UTF-8, or Latin-1 if the file declares it. Raises ReadError if it declares another one."""
     declaration = head[: head.find(b"?>")] if head.removeprefix(BOM).startswith(b"<?xml") else b""
     found = _ENCODING.search(declaration)
-    if found is not None and found[1].strip().lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii"):
-        raise ReadError(f"declares the encoding '{found[1][:40].decode('ascii', 'replace')}'; an IR is UTF-8")
+    name = found[1] if found else b"utf-8"
+    known = _ENCODINGS.get(name.strip().lower())
+    if known is None:
+        raise ReadError(f"declares the encoding '{name[:40].decode('ascii', 'replace')}'; an IR is UTF-8")
+    return "utf-8" if head.startswith(BOM) else known

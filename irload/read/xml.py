@@ -14,7 +14,7 @@ from irload.errors import IRError, LimitExceeded, ReadError, Where
 from irload.read.elements import BODIES, Element, Elements
 from irload.read.faults import OnFault, counted, raise_first
 from irload.read.metadata import OLD, check_old, preprocess, tree
-from irload.read.prolog import BOM, NO_IR, root_tag
+from irload.read.prolog import BOM, NO_IR, encoding, root_tag
 from irload.read.raw import RawGraph, RawNet
 from irload.safety.files import HEAD, open_regular
 from irload.safety.limits import DEFAULT, Deadline, Limits
@@ -92,7 +92,7 @@ class _Reader:
         parser = etree.XMLPullParser(
             events=("start", "end"),
             tag=(tag, *_TAGS),
-            encoding="utf-8",
+            encoding=encoding(head),
             # `root_tag` refuses a DOCTYPE, so nothing that these three forbid reaches the parser.
             resolve_entities=False,  # pragma: no mutate
             no_network=True,  # pragma: no mutate

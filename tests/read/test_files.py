@@ -12,6 +12,7 @@ import pytest
 
 import irload
 from irload.errors import ReadError
+from irload.read.prolog import BOM
 from tests.read.texts import BASE, changed, net
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
@@ -83,3 +84,10 @@ def test_the_weights_next_to_the_model_are_used(tmp_path: Path) -> None:
     (tmp_path / "a.b.xml").write_text(text)
     (tmp_path / "a.b.bin").write_bytes(np.array([1, 2], np.float32).tobytes())
     assert irload.compile_model(tmp_path / "a.b.xml")()[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("declared", ["ISO-8859-1", "latin1"])
+def test_latin_1_is_read_as_the_runtime_reads_it(declared: str) -> None:
+    text = changed('"1.0"', f'"1.0" encoding="{declared}"').replace('"relu"', '"r\xe9lu"')
+    assert "r\xe9lu" in [n.name for n in irload.read_model(text.encode("latin-1")).nodes]
+    assert "r\xe9lu" in [n.name for n in irload.read_model(BOM + text.encode()).nodes]
