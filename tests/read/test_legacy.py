@@ -320,6 +320,11 @@ def test_faults_name_the_layer(type, data, inputs, outputs, blobs, said) -> None
     assert caught.value.where.layer_name == "layer"
 
 
+def test_integers_may_be_written_as_floats() -> None:
+    net = legacy_net("FullyConnected", '<data out-size="5.0"/>', [(1, 12)], [(1, 5)], {"weights": FC})
+    assert irload.read_model(*net).outputs[0].shape == (1, 5)
+
+
 def test_strides_by_axis_precede_those_of_the_source_framework() -> None:
     """Files of v2 have both; `stride` has four values there."""
     data = (

@@ -105,7 +105,7 @@ class LegacyLayer:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """One integer."""
-        return _one(name, self._numbers(name, int, None if default is None else (default,)))
+        return _one(name, self._numbers(name, _integer, None if default is None else (default,)))
 
     def number(self, name: str, default: float | None = None) -> float:
         """One number."""
@@ -113,7 +113,7 @@ class LegacyLayer:
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """A list of integers, separated by commas."""
-        return self._numbers(name, int, default)
+        return self._numbers(name, _integer, default)
 
     def numbers(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         """A list of numbers, separated by commas."""
@@ -243,6 +243,11 @@ def is_integral(precision: str) -> bool:
 def listed(values: Sequence[int] | Sequence[float]) -> str:
     """A list as the text of an attribute."""
     return ",".join(repr(v) if isinstance(v, float) else str(v) for v in values)
+
+
+def _integer(text: str) -> int:
+    """An integer, which some converters wrote as `4.0`."""
+    return int(text.removesuffix(".0"))
 
 
 def _normal(name: str) -> str:
