@@ -106,10 +106,14 @@ def reshape(source: Source, rng: Random) -> Edited:
     return Edited(f"{shapes}", edit.reshape(source.model, shapes), source.given, source.outputs)
 
 
+_NUMBERING = {"DetectionOutput", "NonMaxSuppression", "MatrixNms", "MulticlassNms"}
+"""Types whose outputs contain the number of the sample, or order the boxes of all samples."""
+
+
 def set_batch(source: Source, rng: Random) -> Edited | None:
     """Two or three copies of the samples, in one batch; each output repeats, or concatenates, the original's."""
-    detects = any(n.type == "DetectionOutput" for n in source.model.nodes)  # numbers the samples in its output
-    if detects or any(np.ndim(a) < 2 or len(a) != 1 for a in source.given):
+    numbers = any(n.type in _NUMBERING for n in source.model.nodes)
+    if numbers or any(np.ndim(a) < 2 or len(a) != 1 for a in source.given):
         return None
     count = int(rng.integers(2, 4))
     size = pick(rng, [count, None, (1, 4)])
