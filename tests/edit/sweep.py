@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
     count, seed = int(words[0]), int(words[1])
     tools = [words[k + 1] for k, word in enumerate(words) if word == "--tool"] or list(APPLICATIONS)
     folders = [w for w in words[2:] if w not in tools and w != "--tool"]
-    files = sorted(f for folder in folders for f in Path(folder).glob("**/model.xml"))
+    files = sorted(f for folder in folders for f in Path(folder).glob("**/*model.xml"))
     done, faults, refused = Counter[str](), Counter[str](), Counter[str]()
     order = np.random.default_rng(seed).permutation(len(files))
     turns = max(1, -(-count // max(1, len(files))))
