@@ -29,6 +29,7 @@ def inner(source: Source) -> list[Output]:
     """The tensors of the model that do not depend on constants alone, by names that only they have."""
     constant = constant_nodes(source.model.nodes)
     names = [n.name for n in source.model.nodes]
+    names += {t for n in source.model.nodes for o in n.outputs for t in o.names if t != n.name}
     return [
         o
         for n in source.model.nodes
