@@ -41,9 +41,6 @@ class ToyExecutable:
     def run_kernel(self, index: int, context: Any) -> None:
         self._calls[index]()
 
-    def release(self) -> None:
-        self._calls = []
-
 
 class Toy:
     """Max pooling of images, matmul of matrices with a bias or without, softmax of rows.

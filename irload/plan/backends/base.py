@@ -62,10 +62,6 @@ class Executable(Protocol):
         """Run one kernel alone, for profiles and for tests that observe memory."""
         ...
 
-    def release(self) -> None:
-        """Release all memory. The executable cannot run afterwards."""
-        ...
-
 
 class Backend(Protocol):
     """Compiles and runs steps."""

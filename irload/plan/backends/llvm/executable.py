@@ -78,9 +78,6 @@ class LlvmExecutable:
     def stored(self, arena: Array) -> StoredExecutable:
         return stored(self.table, arena, self.calls)
 
-    def release(self) -> None:
-        self.kernels, self.calls = [], []
-
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
     """Ranges of kernels that run in one call; long kernels are divided into parts. Given for each step, in order."""

@@ -137,9 +137,6 @@ class BoundTable:
     def run_kernel(self, index: int, context: Any) -> None:
         self.table.run(*self._ranges[index])
 
-    def release(self) -> None:
-        self.calls = []
-
 
 class TableRows:
     """The rows of a table and the arguments to which they point."""

@@ -97,10 +97,6 @@ class NumpyExecutable:
         with self.cell.during(context), np.errstate(all="ignore"), single_threaded_blas:
             self._run(self.phases[index])
 
-    def release(self) -> None:
-        self.kernels, self.phases, self._table = [], [], []
-        self._constants, self._packed = [], []
-
     def _add(self, step: Step, selector: NumpySelector) -> None:
         """Select a kernel for a step and append its phases to the table. Views add nothing."""
         kernel, phases = self._selected(step, selector)
