@@ -94,6 +94,26 @@ def softmax(x: Array, axis: int) -> Array:
     return e / e.sum(axis, keepdims=True)
 
 
+def yolo(x: Array, classes: Callable[[Array], Array]) -> Array:
+    """Three anchors of four coordinates, an objectness and two classes."""
+    parts = x.reshape(1, 3, 7, *x.shape[2:]).copy()
+    for part in (slice(0, 2), slice(4, 5)):
+        parts[:, :, part] = sigmoid(parts[:, :, part])
+    parts[:, :, 5:] = classes(parts[:, :, 5:])
+    return parts.reshape(x.shape)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def clustered() -> Array:
+    """Boxes of 4 by 6 pixels at the centers of 2 by 2 cells of an image of 8 by 16 pixels, and variances."""
+    boxes = [[(x - 2) / 16, (y - 3) / 8, (x + 2) / 16, (y + 3) / 8] for y, x in product((2, 6), (4, 12))]
+    return np.stack([np.ravel(boxes), np.full(16, 0.1)])[None].astype(np.float32)
+
+
+REGION = 'anchors="1,2,3,4,5,6" axis="1" end_axis="3" coords="4" classes="2" num="3" mask="0,1,2"'
 NCHW = (1, 3, 6, 6)
 ROWS = [
     Row("Convolution", kernel(p="1,1"), [NCHW], [(1, 4, 6, 6)], lambda x: conv(x, W, pad=1), {"weights": W}),
@@ -205,6 +225,59 @@ ROWS = [
     Row("Crop", '<data axis="2,3" offset="1,2"/>', [NCHW], [(1, 3, 4, 3)], lambda x: x[:, :, 1:5, 2:5]),
     Row("Tile", '<data axis="1" tiles="2"/>', [NCHW], [(1, 6, 6, 6)], lambda x: np.tile(x, (1, 2, 1, 1))),
     Row("Copy", "", [NCHW], [NCHW], lambda x: x),
+    Row("Convolution", kernel(), [NCHW, (4, 3, 3, 3)], [(1, 4, 4, 4)], conv, version=7),
+    Row(
+        "Convolution",
+        kernel(),
+        [NCHW, (4, 3, 3, 3), (4,)],
+        [(1, 4, 4, 4)],
+        lambda x, w, b: conv(x, w) + b.reshape(1, 4, 1, 1),
+        version=7,
+    ),
+    Row(
+        "Convolution",
+        kernel(s="2,2").replace("/>", ' auto_pad="same_upper"/>'),
+        [NCHW],
+        [(1, 4, 3, 3)],
+        lambda x: conv(np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)]), W, stride=2),
+        {"weights": W},
+    ),
+    Row(
+        "Gather",
+        "",
+        [(3, 4, 2), (2,)],
+        [(2, 4, 2)],
+        lambda x: x[[2, 0]],
+        constants={1: np.array([2, 0], np.int32)},
+    ),
+    Row(
+        "Interpolate",
+        '<data mode="nearest" align_corners="0" pad_beg="0" pad_end="0"/>',
+        [NCHW],
+        [(1, 3, 12, 12)],
+        lambda x: x.repeat(2, 2).repeat(2, 3),
+    ),
+    Row(
+        "RegionYolo",
+        f'<data {REGION} do_softmax="0"/>',
+        [(1, 21, 2, 3)],
+        [(1, 21, 2, 3)],
+        lambda x: yolo(x, sigmoid),
+    ),
+    Row(
+        "RegionYolo",
+        f"<data {REGION}/>",
+        [(1, 21, 2, 3)],
+        [(1, 126)],
+        lambda x: yolo(x, lambda c: softmax(c, 2)).reshape(1, 126),
+    ),
+    Row(
+        "PriorBoxClustered",
+        '<data width="4" height="6" step_w="8" step_h="4" offset="0.5" variance="0.1" clip="0"/>',
+        [(1, 3, 2, 2), (1, 3, 8, 16)],
+        [(1, 2, 16)],
+        lambda x, image: clustered(),
+    ),
     Row(
         "Pad",
         '<data pads_begin="0,0,1,0" pads_end="0,0,0,2" pad_mode="constant" pad_value="3"/>',
@@ -309,6 +382,7 @@ FAULTS = [
     ("Eltwise", '<data operation="fold"/>', [NCHW, NCHW], [NCHW], {}, "operation is 'fold'"),
     ("Crop", '<data axis="7" offset="1"/>', [NCHW], [NCHW], {}, "do not fit a rank of 4"),
     ("FullyConnected", "", [NCHW], [(1, 5)], {}, "out-size is missing"),
+    ("BatchNormalization", '<data epsilon="0.5"/>', [NCHW], [NCHW], {"weights": SCALE}, "no biases"),
 ]
 
 
