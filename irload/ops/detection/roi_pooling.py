@@ -34,9 +34,9 @@ def check_ports(data: TensorType, rois: TensorType) -> TensorType:
 
 
 def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, Array], Array]) -> Array:
-    """`pool(image, corners)` of every region. A batch element of −1 ends the list: the remaining rows are 0."""
+    """`pool(image, corners)` of every region. A batch element of −1, truncated, ends the list: other rows are 0."""
     result = np.zeros((len(rois), *shape), data.dtype)
-    ends = np.flatnonzero(rois[:, 0] == -1)
+    ends = np.flatnonzero(np.trunc(rois[:, 0]) == -1)
     for k in range(int(ends[0]) if len(ends) else len(rois)):
         result[k] = pool(data[batch_of(np.trunc(rois[k, 0]), len(data))], rois[k, 1:])
     return result

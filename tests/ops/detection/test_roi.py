@@ -85,6 +85,7 @@ def test_features_come_from_the_level_of_the_region(side: float, level: int | No
         ({"pooled_h": 2, "pooled_w": 2, "method": "bilinear"}, (0, 0, 0, 1, 1), [0, 3, 12, 15]),
         ({"pooled_h": 1, "pooled_w": 1, "method": "bilinear"}, (0, 1, 1, 2, 2), [0]),
         ({"output_roi": (1, 1)}, (-1, 0, 0, 3, 3), [0]),  # batch element −1 ends the list
+        ({"output_roi": (1, 1)}, (-1.5, 0, 0, 3, 3), [0]),  # which is truncated
     ],
 )
 def test_roi_pooling(attributes: dict[str, Any], region: tuple[float, ...], expected: list[float]) -> None:
