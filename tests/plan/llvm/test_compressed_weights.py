@@ -44,11 +44,7 @@ def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
     y = net.op("MatMul", net.input(rows, weights.length), weights.of(net), transpose_a=False, transpose_b=True)
     (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, MatMulStep))
     memory = GuardedMemory(step, at_end=True, laid=None)
-    executable = LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables))
-    try:
-        return executable.nbytes["packed weights"]
-    finally:
-        executable.release()
+    return LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables)).nbytes["packed weights"]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
