@@ -6,7 +6,7 @@ import numpy as np
 
 import irload
 from tests.read.legacy import legacy_net, ports
-from tests.read.test_legacy import weights
+from tests.read.legacy_layers import weights
 
 
 def test_state() -> None:
