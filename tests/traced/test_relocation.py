@@ -126,24 +126,27 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
                 one_by_one = owner.compile(concrete, binding.memory, options, template.shared)
                 assert [k.name for k in one_by_one.kernels] == [k.name for k in segment.executable.kernels]
                 assert one_by_one.calls == segment.executable.calls
-                compared += _equal_tables(one_by_one.table, segment.executable.table)
+                launches = [each for group in one_by_one.groups for part in group for each in part.launches]
+                compared += _equal_tables(one_by_one.table, segment.executable.table, launches)
     return compared
 
 
-def _equal_tables(expected: Any, found: Any) -> int:
+def _equal_tables(expected: Any, found: Any, launches: Sequence[Any]) -> int:
     """Compare functions, units, sharing and arguments; returns the number of rows."""
     columns = [FUNCTION, UNITS, SHARED, NEXT]
     np.testing.assert_array_equal(found.rows[: len(expected.rows), columns], expected.rows[:, columns])
-    for row, entry in zip(found.rows, expected.entries, strict=True):
-        words = _words(row[ARGUMENTS], len(entry.arguments), ctypes.c_uint64)
-        tables = {array.ctypes.data: array.nbytes for array in entry.keep}
-        for word, other in zip(words.tolist(), entry.arguments.tolist(), strict=True):
+    rows = zip(found.rows, expected.rows, launches, strict=True)
+    for row, entry, launch in rows:
+        count = launch.pointers.shape[1] + len(launch.numbers)
+        words, others = (_words(each[ARGUMENTS], count, ctypes.c_uint64) for each in (row, entry))
+        tables = {array.ctypes.data: array.nbytes for array in launch.launch.keep}
+        for word, other in zip(words.tolist(), others.tolist(), strict=True):
             if _place(word, found) != _place(other, expected):  # tables that a selection computes for itself
                 a, b = (_words(at, tables[other], ctypes.c_uint8) for at in (word, other))
                 np.testing.assert_array_equal(a, b)
-        assert _place(int(row[AHEAD]), found) == _place(entry.ahead[0], expected)
+        assert _place(int(row[AHEAD]), found) == _place(int(entry[AHEAD]), expected)
     assert found.stride == expected.stride
-    return len(expected.entries)
+    return len(expected.rows)
 
 
 def _words(address: int, count: int, kind: Any) -> Array:

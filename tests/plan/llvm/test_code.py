@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,8 @@ pytest.importorskip("llvmlite")
 from irload.core.tensor import Array
 from irload.ops.image.taps import Taps
 from irload.plan.backends.base import Options
-from irload.plan.backends.llvm import executable
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.launching import launched
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import ConvStep, MatMulStep, PoolStep, ResampleStep, SampleStep
 from tests.plan.llvm.convolutions import check_step, convolution
@@ -41,19 +38,11 @@ def conv(batch: int, groups: int = 1, kernel: int = 3, stride: int = 1, channels
     return convolution(rng, [13, 12], weights, batch=batch, strides=(stride, stride), pads=pads)
 
 
-def kernels(made: Made, monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+def kernels(made: Made) -> list[Kernel]:
     """The kernels of a step."""
     step, _ = made
-    found: list[Kernel] = []
-
-    def watched(launches: Sequence[Launch], *args: Any) -> Table:
-        found.extend(launch.kernel for launch in launches)
-        return launched(launches, *args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(executable, "launched", watched)
-        LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
-    return found
+    found = LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
+    return [each.launch.kernel for group in found.groups for part in group for each in part.launches]
 
 
 def sampling(batch: int, channels: int) -> Made:
@@ -94,18 +83,16 @@ def maps(height: int, width: int, channels: int = 48, batch: int = 1) -> dict[st
     ("first", "second"),
     [((16, 20), (30, 34)), ((22, 40), (40, 22)), ((11, 13), (25, 61)), ((16, 20, 48, 3), (24, 36, 48, 1))],
 )
-def test_sizes_of_maps_share_code(
-    name: str, first: tuple[int, ...], second: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_of_maps_share_code(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     one, other = (maps(*size)[name] for size in (first, second))
-    (a,), (b,) = kernels(one, monkeypatch), kernels(other, monkeypatch)
+    (a,), (b,) = kernels(one), kernels(other)
     assert a != b
     assert a.code == b.code
     for step, arrays in (one, other):
         check_step(step, arrays, AVX2, 2, error=1e-4, laid=channels_last)
 
 
-def test_resampling_of_any_number_of_axes_shares_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resampling_of_any_number_of_axes_shares_code() -> None:
     index = np.arange(20)[:, None] // 2
     made: list[Made] = []
     for shape in ((1, 3, 10, 16), (2, 3, 10, 16), (1, 1, 10, 16)):
@@ -113,14 +100,14 @@ def test_resampling_of_any_number_of_axes_shares_code(monkeypatch: pytest.Monkey
         outputs = [value(*shape[:2], 20, 16)]
         step = ResampleStep([value(*shape)], outputs, axis=2, taps=Taps(index, np.ones(index.shape, np.float32)))
         made.append((step, [x]))
-    (a,), (b,), (c,) = (kernels(each, monkeypatch) for each in made)
+    (a,), (b,), (c,) = (kernels(each) for each in made)
     assert a.code == b.code == c.code
 
 
 @pytest.mark.parametrize("name", ["depthwise", "strided depthwise", "maximum", "mean"])
-def test_channels_share_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_channels_share_code(name: str) -> None:
     made = [maps(16, 20, channels)[name] for channels in (35, 67, 131, 48, 96)]
-    codes = [kernels(each, monkeypatch)[0].code for each in made]
+    codes = [kernels(each)[0].code for each in made]
     assert codes[0] == codes[1] == codes[2] != codes[3] == codes[4]
     for step, arrays in made:
         check_step(step, arrays, AVX2, 2, laid=channels_last)
@@ -139,11 +126,9 @@ def test_channels_share_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     ],
     ids=["matmul", "1x1", "strided", "depthwise", "winograd", "sampling", "sampling by channels"],
 )
-def test_sizes_share_code(
-    make: Callable[[int], Made], sizes: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_share_code(make: Callable[[int], Made], sizes: list[tuple[int, int]]) -> None:
     for a, b in sizes:
-        one, other = (kernels(make(n), monkeypatch) for n in (a, b))
+        one, other = (kernels(make(n)) for n in (a, b))
         assert one != other
         assert [k.code for k in one] == [k.code for k in other]
         for n in (a, b):

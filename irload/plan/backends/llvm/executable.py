@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any
 from weakref import WeakValueDictionary
@@ -12,9 +12,8 @@ from irload.options import Options
 from irload.plan.backends.base import SharedData, StepKernel
 from irload.plan.backends.compiled import StoredExecutable
 from irload.plan.backends.llvm.image import stored
-from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.launching import launched
-from irload.plan.backends.llvm.runtime import TableCall, nothing
+from irload.plan.backends.llvm.launching import Codes, Selected, TableRows
+from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
@@ -28,8 +27,57 @@ PART = 2e9
 """Floating-point operations of one part of a long kernel, at most about a second."""
 
 
-class LlvmExecutable:
-    """Compiled kernels bound to memory."""
+class BoundKernels:
+    """The kernels of a segment, bound to memory.
+
+    `groups`: the launches of each group of `steps`; `temporary`: the bytes that the kernels of one step share;
+    `working`: allocates memory by name and bytes; `keep`: must outlive the table.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        groups: Sequence[Sequence[Selected]],
+        target: Target,
+        threads: int,
+        temporary: int,
+        working: Callable[[str, int], Array],
+        keep: object,
+    ) -> None:
+        self._steps, self.groups, self._keep = steps, groups, keep
+        flops = {k: part.flops for group in groups for part in group if part.launches for k in part.positions}
+        self._flops = {k: flops[k] for k in sorted(flops)}
+        """The operations of each step that has kernels, by its position."""
+        self._rows = rows = TableRows(groups, len(steps), working("temporary", temporary), threads)
+        scratch = working("scratch", rows.stride * threads)
+        self.table = Table(rows.rows, target, threads, rows.stride, scratch, rows.temporary, (rows, keep))
+        self.calls = bundled(list(self._flops.values()), rows.ranges)
+
+    @property
+    def kernels(self) -> Sequence[StepKernel]:
+        named: dict[int, StepKernel] = {}
+        for part in (part for group in self.groups for part in group):
+            if part.launches:
+                main = max((each.launch.kernel for each in part.launches), key=lambda k: (not k.prepares, k.cycles))
+                named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
+        return [named[k] for k in sorted(named)]
+
+    @property
+    def nbytes(self) -> Mapping[str, int]:
+        return {"working memory": self.table.nbytes}
+
+    def run(self, context: Any) -> None:
+        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
+
+    def run_kernel(self, index: int, context: Any) -> None:
+        if is_on():
+            for memory in self.table.memory:
+                memory.fill(0xFF)
+        self.table.run(*self._rows.ranges[index])
+
+
+class LlvmExecutable(BoundKernels):
+    """Kernels selected for each step."""
 
     def __init__(
         self,
@@ -40,23 +88,16 @@ class LlvmExecutable:
         shared: SharedData | None = None,
     ) -> None:
         packs: PackedConstants = ({} if shared is None else shared).setdefault("llvm", WeakValueDictionary())
-        selector = Selector(memory, target, options, packs)
-        self.kernels: list[StepKernel] = []
-        launches: list[Launch] = []
-        self._ranges: list[tuple[int, int]] = []
-        for step in steps:
+        selector, self._codes = Selector(memory, target, options, packs), Codes(target)
+        groups: list[list[Selected]] = []
+        for k, step in enumerate(steps):
             selector.begin()
-            found = TABLE.select(step)(step, selector)
-            if found:
-                own = [launch.kernel for launch in found]
-                main = max(own, key=lambda kernel: (not kernel.prepares, kernel.cycles))
-                self.kernels.append(StepKernel(step, main.name, main.why))
-                self._ranges.append((len(launches), len(launches) + len(found)))
-                launches += found
-        self.table = launched(launches, target, options.threads, selector.temporary_bytes)
+            launches = [self._codes.launch(launch) for launch in TABLE.select(step)(step, selector)]
+            groups.append([Selected([k], step.flops, launches, [])])
         self._constants = selector.constants
         self._packed = selector.packed_weights
-        self.calls = bundled([kernel.step.flops for kernel in self.kernels], self._ranges)
+        keep, temporary = (self._codes, groups), selector.temporary_bytes
+        super().__init__(steps, groups, target, options.threads, temporary, working_memory, keep)
 
     @property
     def nbytes(self) -> Mapping[str, int]:
@@ -66,17 +107,8 @@ class LlvmExecutable:
             "packed weights": sum({id(a): a.nbytes for a in self._packed}.values()),
         }
 
-    def run(self, context: Any) -> None:
-        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
-
-    def run_kernel(self, index: int, context: Any) -> None:
-        if is_on():
-            for memory in self.table.memory:
-                memory.fill(0xFF)
-        self.table.run(*self._ranges[index])
-
     def stored(self, arena: Array) -> StoredExecutable:
-        return stored(self.table, arena, self.calls)
+        return stored(self._rows, self._codes, arena, self.calls)
 
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:

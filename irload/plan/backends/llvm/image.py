@@ -18,19 +18,20 @@ from numpy.lib.array_utils import byte_bounds
 from irload.core.tensor import Array
 from irload.plan.backends.compiled import NotStorable, StoredExecutable, StoredInvalid
 from irload.plan.backends.llvm.kernel import address
+from irload.plan.backends.llvm.launching import Codes, TableRows
 from irload.plan.backends.llvm.loader import ObjectInvalid, load
-from irload.plan.backends.llvm.runtime import Entry, Table, TableCall, nothing
+from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
 from irload.plan.backends.llvm.target import LINE, Target
+from irload.plan.backends.llvm.team import AHEAD, NEXT, SHARED, UNITS
 from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 NUMBER, ARENA, CONSTANTS, TEMPORARY = range(4)
 """The kinds of words: a number, or an offset into one of three kinds of memory."""
-ENTRY = 6
-"""The columns of an entry: object, words of arguments, addresses among them, units, whether threads share it, and the
-bytes between the weights that consecutive threads prefetch. A word after the arguments is the address of the first.
+COLUMNS = 5
+"""The columns of an entry: object, words of arguments, units, whether threads share it, and the bytes between the
+weights that consecutive threads prefetch. A word after the arguments is the address of the first.
 """
-
 
 _ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
 
@@ -85,23 +86,24 @@ class Constants:
             at = place + high - low
 
 
-def stored(table: Table, arena: Array, calls: Sequence[TableCall]) -> StoredExecutable:
+def stored(rows: TableRows, codes: Codes, arena: Array, calls: Sequence[TableCall]) -> StoredExecutable:
     """The image of a table as bytes, and the constants that it reads. Raises NotStorable."""
-    image, constants = imaged(table, arena, calls)
+    image, constants = imaged(rows, codes, arena, calls)
     return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
 
 
-def imaged(table: Table, arena: Array, calls: Sequence[TableCall]) -> tuple[Image, Constants]:
-    """The image of a table, and the constants that it reads. Raises NotStorable."""
-    constants = Constants(array for entry in table.entries for array in entry.keep if not _within(array, arena))
-    regions = ((ARENA, address(arena), arena.size), (TEMPORARY, address(table.temporary), table.temporary.size))
-    words, kinds, rows = list[int](), list[int](), list[tuple[int, ...]]()
+def imaged(rows: TableRows, codes: Codes, arena: Array, calls: Sequence[TableCall]) -> tuple[Image, Constants]:
+    """The image of a table of separate steps, and the constants that it reads. Raises NotStorable."""
+    kept = (array for each, _ in rows.placed for array in each.launch.keep)
+    constants = Constants(array for array in kept if not _within(array, arena))
+    memory = ((ARENA, arena), (TEMPORARY, rows.temporary))
+    words, kinds, entries = list[int](), list[int](), list[tuple[int, ...]]()
     objects: dict[bytes, int] = {}
 
     def place(word: int) -> None:
-        for kind, start, size in regions:
-            if start <= word < start + size:
-                words.append(word - start)
+        for kind, own in memory:
+            if address(own) <= word < address(own) + own.size:
+                words.append(word - address(own))
                 kinds.append(kind)
                 return
         found = constants.place(word) if word else 0
@@ -110,21 +112,22 @@ def imaged(table: Table, arena: Array, calls: Sequence[TableCall]) -> tuple[Imag
         words.append(found)
         kinds.append(CONSTANTS if word else NUMBER)
 
-    for entry in table.entries:
-        arguments = entry.arguments.tolist()
-        for word in arguments[: entry.pointers]:
+    for row, (each, block) in zip(rows.rows.tolist(), rows.placed, strict=False):
+        pointers, count = each.pointers.shape[1], block.shape[1]
+        arguments = rows.arguments[block.start : block.start + count].view(np.uint64).tolist()
+        for word in arguments[:pointers]:
             place(word)
-        words += arguments[entry.pointers :]
-        kinds += [NUMBER] * (len(arguments) - entry.pointers)
-        place(entry.ahead[0])
-        code = objects.setdefault(entry.code.data, len(objects))
-        rows.append((code, len(arguments), entry.pointers, entry.units, entry.is_shared, entry.ahead[1]))
+        words += arguments[pointers:]
+        kinds += [NUMBER] * (count - pointers)
+        place(row[AHEAD])
+        code = objects.setdefault(codes.code(each.launch.kernel.code).data, len(objects))
+        entries.append((code, count, row[UNITS], row[SHARED], row[NEXT]))
     image = Image(
-        table.temporary.size,
-        table.stride,
+        rows.temporary.size,
+        rows.stride,
         np.array(words, np.uint64),
         np.array(kinds, np.uint8),
-        np.array(rows, np.int64).reshape(-1, ENTRY),
+        np.array(entries, np.int64).reshape(-1, COLUMNS),
         tuple(objects),
         tuple(calls),
     )
@@ -152,7 +155,7 @@ def unpacked(data: bytes) -> Image:
     words, kinds, entries = (np.frombuffer(part, kind) for part, (_, kind) in zip(cut, _ARRAYS, strict=False))
     calls = tuple((first, last, parts) for first, last, parts in head["calls"])
     temporary, scratch = head["memory"]
-    return Image(temporary, scratch, words, kinds, entries.reshape(-1, ENTRY), tuple(cut[len(_ARRAYS) :]), calls)
+    return Image(temporary, scratch, words, kinds, entries.reshape(-1, COLUMNS), tuple(cut[len(_ARRAYS) :]), calls)
 
 
 class LoadedImage:
@@ -171,15 +174,14 @@ class LoadedImage:
         image = self._image
         temporary = aligned_bytes(image.temporary)
         starts = np.array([0, address(arena), address(constants), address(temporary)], np.uint64)
-        words = image.words + starts[image.kinds]
-        entries: list[Entry] = []
-        at = 0
-        for code, count, pointers, units, is_shared, stride in image.entries.tolist():
-            end = at + count
-            ahead, keep = (int(words[end]), stride), (arena, constants)
-            entries.append(Entry(self._codes[code], words[at:end], pointers, units, bool(is_shared), ahead, keep))
-            at = end + 1
-        return RestoredTable(Table(entries, self._target, threads, image.scratch, temporary), image.calls)
+        words = (image.words + starts[image.kinds]).view(np.int64)
+        codes, counts, units, shared, strides = image.entries.T
+        ahead = np.cumsum(counts + 1) - 1
+        functions = np.array([code.address for code in self._codes], np.int64)
+        arguments = address(words) + 8 * (ahead - counts)
+        rows = np.stack([functions[codes], arguments, units, shared, words[ahead], strides], 1)
+        scratch, keep = working_memory("scratch", image.scratch * threads), (self._codes, words, arena, constants)
+        return RestoredTable(Table(rows, self._target, threads, image.scratch, scratch, temporary, keep), image.calls)
 
 
 @record()

@@ -1,49 +1,210 @@
-"""Launches → a table of kernels: resolved addresses, division among threads, weights to prefetch."""
+"""Tables of kernels from launches: arguments, division among threads, weights to prefetch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.library import library
-from irload.plan.backends.llvm.runtime import Entry, Table
+from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.runtime import Table, working_memory
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.team import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS
 from irload.plan.backends.llvm.tuning import REACH, TOGETHER_CYCLES
-from irload.plan.memory.arena import aligned_bytes
+from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.plan.backends.base import BoundSizes
+    from irload.plan.backends.llvm.row_table import Patch
+    from irload.plan.backends.llvm.traced_selection import TracedSelection
+
+Cycles = Sequence[tuple[Array, float]]
+"""The rows of kernels that threads may share, and the cycles of each."""
+
+
+@record(eq=False)
+class GroupLaunch:
+    """A launch of the steps of a group: one row of `pointers` per step, temporaries as offsets.
+
+    `function`, `numbers`, `units`, `scratch`: the address of the code of its kernel, and properties, which take time.
+    """
+
+    launch: Launch
+    function: int
+    pointers: Array
+    numbers: Sequence[int]
+    units: int
+    scratch: int
+
+
+@record(eq=False)
+class Selected:
+    """The launches of steps that differ only in pointers.
+
+    `positions`: of the steps in the segment; `flops`: of each; `keep`: arrays that must outlive the launches; `traced`:
+    the selection of which these are the launches at one shape.
+    """
+
+    positions: Sequence[int]
+    flops: int
+    launches: Sequence[GroupLaunch]
+    keep: Sequence[Array]
+    traced: TracedSelection | None = None
+
+
+@record(eq=False)
+class Block:
+    """The arguments of one launch for the steps of a group: `pointers` and numbers from word `start` on.
+
+    `index`: the rows of the steps.
+    """
+
+    start: int
+    shape: tuple[int, int]
+    index: Array
+
+
+class Codes:
+    """The code of kernels for a target, looked up in the library once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._found: dict[Kernel, Code] = {}
+
+    def code(self, kernel: Kernel) -> Code:
+        """The code of a kernel."""
+        found = self._found.get(kernel)
+        if found is None:
+            found = self._found[kernel] = library.code(kernel, self._target)
+        return found
+
+    def launch(self, launch: Launch, pointers: Array | None = None) -> GroupLaunch:
+        """A launch with the pointers of each step of a group, by default of one step."""
+        kernel, function = launch.kernel, self.code(launch.kernel.code).address
+        if pointers is None:
+            own = [p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
+            pointers = np.array([own], np.int64)
+        return GroupLaunch(launch, function, pointers, kernel.numbers, kernel.count, kernel.scratch)
+
+
+class TableRows:
+    """The rows of a table of kernels and the arguments to which they point.
+
+    `groups`: the launches of each group of the `steps` of a segment; `temporary`: memory that the kernels of one step
+    share.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Selected]], steps: int, temporary: Array, threads: int) -> None:
+        counts = np.zeros(steps, np.int64)
+        for part in (part for group in groups for part in group):
+            counts[list(part.positions)] = len(part.launches)
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        self.ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
+        """The rows of each step that has kernels."""
+        self.rows = np.zeros((max(sum(counts.tolist()), 1), ENTRY), np.int64)
+        self.temporary = temporary
+        self._threads = threads
+        launches: list[Launch | None] = [None] * len(self.rows)
+        self._placed: list[list[tuple[GroupLaunch, Block]]] = []
+        used = 0
+        for group in groups:
+            self._placed.append([])
+            for part in group:
+                index = starts[list(part.positions)]
+                for k, each in enumerate(part.launches):
+                    count, width = each.pointers.shape
+                    width = max(width + len(each.numbers), 1)
+                    block = Block(used, (count, width), index + k)
+                    self._placed[-1].append((each, block))
+                    used += count * width
+                    for row in block.index.tolist():
+                        launches[row] = each.launch
+        self.arguments = np.zeros(max(used, 1), np.int64)
+        for each, block in self.placed:
+            self._write(each, block)
+        self._scratch = [max((each.scratch for each, _ in group), default=0) for group in self._placed]
+        """For each group the bytes of scratch memory per thread."""
+        self._cycles: list[Cycles] = []
+        """For each group the kernels that threads may share."""
+        if threads > 1:
+            shared = ([pair for pair in group if pair[0].launch.is_shared] for group in self._placed)
+            self._cycles = [[(block.index, each.launch.kernel.cycles) for each, block in group] for group in shared]
+        self._set_shared()
+        for index, reader, pointer, stride in weights_ahead(launches, threads):
+            place = (int(self.rows[reader, ARGUMENTS]) - self.arguments.ctypes.data) // 8
+            self.rows[index, AHEAD] = self.arguments[place + pointer]
+            self.rows[index, NEXT] = stride
+
+    @property
+    def placed(self) -> Iterator[tuple[GroupLaunch, Block]]:
+        """All launches and their arguments, group by group."""
+        return (pair for group in self._placed for pair in group)
+
+    def blocks(self, group: int) -> list[Block]:
+        """The arguments of the launches of a group."""
+        return [block for _, block in self._placed[group]]
+
+    @property
+    def stride(self) -> int:
+        """Bytes of scratch memory per thread, in whole pages."""
+        return -(-max(self._scratch, default=0) // 4096) * 4096
+
+    def copied(self) -> TableRows:
+        """A copy of the rows and of the arguments."""
+        other = copy(self)
+        other.rows, other.arguments, other._scratch = self.rows.copy(), self.arguments.copy(), self._scratch.copy()
+        other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
+        other._cycles = self._cycles.copy()
+        return other
+
+    def update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
+        """Write other words of the groups that change."""
+        patch.write(words, self.rows, self.arguments, sizes)
+        for k, scratch in zip(changed, patch.scratch(words), strict=True):
+            self._scratch[k] = scratch
+        if self._threads > 1:
+            for k, cycles in zip(changed, patch.cycles(words), strict=True):
+                self._cycles[k] = cycles
+            self._set_shared()
+
+    def _write(self, each: GroupLaunch, block: Block) -> None:
+        """Write the rows of a block and its arguments."""
+        count, width = block.shape
+        words = self.arguments[block.start : block.start + count * width].reshape(block.shape)
+        pointers = each.pointers.shape[1]
+        words[:, :pointers] = each.pointers
+        for k, pointer in enumerate(each.launch.pointers):
+            if isinstance(pointer, Temporary):
+                words[:, k] += self.temporary.ctypes.data
+        if each.numbers:
+            words[:, pointers:] = each.numbers
+        rows, index = self.rows, block.index
+        rows[index, FUNCTION] = each.function
+        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (block.start + width * np.arange(count))
+        rows[index, UNITS] = each.units
+
+    def _set_shared(self) -> None:
+        """Set which kernels the threads share: none if there is little work."""
+        shared = [each for group in self._cycles for each in group]
+        self.rows[:, SHARED] = 0
+        if sum(cycles * len(index) for index, cycles in shared) >= TOGETHER_CYCLES:
+            for index, _ in shared:
+                self.rows[index, SHARED] = 1
 
 
 def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> Table:
     """The table of these launches. `temporary`: bytes that the kernels of one step share."""
-    shared = [threads > 1 and launch.is_shared for launch in launches]
-    cycles = sum(launch.kernel.cycles for launch, s in zip(launches, shared, strict=True) if s)
-    together = cycles >= TOGETHER_CYCLES
-    memory = aligned_bytes(max(temporary, 64))
-    arguments = [_resolved(launch, memory.ctypes.data) for launch in launches]
-    ahead = [(0, 0)] * len(launches)
-    for k, reader, pointer, stride in weights_ahead(launches, threads):
-        ahead[k] = int(arguments[reader][pointer]), stride
-    entries = [
-        Entry(
-            library.code(launch.kernel.code, target),
-            arguments[k],
-            len(launch.pointers),
-            launch.kernel.count,
-            shared[k] and together,
-            ahead[k],
-            launch.keep,
-        )
-        for k, launch in enumerate(launches)
-    ]
-    scratch = max((launch.kernel.scratch for launch in launches), default=0)
-    return Table(entries, target, threads, scratch, memory)
-
-
-def _resolved(launch: Launch, temporary: int) -> Array:
-    found = [temporary + p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
-    return np.array([*found, *launch.kernel.numbers] or [0], np.int64).view(np.uint64)
+    codes = Codes(target)
+    groups = [[Selected([k], 0, [codes.launch(launch)], [])] for k, launch in enumerate(launches)]
+    rows = TableRows(groups, len(groups), working_memory("temporary", temporary), threads)
+    scratch = working_memory("scratch", rows.stride * threads)
+    return Table(rows.rows, target, threads, rows.stride, scratch, rows.temporary, (rows, codes))
 
 
 def weights_ahead(launches: Sequence[Launch | None], threads: int) -> Iterator[tuple[int, int, int, int]]:

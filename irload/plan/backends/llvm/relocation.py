@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,14 +19,13 @@ from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData, SymbolicSizes
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
-from irload.plan.backends.llvm.library import library
-from irload.plan.backends.llvm.loader import Code
-from irload.plan.backends.llvm.row_table import BoundTable, Selected
+from irload.plan.backends.llvm.kernel import Launch, address
+from irload.plan.backends.llvm.launching import Codes, Selected
+from irload.plan.backends.llvm.row_table import BoundTable
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.traced_selection import GroupLaunch, TracedSelection, operands_of
+from irload.plan.backends.llvm.traced_selection import Operands, TracedSelection, operands_of
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
@@ -128,7 +128,7 @@ class RelocatableSegment:
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
         self._numeric: set[type[Step]] = set()
         """The kinds of steps whose selections require numbers."""
-        self._codes: dict[Kernel, Code] = {}
+        self._codes = Codes(target)
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
         """The addresses of constants of a group, packed or not, and the arrays."""
 
@@ -166,13 +166,6 @@ class RelocatableSegment:
             )
         return found
 
-    def _code(self, kernel: Kernel) -> Code:
-        """The code of a kernel, looked up in the library once."""
-        found = self._codes.get(kernel)
-        if found is None:
-            found = self._codes[kernel] = library.code(kernel, self.target)
-        return found
-
     def _selected(
         self, index: int, selector: RecordingSelector, sizes: BoundSizes, *, again: bool
     ) -> Iterator[Selected]:
@@ -191,79 +184,70 @@ class RelocatableSegment:
         self._selections[index] += again
         if again and self._selections[index] <= TRACES and type(group.steps[0]) not in self._numeric:
             self._trace(index, sizes)
-        selector.constants, selector.packed_weights = [], []
-        first, launches = _select(group.steps[0], selector, sizes)
-        pointers = [self._relocated(index, first, launch, selector, sizes) for launch in launches]
-        known = [p for p in pointers if p is not None]
-        if len(known) == len(pointers):
-            found = [self._launch(*each) for each in zip(launches, known, strict=True)]
-            yield Selected(group.positions, first.flops, found, selector.kept)
+        together = self._relocated(index, selector, sizes) if len(group.steps) > 1 else None
+        if together is not None:
+            yield together
             return
         for k, step in zip(group.positions, group.steps, strict=True):
+            selector.constants, selector.packed_weights = [], []
             own, launches = _select(step, selector, sizes)
-            found = [self._launch(launch, _numbers(launch)[None]) for launch in launches]
+            found = [self._codes.launch(launch) for launch in launches]
             yield Selected((k,), own.flops, found, selector.kept)
 
-    def _launch(self, launch: Launch, pointers: Array) -> GroupLaunch:
-        kernel = launch.kernel
-        function = self._code(kernel.code).address
-        return GroupLaunch(launch, function, pointers, kernel.numbers, kernel.count, kernel.scratch)
+    def _relocated(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Selected | None:
+        """The kernels of a group, relocated from its first step; None if they read memory that cannot be relocated."""
+        group = self._groups[index]
+        selector.constants, selector.packed_weights = [], []
+        first, launches = _select(group.steps[0], selector, sizes)
+        value_at = partial(_value_at, group, first, sizes)
+        try:
+            operands = [self._operands(index, launch, selector, sizes, value_at) for launch in launches]
+        except TypeError:
+            return None
+        pointers = [own.pointers(own.distances, sizes) for own in operands]
+        found = [self._codes.launch(*each) for each in zip(launches, pointers, strict=True)]
+        return Selected(group.positions, first.flops, found, selector.kept)
 
     def _trace(self, index: int, sizes: BoundSizes) -> None:
         """Select the kernels of a group with symbols, if the selection supports them."""
-        group = self._groups[index]
+        step = self._groups[index].steps[0]
         try:
             symbolic = sizes.symbolic()
             selector = RecordingSelector(symbolic.memory, self.target, self.options, self._packs)
-            first, launches = _select(group.steps[0], selector, symbolic)
+            first, launches = _select(step, selector, symbolic)
             if any(launch.kernel.streamed is not None for launch in launches):
                 raise TypeError("weights to prefetch depend on neighbours")
-            slots = {value: k for k, value in enumerate(group.values[0])}
-
-            def resolved(pointer: Any) -> Array | tuple[Array, Any]:
-                if not isinstance(pointer, int):
-                    return group.numbers[slots[pointer.value]], pointer.distance
-                found = self._constant(index, pointer, selector, symbolic)
-                if found is None:
-                    raise TypeError("a pointer to unknown memory")
-                return found
-
-            operands = [operands_of(launch, len(group.steps), resolved) for launch in launches]
+            operands = [self._operands(index, launch, selector, symbolic) for launch in launches]
             temporary = selector.temporary_bytes
             given = launches, operands, first.flops, temporary, selector.kept
-            self.traced[index].append(TracedSelection(symbolic.trace, *given, self._code))
+            self.traced[index].append(TracedSelection(symbolic.trace, *given, self._codes.code))
         except UNSUPPORTED:
-            self._numeric.add(type(group.steps[0]))
+            self._numeric.add(type(step))
 
-    def _relocated(
+    def _operands(
         self,
         index: int,
-        first: Step,
         launch: Launch,
         selector: RecordingSelector,
-        sizes: BoundSizes,
-    ) -> Array | None:
-        """The pointers of a launch for each step of a group, one row per step, temporaries as offsets.
+        sizes: BoundSizes | SymbolicSizes,
+        value_at: Callable[[int], tuple[Array, int] | None] = lambda pointer: None,
+    ) -> Operands:
+        """The pointers of a launch for each step of a group. Raises TypeError for an address in unknown memory.
 
-        None if one of them is an address in unknown memory.
+        `value_at`: the numbers of values and the distance from them for an address.
         """
-        own, group = _numbers(launch), self._groups[index]
-        count = len(group.steps)
-        if count == 1:
-            return own[None]
-        found = np.empty((count, len(own)), np.int64)
-        for k, pointer in enumerate(launch.pointers):
-            column: Any = own[k]
-            if pointer and not isinstance(pointer, Temporary):
-                known = self._constant(index, pointer, selector, sizes)
-                if known is None and (value := _value_at(group, first, pointer, sizes)) is not None:
-                    numbers, distance = value
-                    known = sizes.addresses(numbers) + distance
-                if known is None:
-                    return None
-                column = known
-            found[:, k] = column
-        return found
+        group = self._groups[index]
+
+        def resolved(pointer: Any) -> Array | tuple[Array, Any]:
+            if not isinstance(pointer, int):
+                return group.numbers[group.values[0].index(pointer.value)], pointer.distance
+            found = self._constant(index, pointer, selector, sizes)
+            found = value_at(pointer) if found is None else found
+            if found is None:
+                raise TypeError("a pointer to unknown memory")
+            return found
+
+        return operands_of(launch, len(group.steps), resolved)
 
     def _constant(
         self, index: int, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes
@@ -314,11 +298,7 @@ def _select(step: Step, selector: RecordingSelector, sizes: BoundSizes | Symboli
     return concrete, TABLE.select(concrete)(concrete, selector)
 
 
-def _numbers(launch: Launch) -> Array:
-    return np.array([p.offset if isinstance(p, Temporary) else p for p in launch.pointers], np.int64)
-
-
-def _value_at(group: Group, first: Step, pointer: int, sizes: BoundSizes) -> tuple[Array, int] | None:
+def _value_at(group: Group, first: Step, sizes: BoundSizes, pointer: int) -> tuple[Array, int] | None:
     """The numbers of the values of all steps that correspond to a pointer of the first step, and its distance."""
     for slot, (value, concrete) in enumerate(zip(group.values[0], _distinct(first), strict=True)):
         if concrete.source is None:

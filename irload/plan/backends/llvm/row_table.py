@@ -1,44 +1,114 @@
-"""Tables of kernels from groups of launches, built by a few array operations per group."""
+"""Segments bound to one shape, and to others: a few array operations write the words that differ into the table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from math import prod
-from typing import Any
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.base import BoundSizes, StepKernel
-from irload.plan.backends.llvm.executable import bundled
-from irload.plan.backends.llvm.kernel import Launch, Temporary
-from irload.plan.backends.llvm.launching import TOGETHER_CYCLES, weights_ahead
-from irload.plan.backends.llvm.patching import Block, Cycles, Patch
-from irload.plan.backends.llvm.runtime import RowTable, nothing
+from irload.plan.backends.base import BoundSizes
+from irload.plan.backends.llvm.executable import BoundKernels, bundled
+from irload.plan.backends.llvm.kernel import Temporary
+from irload.plan.backends.llvm.launching import Block, Cycles, Selected
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.team import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS
-from irload.plan.backends.llvm.traced_selection import GroupLaunch, TracedSelection
+from irload.plan.backends.llvm.team import FUNCTION, UNITS
+from irload.plan.backends.llvm.traced_selection import TracedLaunch, TracedSelection
+from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.plan.ir.program import Step
-from irload.record import record
 
 
-@record(eq=False)
-class Selected:
-    """The launches of steps that differ only in pointers.
+class Patch:
+    """The words of a table that differ between shapes for which the guards of `selections` hold.
 
-    `positions`: of the steps in the segment; `flops`: of each; `keep`: arrays that must outlive the launches; `traced`:
-    the selection of which these are the launches at one shape.
+    `blocks`: for each selection the blocks of its launches.
     """
 
-    positions: Sequence[int]
-    flops: int
-    launches: Sequence[GroupLaunch]
-    keep: Sequence[Array]
-    traced: TracedSelection | None = None
+    def __init__(
+        self, selections: Sequence[TracedSelection], blocks: Sequence[Sequence[Block]], temporary: Array
+    ) -> None:
+        self._selections = selections
+        firsts = np.cumsum([0, *(len(selection) for selection in selections)]).tolist()
+        self._parts = list(zip(selections, blocks, firsts, strict=False))
+        """For each selection its blocks, and the position of its first word."""
+        self.calculates = any(selection.varies(selection.flops) for selection in selections)
+        """True if the operations differ."""
+        values: list[tuple[int, int, Array]] = []
+        numbers: list[tuple[int, int, int]] = []
+        rows: list[tuple[int, int, int]] = []
+        for selection, launch, block, first in self._launches():
+            steps, width = block.shape
+            starts = [block.start + width * k for k in range(steps)]
+            columns = launch.operands.columns
+            for column, own in zip(columns, launch.operands.values.T, strict=True):
+                word = first + launch.distances[column]
+                values += [(start + column, word, number) for start, number in zip(starts, own, strict=True)]
+            for column, word in enumerate((*launch.distances, *launch.numbers)):
+                if column not in columns and selection.varies(word):
+                    pointer = launch.pointers[column] if column < len(launch.pointers) else None
+                    base = temporary.ctypes.data if isinstance(pointer, Temporary) else 0
+                    numbers += [(start + column, first + word, base) for start in starts]
+            for column, word in ((FUNCTION, launch.function), (UNITS, launch.units)):
+                if selection.varies(word):
+                    rows += [(row, column, first + word) for row in block.index.tolist()]
+        self._places, self._words, bases = np.array([*values, *numbers], np.int64).reshape(-1, 3).T.copy()
+        self._values, self._bases = bases[: len(values)], bases[len(values) :]
+        self._rows, self._columns, self._of_rows = np.array(rows, np.int64).reshape(-1, 3).T.copy()
+
+    def words(self, symbols: Sequence[int]) -> list[int] | None:
+        """The words of all selections for values of the symbols; None if a guard fails."""
+        found: list[int] = []
+        for selection in self._selections:
+            own = selection.words(symbols)
+            if own is None:
+                return None
+            found += own
+        return found
+
+    def temporary(self, words: Sequence[int]) -> int:
+        """The bytes of temporary memory."""
+        return max(words[first + selection.temporary] for selection, _, first in self._parts)
+
+    def flops(self, words: Sequence[int]) -> list[int]:
+        """For each selection the operations of a step."""
+        return [words[first + selection.flops] for selection, _, first in self._parts]
+
+    def scratch(self, words: Sequence[int]) -> list[int]:
+        """For each selection the bytes of scratch memory per thread."""
+        return [
+            max([words[first + launch.scratch] for launch in selection.launches], default=0)
+            for selection, _, first in self._parts
+        ]
+
+    def cycles(self, words: Sequence[int]) -> list[Cycles]:
+        """For each selection the kernels that threads may share."""
+        found: list[Cycles] = []
+        for selection, blocks, first in self._parts:
+            own = words[first:]
+            pairs = zip(selection.launches, blocks, strict=True)
+            cycles = [(block.index, launch.whole(own).cycles) for launch, block in pairs if own[launch.units] > 1]
+            found.append([(index, each) for index, each in cycles if each >= SHARED_CYCLES])
+        return found
+
+    def write(self, words: Sequence[int], rows: Array, arguments: Array, sizes: BoundSizes) -> None:
+        """Write words into the rows and arguments of a table."""
+        given = np.array(words, np.int64)
+        found = given[self._words]
+        count = len(self._values)
+        found[:count] += sizes.addresses(self._values)
+        found[count:] += self._bases
+        arguments[self._places] = found
+        if len(self._rows):
+            rows[self._rows, self._columns] = given[self._of_rows]
+
+    def _launches(self) -> Iterator[tuple[TracedSelection, TracedLaunch, Block, int]]:
+        for selection, blocks, first in self._parts:
+            for launch, block in zip(selection.launches, blocks, strict=True):
+                yield selection, launch, block, first
 
 
-class BoundTable:
+class BoundTable(BoundKernels):
     """A segment bound to one shape.
 
     `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps.
@@ -53,27 +123,11 @@ class BoundTable:
         temporary: int,
         sizes: BoundSizes,
     ) -> None:
-        self._steps, self.groups = steps, groups
+        super().__init__(steps, groups, target, threads, temporary, sizes.working, sizes.memory.arena)
         self.patched: frozenset[int] = frozenset()
         """The groups of which `groups` has the launches for another shape."""
-        found = [part for group in groups for part in group if part.launches]
-        counts = np.zeros(len(steps), np.int64)
-        flops: dict[int, int] = {}
-        for part in found:
-            counts[list(part.positions)] = len(part.launches)
-            flops.update(dict.fromkeys(part.positions, part.flops))
-        self._flops = {k: flops[k] for k in sorted(flops)}
-        ends = np.cumsum(counts)
-        starts = ends - counts
-        self._ranges = [r for r in zip(starts.tolist(), ends.tolist(), strict=True) if r[0] < r[1]]
-        memory = sizes.working("temporary", temporary)
-        self._rows = rows = TableRows(groups, starts, int(ends[-1]), memory, threads)
         self._patches: dict[Sequence[int], Patch | None] = {}
         """For groups that change, None if their launches may have other code."""
-        self._arena = sizes.memory.arena
-        scratch = sizes.working("scratch", rows.stride * threads)
-        self.table = RowTable(rows.rows, target, threads, rows.stride, scratch, memory, (rows, self._arena))
-        self.calls = bundled(list(self._flops.values()), self._ranges)
 
     def at(self, changed: tuple[int, ...], sizes: BoundSizes) -> BoundTable | None:
         """The table for another shape; None if code or the form of arguments may differ.
@@ -95,7 +149,7 @@ class BoundTable:
     def _copied(self) -> BoundTable:
         other = copy(self)
         other._rows, other._flops = self._rows.copied(), self._flops.copy()
-        other.table = self.table.like(other._rows.rows, (other._rows, self._arena))
+        other.table = self.table.like(other._rows.rows, (other._rows, self._keep))
         return other
 
     def _update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
@@ -106,7 +160,7 @@ class BoundTable:
         if patch.calculates:
             for k, flops in zip(changed, patch.flops(words), strict=True):
                 self._flops.update(dict.fromkeys(self.groups[k][0].positions, flops))
-            self.calls = bundled(list(self._flops.values()), self._ranges)
+            self.calls = bundled(list(self._flops.values()), rows.ranges)
         table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
         if table.threads > 1:
             table.set_rows(rows.rows)
@@ -116,117 +170,4 @@ class BoundTable:
         selections = [part.traced for part in parts if part.traced is not None]
         if len(selections) < len(parts):
             return None
-        return Patch(selections, [self._rows.blocks[k] for k in changed], self._rows.temporary)
-
-    @property
-    def kernels(self) -> Sequence[StepKernel]:
-        named: dict[int, StepKernel] = {}
-        for part in (part for group in self.groups for part in group):
-            if part.launches:
-                main = max((each.launch.kernel for each in part.launches), key=lambda k: (not k.prepares, k.cycles))
-                named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
-        return [named[k] for k in sorted(named)]
-
-    @property
-    def nbytes(self) -> Mapping[str, int]:
-        return {"working memory": self.table.nbytes}
-
-    def run(self, context: Any) -> None:
-        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
-
-    def run_kernel(self, index: int, context: Any) -> None:
-        self.table.run(*self._ranges[index])
-
-
-class TableRows:
-    """The rows of a table and the arguments to which they point."""
-
-    def __init__(
-        self,
-        groups: Sequence[Sequence[Selected]],
-        starts: Array,
-        count: int,
-        temporary: Array,
-        threads: int,
-    ) -> None:
-        self.rows = np.zeros((max(count, 1), ENTRY), np.int64)
-        self.temporary = temporary
-        self._threads = threads
-        launches: list[Launch | None] = [None] * count
-        placed: list[list[tuple[GroupLaunch, Block]]] = []
-        used = 0
-        for group in groups:
-            placed.append([])
-            for part in group:
-                index = starts[list(part.positions)]
-                for k, each in enumerate(part.launches):
-                    count, width = each.pointers.shape
-                    block = Block(used, (count, max(width + len(each.numbers), 1)), index + k)
-                    placed[-1].append((each, block))
-                    used += prod(block.shape)
-                    for row in block.index.tolist():
-                        launches[row] = each.launch
-        self.arguments = np.zeros(max(used, 1), np.int64)
-        for each, block in (pair for group in placed for pair in group):
-            self._write(each, block)
-        self.blocks = [[block for _, block in group] for group in placed]
-        """For each group the arguments of its launches."""
-        self._scratch = [max((each.scratch for each, _ in group), default=0) for group in placed]
-        """For each group the bytes of scratch memory per thread."""
-        self._cycles: list[Cycles] = []
-        """For each group the kernels that threads may share."""
-        if threads > 1:
-            shared = ([pair for pair in group if pair[0].launch.is_shared] for group in placed)
-            self._cycles = [[(block.index, each.launch.kernel.cycles) for each, block in group] for group in shared]
-        self._set_shared()
-        for index, reader, pointer, stride in weights_ahead(launches, threads):
-            place = (int(self.rows[reader, ARGUMENTS]) - self.arguments.ctypes.data) // 8
-            self.rows[index, AHEAD] = self.arguments[place + pointer]
-            self.rows[index, NEXT] = stride
-
-    @property
-    def stride(self) -> int:
-        """Bytes of scratch memory per thread, in whole pages."""
-        return -(-max(self._scratch, default=0) // 4096) * 4096
-
-    def copied(self) -> TableRows:
-        """A copy of the rows and of the arguments."""
-        other = copy(self)
-        other.rows, other.arguments, other._scratch = self.rows.copy(), self.arguments.copy(), self._scratch.copy()
-        other.rows[:, ARGUMENTS] += other.arguments.ctypes.data - self.arguments.ctypes.data
-        other._cycles = self._cycles.copy()
-        return other
-
-    def update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
-        """Write other words of the groups that change."""
-        patch.write(words, self.rows, self.arguments, sizes)
-        for k, scratch in zip(changed, patch.scratch(words), strict=True):
-            self._scratch[k] = scratch
-        if self._threads > 1:
-            for k, cycles in zip(changed, patch.cycles(words), strict=True):
-                self._cycles[k] = cycles
-            self._set_shared()
-
-    def _write(self, each: GroupLaunch, block: Block) -> None:
-        """Write the rows of a block and its arguments."""
-        count, width = block.shape
-        words = self.arguments[block.start : block.start + count * width].reshape(block.shape)
-        pointers = each.pointers.shape[1]
-        words[:, :pointers] = each.pointers
-        for k, pointer in enumerate(each.launch.pointers):
-            if isinstance(pointer, Temporary):
-                words[:, k] += self.temporary.ctypes.data
-        if each.numbers:
-            words[:, pointers:] = each.numbers
-        rows, index = self.rows, block.index
-        rows[index, FUNCTION] = each.function
-        rows[index, ARGUMENTS] = self.arguments.ctypes.data + 8 * (block.start + width * np.arange(count))
-        rows[index, UNITS] = each.units
-
-    def _set_shared(self) -> None:
-        """Set which kernels the threads share: none if there is little work."""
-        shared = [each for group in self._cycles for each in group]
-        self.rows[:, SHARED] = 0
-        if sum(cycles * len(index) for index, cycles in shared) >= TOGETHER_CYCLES:
-            for index, _ in shared:
-                self.rows[index, SHARED] = 1
+        return Patch(selections, [self._rows.blocks(k) for k in changed], self._rows.temporary)

@@ -8,14 +8,11 @@ from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
-
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.leading import Runner
 from irload.plan.backends.llvm.library import kernel_function, library
-from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.team import ENTRY, SHARED, Team
+from irload.plan.backends.llvm.team import SHARED, Team
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import ThreadCalls, pool
 from irload.record import record
@@ -45,47 +42,35 @@ def nothing() -> None:
     """The default check, a no-op."""
 
 
-@record()
-class Entry:
-    """A kernel of a table: its code, arguments and division.
-
-    `arguments`: `pointers` addresses, then numbers. `ahead`: the address of weights to prefetch and the bytes from
-    there to the next thread's weights. `keep`: arrays that must outlive the entry.
-    """
-
-    code: Code
-    arguments: Array
-    pointers: int
-    units: int
-    is_shared: bool
-    ahead: tuple[int, int] = (0, 0)
-    keep: Sequence[Array] = ()
+def working_memory(name: str, nbytes: int) -> Array:
+    """New memory of at least `nbytes` for a table. `name`: its purpose."""
+    return aligned_bytes(max(nbytes, 64))
 
 
 class Table:
-    """Kernels that run in order. `scratch`: bytes of memory per thread.
+    """Kernels that run in order: `rows` of ENTRY words, whose memory `keep` keeps alive.
 
-    `temporary`: memory that the kernels of one step share.
+    `scratch`: `stride` bytes for each thread; `temporary`: memory that the kernels of one step share.
     """
 
-    def __init__(self, entries: Sequence[Entry], target: Target, threads: int, scratch: int, temporary: Array) -> None:
-        self.entries = entries
-        self.stride = -(-scratch // 4096) * 4096
-        rows = np.zeros((max(len(entries), 1), ENTRY), np.int64)
-        for k, entry in enumerate(entries):
-            where = entry.arguments.ctypes.data
-            rows[k] = entry.code.address, where, entry.units, entry.is_shared, *entry.ahead
-        self._set_up(rows, target, threads, aligned_bytes(max(self.stride * threads, 64)), temporary)
-
-    def _set_up(self, rows: Array, target: Target, threads: int, scratch: Array, temporary: Array) -> None:
-        """Set the rows and the memory that they use."""
+    def __init__(
+        self, rows: Array, target: Target, threads: int, stride: int, scratch: Array, temporary: Array, keep: object
+    ) -> None:
         self.threads = threads
         self.target = target
         self.temporary = temporary
+        self._keep = keep
         self._runner = library.code(Runner(exceeds_quota(threads)), target)
         self._call = _function(self._runner.address)
         self.set_rows(rows)
-        self.set_scratch(self.stride, scratch)
+        self.set_scratch(stride, scratch)
+
+    def like(self, rows: Array, keep: object) -> Table:
+        """A table of other rows over the same temporary and scratch memory, which never runs while this one does."""
+        other = copy(self)
+        other._keep = keep
+        other.set_rows(rows)
+        return other
 
     def set_rows(self, rows: Array) -> None:
         """Set the rows, or note which of them threads share."""
@@ -145,25 +130,6 @@ class Table:
                 if low < high
             ]
             pool.run(work)
-
-
-class RowTable(Table):
-    """A table of given rows over given memory, all of which `keep` keeps alive."""
-
-    def __init__(  # pyright: ignore[reportMissingSuperCall]
-        self, rows: Array, target: Target, threads: int, stride: int, scratch: Array, temporary: Array, keep: object
-    ) -> None:
-        self.entries = ()
-        self.stride = stride
-        self._keep = keep
-        self._set_up(rows, target, threads, scratch, temporary)
-
-    def like(self, rows: Array, keep: object) -> RowTable:
-        """A table of other rows over the same temporary and scratch memory, which never runs while this one does."""
-        other = copy(self)
-        other._keep = keep
-        other.set_rows(rows)
-        return other
 
 
 def _function(address: int) -> Any:

@@ -19,27 +19,13 @@ from irload.core.trace import Trace
 from irload.plan.backends.base import BoundSizes
 from irload.plan.backends.llvm.choosing import ChosenKernel
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.launching import GroupLaunch
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.ir.building import Build, builder
 from irload.record import record
 
 WORDS = 7
 """Words of a kernel that is chosen for each shape: its code, units and scratch memory, and at most four numbers."""
-
-
-@record(eq=False)
-class GroupLaunch:
-    """A launch of the steps of a group: one row of `pointers` per step, temporaries as offsets.
-
-    `function`, `numbers`, `units`, `scratch`: the address of the code of its kernel, and properties, which take time.
-    """
-
-    launch: Launch
-    function: int
-    pointers: Array
-    numbers: Sequence[int]
-    units: int
-    scratch: int
 
 
 @record(eq=False)
@@ -53,6 +39,13 @@ class Operands:
     distances: Sequence[Any]
     columns: Sequence[int]
     values: Array
+
+    def pointers(self, distances: Sequence[int], sizes: BoundSizes) -> Array:
+        """The pointers of each step for these distances."""
+        found = self.fixed + distances
+        if self.columns:
+            found[:, self.columns] += sizes.addresses(self.values)
+        return found
 
 
 @record(eq=False)
@@ -73,9 +66,7 @@ class TracedLaunch:
 
     def at(self, words: Sequence[int], sizes: BoundSizes) -> GroupLaunch:
         """The launch for these words."""
-        pointers = self.operands.fixed + [words[k] for k in self.distances]
-        if self.operands.columns:
-            pointers[:, self.operands.columns] += sizes.addresses(self.operands.values)
+        pointers = self.operands.pointers([words[k] for k in self.distances], sizes)
         launch, numbers = Launch(self.whole(words), self.pointers), [words[k] for k in self.numbers]
         return GroupLaunch(launch, words[self.function], pointers, numbers, words[self.units], words[self.scratch])
 
