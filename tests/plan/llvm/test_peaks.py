@@ -11,7 +11,7 @@ import pytest
 
 import irload
 from irload.plan.backends.llvm import available, peaks, target
-from irload.plan.backends.llvm.dot import PAIRS
+from irload.plan.backends.llvm.dot import PAIRS, TILES
 from irload.plan.backends.llvm.peaks import Peaks
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from tests.plan.graphs import Net
@@ -40,7 +40,7 @@ def test_measured_peaks_are_plausible(chosen: Target, threads: int) -> None:
 
 def test_pairs_count_twice() -> None:
     assert peaks.MultiplyLoop(16, PAIRS).operations == 2 * peaks.MultiplyLoop(16).operations
-    assert peaks.MultiplyTiles().operations == peaks.UNITS * peaks.TILE_TURNS * 4 * 2 * 16 * 16 * 32
+    assert peaks.MultiplyLoop(16, TILES).operations == peaks.UNITS * peaks.TILE_TURNS * 4 * 2 * 16 * 16 * 32
 
 
 def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

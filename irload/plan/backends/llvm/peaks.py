@@ -14,7 +14,8 @@ from irload.plan.backends.compiled import Peaks
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import Function
-from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
+from irload.plan.backends.llvm.dot import FMA, Dot, dots
+from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.kernels.copying import RunCopy
 from irload.plan.backends.llvm.launching import launched
@@ -40,7 +41,7 @@ COPIED = 64 << 20
 
 @record()
 class MultiplyLoop(Kernel):
-    """Multiplies and adds in registers. Pointers: a vector for each unit, for the result."""
+    """Multiplies and adds in registers, or tiles of zeros. Pointers: a vector for each unit, for the result."""
 
     lanes: int
     dot: Dot = FMA
@@ -54,12 +55,22 @@ class MultiplyLoop(Kernel):
         return UNITS * TURNS * SUMS / 2
 
     @property
+    def scratch(self) -> int:
+        return tiles.STATE if self.dot.tiled else 0
+
+    @property
     def operations(self) -> int:
         """Multiplications and additions of all units."""
-        return UNITS * TURNS * SUMS * self.lanes * 2 * self.dot.k
+        sums = TILE_TURNS * TILES * tiles.ROWS**2 if self.dot.tiled else TURNS * SUMS
+        return UNITS * sums * self.lanes * 2 * self.dot.k
 
     def write(self, function: Function) -> None:
-        f = function
+        if self.dot.tiled:
+            self._write_tiles(function)
+        else:
+            self._write_vectors(function)
+
+    def _write_vectors(self, f: Function) -> None:
         out = f.load_pointer(f["arguments"])
         factor = f.number(0.999)
         for index in f.range(f["begin"], f["end"]):
@@ -72,30 +83,7 @@ class MultiplyLoop(Kernel):
                 total = total + other
             f.store(total, out, place)
 
-
-@record()
-class MultiplyTiles(Kernel):
-    """Multiply and accumulate tiles of zeros. No pointers."""
-
-    @property
-    def count(self) -> int:
-        return UNITS
-
-    @property
-    def cycles(self) -> float:
-        return UNITS * TILE_TURNS * TILES * tiles.ROWS
-
-    @property
-    def scratch(self) -> int:
-        return tiles.STATE
-
-    @property
-    def operations(self) -> int:
-        """Multiplications and additions of all units."""
-        return UNITS * TILE_TURNS * TILES * 2 * tiles.ROWS * tiles.ROWS * tiles.DEPTH
-
-    def write(self, function: Function) -> None:
-        f = function
+    def _write_tiles(self, f: Function) -> None:
         registers = Tiles(f, f["scratch"])
         registers.configure([(tiles.ROWS, tiles.BYTES)] * (TILES + 2))
         for _ in f.range(f["begin"], f["end"]):
@@ -125,10 +113,7 @@ def measure(target: Target, threads: int) -> Peaks:
     """Measure the peaks."""
     out = np.ones(UNITS * target.lanes, np.float32)
     blocks = np.ones((2, COPIED), np.uint8)
-    plain, pairs = (
-        MultiplyLoop(target.lanes),
-        MultiplyTiles() if target.tiles else MultiplyLoop(target.lanes, PAIRS),
-    )
+    plain, pairs = (MultiplyLoop(target.lanes, dot) for dot in (FMA, dots(target).get(BF16, FMA)))
     flops = plain.operations / _least(Launch(plain, [address(out)], [out]), target, threads)
     copy = RunCopy(target.lanes, (Axis(COPIED, (1, 1)),))
     moving = _least(Launch(copy, [address(b) for b in blocks], [blocks]), target, threads)

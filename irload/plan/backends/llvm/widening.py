@@ -170,7 +170,3 @@ class Panel:
 
         scale = load(scales, form.scale) if form.scale else None
         return form.applied(f, scale, load(zeros, form.zero) if form.zero else None)
-
-    def words(self, f: Function, panel: Pointer, row: int, column: int) -> Vec:
-        """A vector of words."""
-        return f.load(panel, row * self.width + column * WORD, align=f.target.bytes, element="i32")
