@@ -10,8 +10,8 @@ pytest.importorskip("llvmlite")
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import FMA
-from irload.plan.backends.llvm.kernels.contraction.access import Access
-from irload.plan.backends.llvm.kernels.contraction.parts import in_parts
+from irload.plan.backends.llvm.kernels.contraction.build import in_parts
+from irload.plan.backends.llvm.kernels.contraction.nest import Access
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.ir.expression import Expression, Instruction

@@ -13,8 +13,8 @@ from irload.core.packing import unpack
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import BF16, DTYPES, F16, F32, U8, WORD
 from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.kernels.immediate import prepare
 from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.kernels.weights import prepare
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.weight_memory import weight_bytes

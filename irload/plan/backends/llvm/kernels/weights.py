@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import F16, F32
-from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.kernels.immediate import prepare
+from irload.plan.backends.llvm.kernel import Kernel, address
 from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.packing import Packing
-from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.target import Target, runnable
 from irload.plan.backends.llvm.tuning import NUMPY_PACKED
+from irload.plan.memory.arena import aligned_bytes
+from irload.plan.threads import pool
 
 
 def pack_weights(weights: Array, packing: Packing, target: Target, threads: int, taps: int = 1) -> Array:
@@ -62,3 +65,17 @@ def _words(weights: Array, word: int) -> Array:
 
 def _run(kernel: Pack, arrays: Sequence[Array], target: Target, threads: int) -> None:
     prepare(kernel.code, target, [*map(address, arrays), *kernel.numbers], kernel.count, threads)
+
+
+def prepare(kernel: Kernel, target: Target, arguments: Sequence[int], count: int, threads: int) -> None:
+    """Run a kernel now over `count` units. `arguments`: its pointers, then its numbers.
+
+    If this processor lacks the target's instructions, the kernel is compiled for those it has.
+    """
+    call, _code = function(kernel, runnable(target))
+    table = np.array(arguments, np.int64)
+    scratch = aligned_bytes(kernel.scratch * threads)
+    parts = pairwise(count * k // threads for k in range(threads + 1))
+    pool.run(
+        [[(call, (address(table), *part, address(scratch) + k * kernel.scratch, None))] for k, part in enumerate(parts)]
+    )

@@ -9,8 +9,8 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES
 from irload.plan.backends.llvm.kernel import Standalone, address
-from irload.plan.backends.llvm.kernels.immediate import prepare
 from irload.plan.backends.llvm.kernels.loops import lines_of, offset
+from irload.plan.backends.llvm.kernels.weights import prepare
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_weights
 from irload.plan.backends.llvm.operands import load_lanes
 from irload.plan.backends.llvm.shuffles import transposed

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
-from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Contraction
-from irload.plan.backends.llvm.kernels.contraction.parts import in_parts
+from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
+from irload.plan.backends.llvm.tuning import LONG_SUM, PART, UNROLL
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -117,6 +116,28 @@ def compressed_product(
     rows, vectors = tile_shape(target, rows, results.channels, panel, kept[-1].strides[1], widest=panel)
     made = Product(*described, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
     return in_parts(made)
+
+
+def in_parts(product: Product) -> Product:
+    """The product with long sums in parts, if several tiles use the same weights.
+
+    All tiles of a block take one part of the weights before the next, so that it stays in the cache: a panel of all
+    weights of a long sum, and as much data, would push each other out of the second level. Partial sums are stored in
+    y, so that both must be f32.
+    """
+    first, *rest = product.levels
+    length = prod(level.count for level in product.levels)
+    if length <= LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
+        return product
+    if rest:
+        is_split = first.windows is not None and first.windows.size > 0 and first.axis != -1  # rows of taps
+        return replace(product, split=is_split)
+    turn = max(UNROLL, product.dot.members)
+    parts = next((n for n in range(2, length // PART * 2 + 2) if length % (n * turn) == 0 and length <= n * PART), 1)
+    if parts == 1 or first.axis is not None:
+        return product
+    own = length // parts
+    return replace(product, levels=(Level(parts, own * first.x), Level(own, first.x)), split=True)
 
 
 def tile_product(

@@ -11,14 +11,34 @@ from typing import ClassVar
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.contraction.access import Access
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
 PANELS, ROWS = "panels", "rows"
 """Threads divide the panels of the weights, or the units of data."""
+
+
+@record()
+class Access:
+    """The bytes between neighbours of a tensor along each outer axis, columns and channels."""
+
+    outer: tuple[int, ...]
+    column: int
+    channel: int = 0
+    start: int = 0
+    """The bytes from the tensor's pointer to the first output: negative for data with padding."""
+    element: str = F32
+
+    def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
+        """The address of an element."""
+        offset: AnyInt = self.start
+        for index, stride in zip(outer, self.outer, strict=True):
+            offset = offset + index * stride
+        offset = offset + column * self.column
+        return pointer + (offset + channel * self.channel)
 
 
 @record()

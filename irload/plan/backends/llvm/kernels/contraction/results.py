@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import I32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
-from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.kernels.contraction.nest import Access
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tuning import SEPARATE_EPILOGUE

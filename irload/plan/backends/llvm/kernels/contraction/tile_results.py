@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.expressions import evaluate
-from irload.plan.backends.llvm.kernels.contraction.access import Access
+from irload.plan.backends.llvm.kernels.contraction.nest import Access
 from irload.plan.backends.llvm.operands import read, write_row
 from irload.plan.ir.expression import Expression
 from irload.record import record
