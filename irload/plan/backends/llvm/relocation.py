@@ -57,28 +57,31 @@ class Group:
 
 
 @record(eq=False)
-class Packed:
-    """Constant weights that a selection packed. `slot`: their index in the values of the step."""
+class Read:
+    """A constant that the kernels of a step read: `room` bytes from its address.
+
+    `slot`: its index in the values of the step; `how`: its packing, None if it is not packed; `of`: the array that
+    kernels of another step read instead, given its value.
+    """
 
     slot: int
     how: Hashable
-    pack: Callable[[Constant], Array]
     array: Array
+    room: int
+    of: Callable[[Value], Array]
 
 
 class RecordingSelector(Selector):
-    """Records which constants the kernels of a step read, and which weights they read packed."""
+    """Records which constants the kernels of a step read."""
 
     slots: Mapping[Value, int]
-    packs: list[Packed]
-    plain: dict[int, Array]
-    """Constants that are read unpacked, by slot."""
+    reads: list[Read]
 
     def record(self, step: Step) -> None:
         """Begin a concrete step."""
         self.begin()
         self.slots = {value: k for k, value in enumerate(_distinct(step))}
-        self.packs, self.plain = [], {}
+        self.reads = []
 
     @property
     def kept(self) -> Sequence[Array]:
@@ -86,15 +89,16 @@ class RecordingSelector(Selector):
         return [*self.constants, *self.packed_weights]
 
     def stored(self, value: Value) -> Array:
-        found = Selector.stored(self, value)
+        found = super().stored(value)
         if value.source is not None and value in self.slots:
-            self.plain[self.slots[value]] = found
+            self.reads.append(Read(self.slots[value], None, found, 1, super().stored))
         return found
 
     def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
-        found = Selector.packed_constant(self, value, how, pack)
+        packed = partial(super().packed_constant, how=how, pack=pack)
+        found = packed(value)
         if value in self.slots:
-            self.packs.append(Packed(self.slots[value], how, pack, found))
+            self.reads.append(Read(self.slots[value], how, found, max(found.nbytes, 1), packed))
         return found
 
 
@@ -253,36 +257,21 @@ class RelocatableSegment:
         self, index: int, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes
     ) -> Array | None:
         """For each step of a group the address in a constant that corresponds to a pointer of the first step."""
-        for packed in selector.packs:
-            distance = pointer - address(packed.array)
-            if 0 <= distance < max(packed.array.nbytes, 1):
-                return self._packed(index, packed, selector) + distance
-        for slot, array in selector.plain.items():
-            if pointer == address(array):
-                return self._plain(index, slot, array, selector, sizes)
+        for read in selector.reads:
+            distance = pointer - address(read.array)
+            if 0 <= distance < read.room:
+                found = self._addresses(index, read, sizes)
+                return None if found is None else found + distance
         return None
 
-    def _packed(self, index: int, packed: Packed, selector: Selector) -> Array:
-        """The addresses of weights of each step, packed in the same way."""
-        key = index, packed.slot, packed.how
-        if key not in self._constants:
-            arrays = [
-                Selector.packed_constant(selector, values[packed.slot], packed.how, packed.pack)
-                for values in self._groups[index].values
-            ]
-            self._constants[key] = np.array([address(a) for a in arrays], np.int64), arrays
-        return self._constants[key][0]
-
-    def _plain(
-        self, index: int, slot: int, array: Array, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes
-    ) -> Array | None:
-        """The addresses of constants of each step; None if their strides differ."""
-        key = index, slot
+    def _addresses(self, index: int, read: Read, sizes: BoundSizes | SymbolicSizes) -> Array | None:
+        """The addresses of the constants of each step that correspond to one; None if their strides differ."""
+        key, array = (index, read.slot, read.how), read.array
         if key in self._constants:
             return self._constants[key][0]
-        values = [values[slot] for values in self._groups[index].values]
+        values = [values[read.slot] for values in self._groups[index].values]
         concrete = [sizes.value(value) for value in values]
-        arrays = [Selector.stored(selector, value) for value in concrete]
+        arrays = [read.of(value) for value in concrete]
         if any(a.strides != array.strides or a.dtype != array.dtype for a in arrays):
             return None
         found = np.array([address(a) for a in arrays], np.int64)
