@@ -18,10 +18,9 @@ from irload.plan.backends.llvm.kernels.weights import prepare
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.weight_memory import weight_bytes
-from irload.plan.backends.llvm.widening import WIDENINGS, Compression
-from irload.plan.ir.compressed import Compressed
+from irload.plan.backends.llvm.widening import WIDENINGS, Compression, Panel
+from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.constant import Constant
-from irload.record import record
 
 _SCALES: dict[np.dtype[Any], str] = {
     np.dtype(np.float16): F16,
@@ -46,46 +45,33 @@ def compression_of(found: Compressed, axis: int) -> Compression | None:
     return Compression(found.element.name, group, scale, zero)
 
 
-@record()
-class PackedPanels:
-    """The layout of compressed matrices [group, column, sum]: panels of words, behind each its scales and zero points.
+def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant: Constant) -> Array:
+    """Pack compressed weights that are summed along `axis`: panels of words, behind each its scales and zero points."""
+    form, columns, found = panel.compression, panel.columns, compressed(constant)
+    assert found is not None
+    words = words_of(found, axis)
+    matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
+    kernel = Pack.of(Packing(F32, columns, 1, 1, beside=form.beside(panel.length, columns)), matrices)
+    packed = weight_bytes(kernel.nbytes)
+    prepare(kernel.code, target, [address(matrices), address(packed), *kernel.numbers], kernel.count, threads)
+    at = form.words(panel.length) * columns * WORD
+    for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
+        if factor is not None and kind is not None:
+            at += _pack_factors(packed, at, factors_of(found, factor, axis), columns, DTYPES[kind])
+    return packed
 
-    A panel has `columns` columns; a matrix sums over `length` elements.
-    """
 
-    compression: Compression
-    length: int
-    columns: int
-
-    @property
-    def words(self) -> Packing:
-        """The layout of the words, which are packed as f32."""
-        return Packing(F32, self.columns, 1, 1, beside=self.compression.beside(self.length, self.columns))
-
-    def pack(self, found: Compressed, axis: int, target: Target, threads: int) -> Array:
-        """Pack weights that are summed along `axis`."""
-        words = words_of(found, axis)
-        matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
-        kernel = Pack.of(self.words, matrices)
-        packed = weight_bytes(kernel.nbytes)
-        prepare(kernel.code, target, [address(matrices), address(packed), *kernel.numbers], kernel.count, threads)
-        form, at = self.compression, self.compression.words(self.length) * self.columns * WORD
-        for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
-            if factor is not None and kind is not None:
-                at += self._pack_factors(packed, at, factors_of(found, factor, axis), kind)
-        return packed
-
-    def _pack_factors(self, packed: Array, start: int, factors: Array, kind: str) -> int:
-        """Pack one factor per column and group behind the words of each panel, and return its bytes in a panel."""
-        *lead, columns, groups = factors.shape
-        panels = -(-columns // self.columns)
-        dtype, stride = DTYPES[kind], packed.size // (prod(lead) * panels)
-        wide = np.zeros((prod(lead), panels * self.columns, groups), dtype)
-        wide[:, :columns] = factors.reshape(-1, columns, groups)
-        shape = (prod(lead) * panels, groups, self.columns)
-        into = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
-        into[...] = wide.reshape(shape[0], self.columns, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
-        return prod(shape[1:]) * dtype.itemsize
+def _pack_factors(packed: Array, start: int, factors: Array, width: int, dtype: np.dtype[Any]) -> int:
+    """Pack one factor per column and group behind the words of each panel, and return its bytes in a panel."""
+    *lead, columns, groups = factors.shape
+    panels = -(-columns // width)
+    stride = packed.size // (prod(lead) * panels)
+    wide = np.zeros((prod(lead), panels * width, groups), dtype)
+    wide[:, :columns] = factors.reshape(-1, columns, groups)
+    shape = (prod(lead) * panels, groups, width)
+    into = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
+    into[...] = wide.reshape(shape[0], width, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
+    return prod(shape[1:]) * dtype.itemsize
 
 
 def factors_of(found: Compressed, factor: Constant, axis: int) -> Array:

@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.choosing import chosen
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
 from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
-from irload.plan.backends.llvm.kernels.compressed import PackedPanels, compression_of
+from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
 from irload.plan.backends.llvm.kernels.contraction.build import (
     Results,
     compressed_product,
@@ -37,9 +37,8 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PANEL
-from irload.plan.backends.llvm.widening import Compression
+from irload.plan.backends.llvm.widening import Compression, Panel
 from irload.plan.ir.compressed import compressed
-from irload.plan.ir.constant import Constant
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import MatMulStep
@@ -64,8 +63,10 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     how = (b.shape[:-2], tensors, epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)
     if form is not None:
-        panels = PackedPanels(form, rows.chunks.depth, rows.product.packed_channels)
-        packed = selector.packed_constant(b, (panels, axis), partial(_packed, panels, axis, selector))
+        panel = Panel(form, rows.chunks.depth, rows.product.packed_channels)
+        packed = selector.packed_constant(
+            b, (panel, axis), partial(pack_panels, panel, axis, selector.target, selector.threads)
+        )
         return [*rows.copies, rows.launch(packed, tensors, selector)]
     if b.is_constant:
 
@@ -95,12 +96,6 @@ def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression
     if found.is_short and not (few or selector.variables):
         return None
     return compression_of(found, axis)
-
-
-def _packed(panels: PackedPanels, axis: int, selector: Selector, constant: Constant) -> Array:
-    found = compressed(constant)
-    assert found is not None
-    return panels.pack(found, axis, selector.target, selector.threads)
 
 
 @record()
