@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, by_memory, size_of, table
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
@@ -38,23 +38,21 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
 
 
 def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None:
-    """The kernel for contiguous rows that are no longer than a vector."""
-    nbytes = 4 * row.size
-    *outer, rows = others or [Axis(1, (nbytes, nbytes))]
-    apart, pitch = row.strides[0], rows.strides[0]
-    follows = row.size <= lanes and row.strides[1] == 4 and rows.strides[1] == nbytes
-    if not follows or (pitch != 4 and (apart, pitch) != (4, nbytes)):
+    """The kernel for contiguous rows that are no longer than a vector, of whose results columns are contiguous."""
+    *outer, rows = others or [Axis(1, (0, 0))]
+    if row.size > lanes or row.strides[1] != 4 or rows.strides != (4, 4 * row.size):
         return None
-    return ShortSoftmax(lanes, tuple(outer), rows.size, row.size, apart)
+    return ShortSoftmax(lanes, tuple(outer), rows.size, row.size, row.strides[0])
 
 
 @record()
 class ShortSoftmax(Kernel):
     """e^(x − max) / Σ of each row, several rows of one vector at the same time. Pointers: to, from.
 
-    Rows of `length` are contiguous. So are rows of the output if their elements are 4 bytes `apart`; else equal
-    elements of all rows are. In a vector each row takes a power of 2 of lanes. The code reads the number of blocks of
-    rows and `apart`; the length and the rows of the last block are compiled in.
+    Rows of `length` are contiguous in the input, columns in the output, `apart` bytes from each other, as for a softmax
+    over few channels whose output is planar: road-segmentation-adas-0001 takes 8 % less time (Zen 3). In a vector each
+    row takes a power of 2 of lanes. The code reads the number of blocks of rows and `apart`; the length and the rows of
+    the last block are compiled in.
     """
 
     lanes: int
@@ -66,7 +64,7 @@ class ShortSoftmax(Kernel):
     @property
     def code(self) -> ShortSoftmax:
         rows = self._last + (self.lanes if self._blocks > 1 else 0)
-        return replace(self, outer=(), rows=rows, apart=4 if self.apart == 4 else ANY)
+        return replace(self, outer=(), rows=rows, apart=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -98,9 +96,8 @@ class ShortSoftmax(Kernel):
     def write(self, function: Function) -> None:
         f, given = function, Arguments(function)
         pointers, (blocks, apart), outer = given.pointers(2), given.integers(2), given.table(2)
-        strides = (4 * self.length if self.apart == 4 else 4), 4 * self.length
         for starts, number in walk_lines(f, blocks, outer, pointers):
-            to, source = moved(starts, [number * self.lanes * stride for stride in strides])
+            to, source = moved(starts, [number * self.lanes * stride for stride in (4, 4 * self.length)])
             if self._last == self.lanes or self._blocks == 1:
                 self._write_rows(f, to, source, apart, self._last)
                 continue
@@ -117,13 +114,8 @@ class ShortSoftmax(Kernel):
             self._softmax(f, f.load(source, place, count)) if count else f.zero()
             for place, count in zip(places, counts, strict=True)
         ]
-        if self.apart == 4:
-            for vector, place, count in zip(results, places, counts, strict=True):
-                if count:
-                    f.store(self._contiguous(f, vector), to, place, count)
-        else:
-            for k, column in enumerate(unzipped(f, results)[: self.length]):
-                f.store(column, to, apart * k, rows)
+        for k, column in enumerate(unzipped(f, results)[: self.length]):
+            f.store(column, to, apart * k, rows)
 
     def _softmax(self, f: Function, x: Vec) -> Vec:
         """The softmax of contiguous rows, each in separate lanes."""
@@ -137,11 +129,6 @@ class ShortSoftmax(Kernel):
         e = exp_or_nothing(x - top, least_exponent(self.length))
         total = across(f, e, Vec.__add__, together)
         return e * (1.0 / total)
-
-    def _contiguous(self, f: Function, x: Vec) -> Vec:
-        """Rows in separate lanes as contiguous rows."""
-        lanes = [k // self.length * self._together + k % self.length for k in range(self.lanes)]
-        return x if self.length == self._together else f.shuffle(x, x, [min(k, self.lanes - 1) for k in lanes])
 
 
 @record()
