@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irload.errors import AttributeInvalid, ReadError
 from irload.read.legacy.layer import LegacyLayer, Wire
 from irload.read.legacy.table import rewrites
@@ -26,8 +28,9 @@ def cell(layer: LegacyLayer) -> list[Wire]:
     biases_first = layer.flag("linear_before_reset", False) if kind == "GRU" else False
     if biases_first:
         data["linear_before_reset"] = "true"
-    biases = layer.blob("biases", [rows + hidden * biases_first])
-    inputs = [*layer.inputs, parts, Wire(parts.source, 1), *([] if biases is None else [biases])]
+    shape = [rows + hidden * biases_first]
+    biases = layer.blob("biases", shape) or layer.constant("biases", np.zeros(shape), np.float32)
+    inputs = [*layer.inputs, parts, Wire(parts.source, 1), biases]
     count = 2 if kind == "LSTM" else 1
     found = layer.op(layer.type, *inputs, data=data, opset=_OPSETS[kind], outputs=count)
     return [Wire(found.source, k) for k in range(count)]
