@@ -47,7 +47,7 @@ class Inferred:
 
     def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
         """True if the graph is unchanged, has no bodies, and its Parameters get the very types that were inferred."""
-        inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs[:1]]
+        inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs]
         return (
             len(inferred) == len(given)
             and all(a is b for a, b in zip(inferred, given, strict=True))
@@ -282,9 +282,9 @@ def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) ->
             results = [CALCULATES_SIZES[op.type](*arrays)]
         else:
             return tuple(outputs)
+        return tuple(map(_sized, outputs, map(np.asarray, results)))
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return tuple(outputs)
-    return tuple(map(_sized, outputs, map(np.asarray, results)))
 
 
 def _sized(tensor: TensorType, value: Array) -> TensorType:

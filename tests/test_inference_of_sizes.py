@@ -1,0 +1,162 @@
+"""Values that are computed from dims that are symbols: expressions that give the right value for any dim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irload.core import element as et
+from irload.core.shape import Shape
+from irload.core.size import has_sizes, is_size, symbol, terms_of
+from irload.core.tensor import Array, TensorType
+from irload.core.trace import Trace
+from irload.inference import Inference
+from irload.read import read_graph
+from models import ir
+
+NUMPY = {"auto_broadcast": "numpy"}
+AT, OTHER = 7, 11
+LARGEST = 2**31 - 1
+Layers = Callable[[ir.Graph, ir.Ref], ir.Ref]
+
+
+def value_of(layers: Layers, element: str = "i64") -> tuple[TensorType, Trace]:
+    """The inferred type of the last layer after the ShapeOf of an input [symbol, 3], and the trace."""
+    graph = ir.Graph()
+    x = graph.parameter("x", "f32", ("?", 3))
+    (sizes,) = graph.layer("ShapeOf", [x], [(element, (2,))], version="opset3", attributes={"output_type": element})
+    last = layers(graph, sizes)
+    graph.result(last)
+    text = f'<net name="n" version="11">{graph.text()}</net>'
+    model = read_graph(text.encode(), bytes(graph.blob))
+    run, trace = Inference(), Trace()
+    (found,) = run.graph(model, [TensorType(et.f32, Shape(symbol(trace, AT), 3))])
+    return found, trace
+
+
+def at(found: TensorType, trace: Trace, size: int) -> Array:
+    """The value if the symbol is `size`."""
+    assert found.value is not None
+    trace.close()
+    assert trace.test()([size])
+    if found.value.dtype == bool:
+        return found.value
+    numbers = trace.compiled([terms_of(v) for v in found.value.flat])([size])
+    return np.array(numbers).reshape(found.value.shape)
+
+
+def binary(type: str, *constants: Array, element: str = "i64") -> Layers:
+    """Operations with constants, one after the other."""
+
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        for constant in constants:
+            (sizes,) = graph.layer(type, [sizes, graph.constant(constant)], [(element, (2,))], attributes=NUMPY)
+        return sizes
+
+    return layers
+
+
+ARITHMETIC: dict[str, Any] = {
+    "Add": np.add,
+    "Subtract": np.subtract,
+    "Multiply": np.multiply,
+    "Divide": np.floor_divide,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+}
+COMPARISONS: dict[str, Any] = {
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+}
+
+
+@pytest.mark.parametrize("type", ARITHMETIC)
+def test_arithmetic(type: str) -> None:
+    constant = np.array([2, 5], np.int64)
+    found, trace = value_of(binary(type, constant))
+    for size in (AT, OTHER):
+        np.testing.assert_array_equal(at(found, trace, size), ARITHMETIC[type](np.array([size, 3]), constant))
+
+
+@pytest.mark.parametrize("type", COMPARISONS)
+@pytest.mark.parametrize("constants", [(2, 5), (2, 3), (20, 1)])
+def test_comparisons(type: str, constants: tuple[int, int]) -> None:
+    constant = np.array(constants, np.int64)
+    found, trace = value_of(binary(type, constant, element="boolean"))
+    np.testing.assert_array_equal(at(found, trace, AT), COMPARISONS[type](np.array([AT, 3]), constant))
+    assert found.value is not None
+    assert found.value.dtype == bool
+
+
+def gather(graph: ir.Graph, sizes: ir.Ref, index: int = 0) -> ir.Ref:
+    inputs = [sizes, graph.constant(np.array([index], np.int64)), graph.constant(0)]
+    return graph.layer("Gather", inputs, [("i64", (1,))], version="opset8")[0]
+
+
+def convert(element: str) -> Layers:
+    return lambda g, s: g.layer("Convert", [s], [(element, (2,))], attributes={"destination_type": element})[0]
+
+
+def test_moved_sizes() -> None:
+    found, trace = value_of(gather)
+    assert at(found, trace, OTHER).tolist() == [OTHER]
+    found, trace = value_of(
+        lambda g, s: g.layer("Concat", [gather(g, s), s], [("i64", (3,))], attributes={"axis": 0})[0]
+    )
+    assert at(found, trace, OTHER).tolist() == [OTHER, OTHER, 3]
+    found, trace = value_of(convert("i32"))
+    assert found.element is et.i32
+    assert at(found, trace, OTHER).tolist() == [OTHER, 3]
+
+
+def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
+    found, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
+    assert found.value is not None
+    assert (found.value.tolist(), found.value.dtype) == ([4], np.int64)
+    assert not has_sizes(found.value)
+
+
+def test_a_size_in_bounds_is_a_value() -> None:
+    found, _ = value_of(lambda g, s: s)
+    assert found.value is not None
+    assert is_size(found.value[0])
+
+
+UNKNOWN: dict[str, Layers] = {
+    "floats": convert("f32"),
+    "booleans": convert("boolean"),
+    "other operations": binary("Power", np.array([2, 2], np.int64)),
+    "a division by zero": binary("Divide", np.array([0, 1], np.int64)),
+    "a division by a negative number": binary("Divide", np.array([-2, 1], np.int64)),
+    "a division of a negative size": lambda g, s: binary("Divide", np.array([2, 2], np.int64))(
+        g, binary("Subtract", np.array([9, 1], np.int64))(g, s)
+    ),
+    "an index beyond the sizes": lambda g, s: gather(g, s, 5),
+}
+
+
+@pytest.mark.parametrize("layers", UNKNOWN.values(), ids=UNKNOWN)
+def test_values_that_are_not_computed(layers: Layers) -> None:
+    found, _ = value_of(layers)
+    assert found.value is None
+    assert found.shape.is_static
+
+
+@pytest.mark.parametrize(
+    ("type", "constants", "fits"),
+    [
+        *(("Add", (LARGEST - AT,), True), ("Add", (LARGEST - AT + 1,), False)),
+        *(("Subtract", (LARGEST, AT + 1), True), ("Subtract", (LARGEST, AT + 2), False)),
+    ],
+)
+def test_values_fit_their_type(type: str, constants: tuple[int, ...], fits: bool) -> None:
+    arrays = [np.array([c, 0], np.int32) for c in constants]
+    found, _ = value_of(binary(type, *arrays, element="i32"), "i32")
+    assert (found.value is not None) == fits
