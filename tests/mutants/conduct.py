@@ -93,7 +93,10 @@ class Conductor:
         source = Source(mutant.before)
         lines = source.statement(mutant.line)
         at_import = not source.in_function(mutant.line) or self._reach.at_import(mutant.file, lines)
-        tests = self._reach.around(mutant.file, 2 * BUDGET) if at_import else self._reach.of(mutant.file, lines, BUDGET)
+        if at_import:
+            tests = self._reach.around(mutant.file, 2 * BUDGET)
+        else:
+            tests = self._reach.of(mutant.file, lines, source.function(mutant.line), BUDGET)
         return Job(mutant, {t: self._reach.seconds[t] for t in tests}, at_import, tempfile.mkdtemp())
 
     def _start(self, job: Job, session: pytest.Session) -> None:

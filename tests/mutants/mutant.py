@@ -63,6 +63,12 @@ class Source:
         """True for a line in the body of a function, which does not run by the import of the file alone."""
         return any(first <= line <= last for first, last in self._functions)
 
+    def function(self, line: int) -> range:
+        """The lines of the body of the innermost function at a line; none outside functions."""
+        around = [(last - first, first, last) for first, last in self._functions if first <= line <= last]
+        _, first, last = min(around, default=(0, 0, -1))
+        return range(first, last + 1)
+
     def excluded(self, position: tuple[int, int]) -> bool:
         """True for a position in an annotation, in the message of an error, or in a line marked `pragma: no mutate`."""
         return any(begin <= position < end for begin, end in self._excluded)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.mutants.apply import Substitute, changed_functions, swap
 from tests.mutants.mutant import Mutant, Source
+from tests.mutants.reach import Reach
 
 TEXT = '''"""Text."""
 
@@ -102,6 +103,15 @@ def test_positions() -> None:
     assert excused("a**3") == (False, True)
     assert list(source.statement(10)) == [9, 10], "a function's decorators, and the lines before its body"
     assert list(source.statement(11)) == [11]
+
+
+def test_tests_of_rare_lines_of_the_function_come_first() -> None:
+    tests = {f"t{k}": 1.0 + k for k in range(30)}
+    reach = Reach(tests, {"f.py": {5: set(tests), 6: set(tests), 7: {"t20", "t9"}, 9: {"t25"}}}, [])
+    assert reach.of("f.py", range(5, 6), range(4, 8), 100)[:4] == ["t9", "t20", "t0", "t1"]
+    assert reach.of("f.py", range(5, 6), range(0), 100)[:2] == ["t0", "t1"]
+    assert reach.of("f.py", range(5, 6), range(4, 8), 30)[:2] == ["t9", "t0"], "half of the time at most"
+    assert Source(TEXT).function(TEXT.splitlines().index("    return SIZE * width") + 1) == range(11, 14)
 
 
 def test_a_change_is_reported_without_its_context() -> None:
