@@ -17,12 +17,16 @@ rng = np.random.default_rng(7)
 
 
 def weights(*dims: int) -> Array:
-    return rng.standard_normal(dims).astype(np.float32)
+    """Random values that f16 holds exactly."""
+    return rng.standard_normal(dims).astype(np.float16).astype(np.float32)
 
 
 @dataclass
 class Row:
-    """A layer, and its definition: a function of the inputs that are not constants."""
+    """A layer, and its definition: a function of the inputs that are not constants.
+
+    `given`: values of inputs, random by default. `precisions`: of the output ports, as in v7.
+    """
 
     type: str
     data: str
@@ -32,6 +36,8 @@ class Row:
     blobs: dict[str, Array] = field(default_factory=dict)
     constants: dict[int, Array] = field(default_factory=dict)
     version: int = 6
+    given: dict[int, Array] = field(default_factory=dict)
+    precisions: Sequence[str] = ()
 
 
 def conv(x: Array, w: Array, stride: int = 1, pad: int = 0, groups: int = 1, dilation: int = 1) -> Array:

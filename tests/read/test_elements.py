@@ -136,7 +136,7 @@ def test_versions(text: str, version: int) -> None:
     assert read_xml(net(version=text).encode()).version == version
 
 
-@pytest.mark.parametrize("text", ["9", "12", "000000011", "", "11 ", "١١", "1.1"])
+@pytest.mark.parametrize("text", ["9", "12", "000000011", "0000000011", "", "11 ", "١١", "1.1"])
 def test_other_versions(text: str) -> None:
     with pytest.raises(ReadError, match="version"):
         read_xml(net(version=text).encode())

@@ -9,8 +9,11 @@ import irload
 from irload.errors import IRError
 from irload.graph import UnknownOp
 from tests.harness.runtime import core
+from tests.read import legacy_elementwise, legacy_layers, legacy_movement, legacy_windows
 from tests.read.legacy import legacy_net
-from tests.read.legacy_layers import FC, NCHW, ROWS, SCALE, SHIFT, Row, W, conv, kernel, weights
+from tests.read.legacy_layers import FC, NCHW, SCALE, SHIFT, Row, W, conv, kernel, weights
+
+ROWS = [row for part in (legacy_layers, legacy_elementwise, legacy_windows, legacy_movement) for row in part.ROWS]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r.type}-{r.data[:40]}")
@@ -19,16 +22,19 @@ def test_layers(row: Row, half: bool) -> None:
     kind = np.float16 if half else np.float32
     blobs = {name: values.astype(kind) for name, values in row.blobs.items()}
     text, blob = legacy_net(
-        row.type, row.data, row.inputs, row.outputs, blobs, row.version, row.constants, "FP16" if half else "FP32"
+        *(row.type, row.data, row.inputs, row.outputs, blobs, row.version, row.constants),
+        precision="FP16" if half else "FP32",
+        precisions=row.precisions,
     )
     model = irload.read_model(text, blob)
     assert model.warnings == []
-    given = [weights(*dims) for k, dims in enumerate(row.inputs) if k not in row.constants]
+    given = [row.given.get(k, weights(*dims)) for k, dims in enumerate(row.inputs) if k not in row.constants]
     found = irload.compile_model(model, jit=False)(given)
     expected = row.expected(*given)
     expected = expected if isinstance(expected, tuple) else (expected,)
     assert len(found) == len(expected)
     for k, values in enumerate(expected):
+        assert found[k].shape == tuple(row.outputs[k])
         np.testing.assert_allclose(found[k], values, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 2e-5)
 
 
@@ -47,6 +53,9 @@ def test_rewritten_layers_are_listed() -> None:
     assert model.ir_version == 6
     assert model.rewritten == ["Input 'in0' → Parameter", "ScaleShift 'layer' → Multiply, Add"]
     assert [o.any_name for o in model.outputs] == ["layer"]
+    model = irload.read_model(*legacy_net("Concat", "", [NCHW, NCHW], [(1, 6, 6, 6)]))
+    assert model.rewritten == ["Input 'in0' → Parameter", "Input 'in1' → Parameter"]
+    assert irload.read_model(*legacy_net("Copy", "", [NCHW], [NCHW])).rewritten[1] == "Copy 'layer' → nothing"
 
 
 def test_an_unknown_layer_stays_unknown() -> None:
@@ -66,6 +75,33 @@ FAULTS = [
     ("Crop", '<data axis="7" offset="1"/>', [NCHW], [NCHW], {}, "do not fit a rank of 4"),
     ("FullyConnected", "", [NCHW], [(1, 5)], {}, "out-size is missing"),
     ("BatchNormalization", '<data epsilon="0.5"/>', [NCHW], [NCHW], {"weights": SCALE}, "no biases"),
+    ("BatchNormalization", '<data epsilon="0.5"/>', [NCHW], [NCHW], {"biases": SCALE}, "no weights"),
+    ("BinaryConvolution", kernel(g=2), [(1, 4, 5, 5)], [(1, 4, 3, 3)], {"weights": W}, "several groups"),
+    ("Convolution", kernel(), [(1, 3)], [(1, 4)], {"weights": W}, "input of rank 2, expected 3 to 5"),
+    ("Convolution", kernel(), [(1, 3, 1, 1, 6, 6)], [(1, 4)], {"weights": W}, "input of rank 6, expected 3 to 5"),
+    ("Convolution", kernel(g=0), [NCHW], [(1, 4, 4, 4)], {"weights": W}, "group 0 does not divide"),
+    ("Convolution", kernel(s="0,0"), [NCHW], [(1, 4, 4, 4)], {"weights": W}, "do not fit its type Convolution"),
+    ("Convolution", kernel(), [NCHW], [(1, 4, 4)], {"weights": W}, "do not fit its type Convolution"),
+    ("Slice", '<data axis="4"/>', [NCHW], [NCHW], {}, "do not fit its type Slice"),
+    ("ReLU", "", [NCHW], [NCHW, NCHW], {}, "has 2 outputs, expected 1"),
+    ("FullyConnected", '<data out-size="5"/>', [(12,)], [(1, 5)], {"weights": FC}, "rank 1 and an output of rank 2"),
+    ("FullyConnected", '<data out-size="5"/>', [(12,)], [()], {"weights": FC}, "an output of rank 0"),
+    ("FullyConnected", '<data out-size="5,6"/>', [(1, 12)], [(1, 5)], {"weights": FC}, "must be one number, found 2"),
+    ("Eltwise", "", [NCHW], [NCHW], {}, "has 1 inputs, expected at least 2"),
+    ("Eltwise", '<data coeff="1,2,3"/>', [NCHW] * 2, [NCHW], {}, "must have 2 values, found 3"),
+    ("Select", "", [NCHW] * 2, [NCHW], {}, "has no input 2"),
+    ("Crop", '<data axis="1,2" offset="1"/>', [NCHW], [NCHW], {}, "do not fit a rank of 4"),
+    ("Crop", '<data axis="-1" offset="1"/>', [NCHW], [NCHW], {}, "do not fit a rank of 4"),
+    ("Crop", '<data axis="3" offset="1"/>', [NCHW], [(1, 3, 6)], {}, "do not fit a rank of 4"),
+    ("Crop", '<data axis="1" offset="1"/>', [NCHW], [], {}, "has no output 0"),
+    ("Tile", '<data axis="4" tiles="2"/>', [NCHW], [NCHW], {}, "axis is 4, outside a rank of 4"),
+    ("Tile", '<data axis="-5" tiles="2"/>', [NCHW], [NCHW], {}, "axis is -5, outside a rank of 4"),
+    ("Memory", '<data id="v" index="1"/>', [NCHW], [], {}, "a read, but no output"),
+    ("Norm", '<data region="all" size="3"/>', [NCHW], [NCHW], {}, "must be across or same"),
+    ("MVN", '<data across_channels="maybe"/>', [NCHW], [NCHW], {}, "must be 0, 1, true or false, found 'maybe'"),
+    ("Activation", '<data type="sinus"/>', [NCHW], [NCHW], {}, "type is 'sinus', which no legacy activation has"),
+    ("Resample", '<data type="lanczos"/>', [NCHW], [NCHW], {}, "type is 'lanczos'"),
+    ("LSTMCell", '<data hidden_size="2"/>', [(1, 3), (1, 2), (1, 2)], [(1, 2)] * 2, {}, "has no weights"),
 ]
 
 
@@ -75,6 +111,37 @@ def test_faults_name_the_layer(type, data, inputs, outputs, blobs, said) -> None
         irload.read_model(*legacy_net(type, data, inputs, outputs, blobs))
     assert caught.value.where is not None
     assert caught.value.where.layer_name == "layer"
+
+
+def test_leading_dims_that_a_reshape_keeps_follow_the_input() -> None:
+    for type, dims, size in (("Flatten", (1, 108), (5, 108)), ("Reshape", (1, 3, 36), (5, 3, 36))):
+        model = irload.read_model(*legacy_net(type, "", [NCHW], [dims]))
+        assert model.reshape((5, 3, 6, 6)).outputs[0].shape == size
+
+
+def test_rounded_up_pooling_of_other_sizes() -> None:
+    data = '<data kernel="3,3" strides="3,3" pool-method="max"/>'
+    model = irload.read_model(*legacy_net("Pooling", data, [(1, 2, 8, 8)], [(1, 2, 3, 3)]))
+    assert model.reshape((1, 2, 7, 10)).outputs[0].shape == (1, 2, 3, 4)
+    model = irload.read_model(*legacy_net("Pooling", data, [(1, 2, 8, 8)], [(1, 2, 2, 2)]))
+    assert model.reshape((1, 2, 7, 9)).outputs[0].shape == (1, 2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("precision", "element"),
+    [*((p, "f32") for p in ("FP32", "FP16", "MIXED", "U8", "I8", "U16", "I16")), ("I32", "i32"), ("I64", "i64")],
+)
+def test_inputs_have_the_precision_of_plugins_for_cpus(precision: str, element: str) -> None:
+    model = irload.read_model(*legacy_net("Copy", "", [NCHW], [NCHW], precision=precision))
+    assert model.inputs[0].element_type.name == element
+
+
+def test_reorganized_maps_are_smaller() -> None:
+    net = legacy_net("ReorgYolo", '<data stride="2"/>', [(1, 4, 4, 4)], [(1, 16, 2, 2)])
+    x = weights(1, 4, 4, 4)
+    found = irload.compile_model(irload.read_model(*net))(x)[0]
+    assert found.shape == (1, 16, 2, 2)
+    np.testing.assert_array_equal(np.sort(found.ravel()), np.sort(x.ravel()))
 
 
 def test_integers_may_be_written_as_floats() -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import irload
+from irload.errors import IRError
 from tests.read.legacy import legacy_net, ports
 from tests.read.legacy_layers import weights
 
 
-def test_state() -> None:
-    """Memory: a running sum."""
+@pytest.mark.parametrize("index", ['index="0"', ""])
+def test_state(index: str) -> None:
+    """Memory: a running sum. Without an index it is a write."""
     text = f"""<net name="m" version="5" batch="1"><layers>
       <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 3)], 0)}</output></layer>
       <layer id="1" name="r" type="Memory" precision="FP32"><data id="v" index="1" size="2"/>
         <output>{ports([(1, 3)], 0)}</output></layer>
       <layer id="2" name="sum" type="Eltwise" precision="FP32"><data operation="sum"/>
         <input>{ports([(1, 3), (1, 3)], 0)}</input><output>{ports([(1, 3)], 2)}</output></layer>
-      <layer id="3" name="w" type="Memory" precision="FP32"><data id="v" index="0" size="2"/>
+      <layer id="3" name="w" type="Memory" precision="FP32"><data id="v" {index} size="2"/>
         <input>{ports([(1, 3)], 0)}</input></layer>
       <layer id="4" name="out" type="Copy" precision="FP32"><input>{ports([(1, 3)], 0)}</input>
         <output>{ports([(1, 3)], 1)}</output></layer></layers>
@@ -31,9 +34,9 @@ def test_state() -> None:
     assert request.infer(step)[0].tolist() == [[2, 4, 6]]
 
 
-def test_a_body() -> None:
+def body() -> str:
     """TensorIterator: a running sum over the second axis, whose body has neither inputs nor results."""
-    text = f"""<net name="m" version="6" batch="1"><layers>
+    return f"""<net name="m" version="6" batch="1"><layers>
       <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 4, 2)], 0)}</output></layer>
       <layer id="1" name="start" type="Input" precision="FP32"><output>{ports([(1, 1, 2)], 0)}</output></layer>
       <layer id="2" name="loop" type="TensorIterator" precision="FP32">
@@ -49,7 +52,10 @@ def test_a_body() -> None:
           <edges/></body></layer></layers>
       <edges><edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
       <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/></edges></net>"""
-    model = irload.read_model(text.encode())
+
+
+def test_a_body() -> None:
+    model = irload.read_model(body().encode())
     assert model.warnings == []
     x = weights(1, 4, 2)
     found = irload.compile_model(model, jit=False)([x, np.zeros((1, 1, 2), np.float32)])[0]
@@ -73,3 +79,67 @@ def test_a_cell() -> None:
     found = irload.compile_model(irload.read_model(text, blob), jit=False)([x, h, c])
     np.testing.assert_allclose(found[0], sigmoid(o) * np.tanh(after), rtol=1e-5)
     np.testing.assert_allclose(found[1], after, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('external_port_id="1"', 'external_port_id="7"', "names external port 7, which the layer does not have"),
+        ('external_port_id="1"', 'external_port_id="-1"', "names external port -1, which the layer does not have"),
+        ('internal_port_id="1"', 'internal_port_id="5"', "names input port 5 of layer 0, absent in the body"),
+        ('internal_port_id="2"', 'internal_port_id="0"', "names output port 0 of layer 0, absent in the body"),
+        ('from-layer="0" from-port="2"', 'from-layer="3" from-port="2"', "names output port 2 of layer 3, absent"),
+        ('internal_port_id="1"', 'internal_port_id="x"', "internal_port_id .* must be a non-negative integer, found"),
+        ('to-layer="0" to-port="1"', 'to-port="1"', "to-layer .* must be a non-negative integer, found ''"),
+    ],
+)
+def test_faults_of_port_maps(old: str, new: str, said: str) -> None:
+    assert old in body()
+    with pytest.raises(IRError, match=said) as caught:
+        irload.read_model(body().replace(old, new, 1).encode())
+    assert caught.value.where is not None
+    assert caught.value.where.layer_name == "loop"
+
+
+@pytest.mark.parametrize(("data", "count"), [("", 3), ('linear_before_reset="0"', 3), ('linear_before_reset="1"', 4)])
+def test_a_cell_with_resets(data: str, count: int) -> None:
+    """GRUCell: the gates in the order z, r, h; with `linear_before_reset` the hidden state has a separate bias."""
+    both, biases = weights(6, 5), weights(2 * count)
+    x, h = weights(1, 3), weights(1, 2)
+    net = legacy_net(
+        "GRUCell", f'<data hidden_size="2" {data}/>', [(1, 3), (1, 2)], [(1, 2)], {"weights": both, "biases": biases}
+    )
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
+    (wz, wr, wh), (rz, rr, rh), b = np.split(both[:, :3], 3), np.split(both[:, 3:], 3), np.split(biases, count)
+    z, r = sigmoid(x @ wz.T + h @ rz.T + b[0]), sigmoid(x @ wr.T + h @ rr.T + b[1])
+    hidden = r * (h @ rh.T + b[3]) if count == 4 else (r * h) @ rh.T
+    found = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
+    np.testing.assert_allclose(found, (1 - z) * np.tanh(x @ wh.T + hidden + b[2]) + z * h, rtol=1e-4, atol=1e-6)
+
+
+def test_a_simple_cell_without_biases() -> None:
+    both, x, h = weights(2, 5), weights(1, 3), weights(1, 2)
+    net = legacy_net("RNNCell", '<data hidden_size="2"/>', [(1, 3), (1, 2)], [(1, 2)], {"weights": both})
+    found = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
+    np.testing.assert_allclose(found, np.tanh(np.concatenate([x, h], 1) @ both.T), rtol=1e-5)
+
+
+def test_outputs_that_pass_through_several_layers() -> None:
+    """Two layers in a row that are the identity; one output that feeds a layer, and one that does not."""
+    middle = "".join(
+        f'<layer id="{k}" name="copy{k}" type="Copy" precision="FP32"><input>{ports([(1, 3)], 0)}</input>'
+        f"<output>{ports([(1, 3)], 1)}</output></layer>"
+        for k in (1, 2)
+    )
+    text = f"""<net name="m" version="6" batch="1"><layers>
+      <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 3)], 0)}</output></layer>{middle}
+      <layer id="3" name="cut" type="Split" precision="FP32"><data axis="1"/><input>{ports([(1, 3)], 0)}</input>
+        <output>{ports([(1, 1), (1, 2)], 1)}</output></layer>
+      <layer id="4" name="two" type="Power" precision="FP32"><data scale="2"/><input>{ports([(1, 2)], 0)}</input>
+        <output>{ports([(1, 2)], 1)}</output></layer></layers>
+      <edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+      <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+      <edge from-layer="2" from-port="1" to-layer="3" to-port="0"/>
+      <edge from-layer="3" from-port="2" to-layer="4" to-port="0"/></edges></net>"""
+    found = irload.compile_model(irload.read_model(text.encode()), jit=False)(np.array([[1, 2, 3]], np.float32))
+    assert [found[k].tolist() for k in range(len(found))] == [[[1]], [[4, 6]]]

@@ -89,20 +89,24 @@ class Windows:
 
 
 def _by_axis(layer: LegacyLayer, rank: int, name: str, short: str, default: int | None) -> tuple[int, ...]:
-    """A list, or one attribute per axis; one value serves all axes."""
+    """A list, or one attribute per axis."""
     if layer.has(name) and not layer.has(f"{short}-x"):
-        found = layer.integers(name)
-    else:
-        found = tuple(layer.integer(f"{short}-{axis}", default) for axis in _AXES[-rank:])
+        return _list(layer, rank, name)
+    return tuple(layer.integer(f"{short}-{axis}", default) for axis in _AXES[-rank:])
+
+
+def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...]:
+    if layer.has("pads_end"):
+        return _list(layer, rank, "pads_end")
+    axes = _AXES[-rank:]
+    return tuple(layer.integer(_ENDS[axis], start) for axis, start in zip(axes, begin, strict=True))
+
+
+def _list(layer: LegacyLayer, rank: int, name: str) -> tuple[int, ...]:
+    """One value per axis; a single one serves all axes."""
+    found = layer.integers(name)
     if len(found) == 1:
         found *= rank
     if len(found) != rank:
         raise AttributeInvalid(f"attribute {name} must have {rank} values, found {len(found)}")
     return found
-
-
-def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...]:
-    if layer.has("pads_end"):
-        return _by_axis(layer, rank, "pads_end", "", 0)
-    axes = _AXES[-rank:]
-    return tuple(layer.integer(_ENDS[axis], start) for axis, start in zip(axes, begin, strict=True))
