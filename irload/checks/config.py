@@ -30,7 +30,7 @@ SIZE = 1 << 16
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exemption:
     """Findings with this code (or its beginning) on these layers of these files are not reported."""
 
@@ -40,7 +40,7 @@ class Exemption:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Config:
     """The `[check]` table of a configuration file."""
 

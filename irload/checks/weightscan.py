@@ -13,7 +13,8 @@ from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.read.weights import Weights
 
-BLOCK = 1 << 16
+# Only speed depends on it.
+BLOCK = 1 << 16  # pragma: no mutate
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +66,4 @@ def _count(raw: Array, overlay: type, magnitude: int, infinity: int, wild: int) 
 def _blocks(raw: Array, overlay: type) -> Iterator[Array]:
     width = np.dtype(overlay).itemsize
     for start in range(0, raw.size, BLOCK * width):
-        part = raw[start : start + BLOCK * width]
-        yield (part if part.ctypes.data % width == 0 else part.copy()).view(overlay)
+        yield raw[start : start + BLOCK * width].view(overlay)
