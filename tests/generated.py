@@ -30,6 +30,9 @@ TABLE = {  # in this order, because the pages read the index and the sampled ora
     "agreed": Generated(("tests/data/agreed.csv",), ("-m", "tests.harness.recorded"), "tests/ops/test_conformance.py"),
     "operations": Generated(("docs/operations.md",), ("docs/make_operations.py",), "tests/test_operations_page.py"),
     "rules": Generated(("docs/rules.md",), ("docs/make_rules.py",), "tests/checks/test_files.py"),
+    "findings": Generated(
+        ("tests/checks/findings.txt",), ("-m", "tests.checks.findings"), "tests/checks/test_rules.py"
+    ),
     "schema": Generated(("schemas/ir.rng",), ("-m", "schemas.make"), "tests/test_schema.py"),
     "imports": Generated(("docs/imports.md",), ("docs/make_imports.py",), "tests/test_imports.py"),
     "seeds": Generated(

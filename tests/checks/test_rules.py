@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import irload
-from irload.checks import Finding, all_rules
+from irload.checks import all_rules
 from models import ir
-from tests.checks.bases import BASES, net
-from tests.checks.file_rows import FILE_ROWS
-from tests.checks.graph_rows import GRAPH_ROWS
-from tests.checks.table import Changes, Row, Weights
+from tests.checks.bases import BASES
+from tests.checks.findings import ROWS, findings, recorded, shown
 
-ROWS = [*GRAPH_ROWS, *FILE_ROWS]
 ELSEWHERE = {"IR001", "IR010", "IR011", "IR012", "IR013", "IR901"}
 """Rules about unreadable files and about folders: tests/checks/test_files.py, tests/text/test_folders.py."""
 
 
-def findings(
-    folder: Path, base: str, changes: Changes, weights: Weights, options: dict[str, Any] | None
-) -> list[Finding]:
-    text, blob = net(BASES[base].edited(*changes))
-    file = folder / "model.xml"
-    file.write_text(text, encoding="utf-8")
-    changed = weights(blob)
-    if changed is not None:
-        file.with_suffix(".bin").write_bytes(changed)
-    return irload.check(file, **(options or {})).findings
-
-
-def named(rows: list[Row]) -> list[Any]:
-    return [pytest.param(r, id=f"{r.code}-{k}") for k, r in enumerate(rows)]
-
-
 def test_every_rule_has_a_row():
-    assert {r.code for r in ROWS} | ELSEWHERE == {r.code for r in all_rules()}
+    assert {r.code for r in ROWS.values()} | ELSEWHERE == {r.code for r in all_rules()}
+    assert recorded().keys() == ROWS.keys()
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -45,14 +24,15 @@ def test_bases_are_sound(base, tmp_path):
     assert findings(tmp_path, base, (), lambda b: b, None) == []
 
 
-@pytest.mark.parametrize("row", named(ROWS))
+@pytest.mark.parametrize("row", ROWS)
 def test_trigger(row, tmp_path):
-    found = findings(tmp_path, row.base, row.bad, row.weights, row.options)
-    assert [f.code for f in found] == [row.code], found
-    assert found[0].message
+    bad = ROWS[row]
+    found = findings(tmp_path, bad.base, bad.bad, bad.weights, bad.options)
+    assert [f.code for f in found] == [bad.code], found
+    assert shown(found[0]) == recorded()[row], "python -m tests.generated findings"
 
 
-@pytest.mark.parametrize("row", named(ROWS))
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_near_miss(row, tmp_path):
     found = findings(tmp_path, row.base, row.near, row.near_weights, row.near_options)
     assert row.code not in {f.code for f in found}
