@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import subprocess
 import sys
 from collections import defaultdict
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import coverage
 import pytest
@@ -32,7 +33,7 @@ class Reach:
     """The result of a run of all tests."""
 
     seconds: dict[str, float]
-    """Seconds of every test that passed."""
+    """Processor seconds of every test that passed."""
     tests: Lines
     """Ids of tests by file and line; the id "" is the import of modules and the collection of tests."""
     failed: list[str]
@@ -44,18 +45,22 @@ class Reach:
         Half of the time is for tests that also reach a line of the function that at most a tenth of them reach: every
         check of a file runs all rules, but few checks find something by any one.
         """
-        reached = self._at(file, lines)
-        by_line = [self._at(file, [n]) & reached for n in function]
-        rare = set().union(*(found for found in by_line if 10 * len(found) <= len(reached)))
-        first = self._promising(rare, budget / 2)
-        used = sum(self.seconds[t] for t in first)
-        return [*first, *self._promising(reached - set(first), budget - used)]
+        return self._rarest(file, function, self._at(file, lines), budget)
 
     def around(self, file: str, budget: float) -> list[str]:
         """For code that runs at import: half of the time for tests that reach the file, then any others."""
-        first = self._promising(self._at(file, self.tests.get(file, ())), budget / 2)
+        lines = self.tests.get(file, ())
+        first = self._rarest(file, lines, self._at(file, lines), budget / 2)
         used = sum(self.seconds[t] for t in first)
         return [*first, *self._promising(self.seconds.keys() - set(first), budget - used)]
+
+    def _rarest(self, file: str, lines: Iterable[int], tests: set[str], budget: float) -> list[str]:
+        """These tests, first those that reach one of the lines that at most a tenth of them reach."""
+        by_line = [self._at(file, [n]) & tests for n in lines]
+        rare = set[str]().union(*(found for found in by_line if 10 * len(found) <= len(tests)))
+        first = self._promising(rare, budget / 2)
+        used = sum(self.seconds[t] for t in first)
+        return [*first, *self._promising(tests - set(first), budget - used)]
 
     def _at(self, file: str, lines: Iterable[int]) -> set[str]:
         reached = self.tests.get(file, {})
@@ -103,9 +108,9 @@ class Watch:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._coverage.switch_context(item.nodeid)
-        start = perf_counter()
+        start = _processor_seconds()
         result = yield
-        self._seconds[item.nodeid] = perf_counter() - start
+        self._seconds[item.nodeid] = _processor_seconds() - start
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -126,6 +131,12 @@ class Watch:
             tests[str(Path(file).relative_to(self._root))] = {n: set(ids) for n, ids in lines.items()}
         passed = {test: s for test, s in self._seconds.items() if test not in self._failed}
         return Reach(passed, tests, sorted(self._failed))
+
+
+def _processor_seconds() -> float:
+    """The processor time of this process and of its children that ended; other processes do not affect it."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
 
 
 def keep(reach: Reach, file: Path) -> None:
