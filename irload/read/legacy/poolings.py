@@ -12,7 +12,7 @@ from irload.read.legacy.windows import Windows
 
 @rewrites("Pooling")
 def pooling(layer: LegacyLayer) -> Wire:
-    """MaxPool or AvgPool. The declared dims decide how the number of windows is rounded.
+    """MaxPool or AvgPool. The declared dims decide how the number of windows is rounded, else `rounding_type`.
 
     Averages exclude padding unless `exclude-pad` is false and there are pads, as in the plugin for CPUs.
     """
@@ -22,7 +22,8 @@ def pooling(layer: LegacyLayer) -> Wire:
     dims, outputs, windows = layer.input_dims()[2:], layer.output_dims()[2:], Windows.of(layer)
     begin, end = windows.convolved_pads(dims, outputs)
     rounding = "floor"
-    if windows.auto_pad == "explicit" and tuple(end) != windows.pads_end and _counts(windows, dims) == outputs:
+    rounds_up = tuple(end) != windows.pads_end or layer.text("rounding_type", "floor").lower() == "ceil"
+    if windows.auto_pad == "explicit" and rounds_up and _counts(windows, dims) == outputs:
         end, rounding = windows.pads_end, "ceil"
     data = {
         "kernel": listed(windows.kernel),
