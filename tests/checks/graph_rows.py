@@ -110,6 +110,7 @@ XML_ROWS = [
     row("IR002", "conv", wrong(RELU_OUT, ' precision="FP32"', ""), wrong(RELU_IN, ' precision="FP32"', "")),
     row("IR002", "conv", wrong(RELU_OUT, "FP32", "fp32"), wrong(RELU_OUT, "FP32", "f32")),
     row("IR002", "conv", wrong(RELU_OUT, ">4<", ">four<"), wrong(RELU_OUT, ">4<", "> 4 <")),
+    row("IR002", "conv", wrong(RELU_IN, ">4<", ">four<"), wrong(RELU_IN, ">4<", "> 4 <")),
     row("IR002", "conv", wrong(RELU_OUT, ">4<", ">-2<"), wrong(RELU_OUT, ">4<", ">-1<")),
     row("IR003", "conv", (RELU, f"{RELU}<dataa/>\n"), (RELU, f"{RELU}<data/>\n")),
     row("IR003", "conv", wrong(RELU_OUT, "names", "name"), wrong(RELU_OUT, '"y"', '"y,z"')),

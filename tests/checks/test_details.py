@@ -14,10 +14,6 @@ from irload.checks.releases import RELEASES, newest_opset, parse_release, releas
 from irload.checks.report import Report, Suppressed, Suppression, reports_to_dict
 from irload.checks.rule import Hit, file_rule
 from irload.checks.search import find_models
-from irload.checks.weightscan import BLOCK, Scan, scan
-from irload.core import element as et
-from irload.core.element import ElementType
-from irload.read import Weights
 from models import ir
 from tests.checks.bases import BASES, Block, edges, layer, net
 from tests.checks.graph_rows import V1
@@ -200,95 +196,3 @@ def test_parts_of_a_split_are_often_unused(tmp_path):
     first, _ = graph.layer("Split", [x, axis], [("f32", (2,))] * 2, attributes={"num_splits": 2})
     graph.result(first)
     assert "IR702" not in {f.code for f in irload.check(saved(tmp_path, graph)).findings}
-
-
-# -- weights -----------------------------------------------------------------------------------------------------------
-
-
-def constants(folder: Path, arrays: list[np.ndarray]) -> Path:
-    """A file that returns constants."""
-    graph = ir.Graph()
-    for array in arrays:
-        graph.result(graph.constant(array))
-    return saved(folder, graph)
-
-
-def odd(count: int, wild: int) -> np.ndarray:
-    values = np.linspace(1, 2, count, dtype=np.float32)
-    values[:wild] = 1e20
-    return values
-
-
-@pytest.mark.parametrize(
-    ("floats", "wild", "size", "foreign"),
-    [(8, 2, 3, True), (9, 2, 3, False), (12, 3, 3, True), (2, 1, 3, False), (8, 2, 2, False), (2, 2, 100, True)],
-)
-def test_implausible_constants(tmp_path, floats, wild, size, foreign):
-    """At least two and a fourth of the constants, each with more than a fiftieth of implausible values."""
-    arrays = [odd(100, size if k < wild else 0) for k in range(floats)]
-    few = [odd(15, 15)] * 9  # too few values to be weights
-    found = irload.check(constants(tmp_path, [*arrays, *few, np.arange(100)])).findings
-    assert [f.message for f in found if f.code == "IR611"] == (
-        [f"{wild} of {floats} floating-point constants hold values that no model has"] if foreign else []
-    )
-
-
-WORDS: dict[ElementType, tuple[type, list[int], list[int], list[int]]] = {
-    et.f16: (np.uint16, [0x7C01, 0xFC01, 0xFFFF], [0x7C00, 0xFC00], []),
-    et.bf16: (np.uint16, [0x7F81, 0xFF81, 0xFFFF], [0x7F80, 0xFF80], [0x5D5E, 0xDD5E]),
-    et.f32: (np.uint32, [0x7F800001, 0xFF800001], [0x7F800000, 0xFF800000], [0x5D5E0B6B, 0xDD5E0B6B]),
-    et.f64: (
-        *(np.uint64, [0x7FF0000000000001, 0xFFF0000000000001], [0x7FF0000000000000]),
-        [0x43ABC16D674EC800, 0xC3ABC16D674EC800],
-    ),
-}
-
-
-@pytest.mark.parametrize("element", WORDS, ids=lambda e: e.name)
-@pytest.mark.parametrize("offset", [0, 1])
-def test_counts_of_values(element, offset):
-    """NaNs, infinities, magnitudes from 1e18 on, next to the values just below each, in two blocks."""
-    kind, nans, infinities, large = WORDS[element]
-    below = [word - 1 for word in large] + [1, 0]
-    words = [*nans, *infinities, *large, *below] + [0] * BLOCK + [*nans, *infinities, *large, *below]
-    blob = bytes(offset) + np.array(words, kind).tobytes()
-    wild = len(nans) + (0 if element is et.f16 else len(infinities) + len(large))
-    expected = Scan(len(words), 2 * len(nans), 2 * len(infinities), 2 * wild, True)
-    assert scan(Weights(blob), element, len(words), offset) == expected
-
-
-def test_constants_that_are_not_scanned():
-    assert scan(Weights(bytes(64)), et.i32, 16, 0) is None
-    assert scan(Weights(None), et.f32, 16, 0) is None
-    assert scan(Weights(bytes(64)), et.f32, 0, 0) is None
-    assert scan(Weights(bytes(63)), et.f32, 16, 0) is None
-    assert scan(Weights(bytes(64)), et.f32, 16, 0) == Scan(16, 0, 0, 0, False)
-    smallest = bytes(60) + b"\1\0\0\0"
-    assert scan(Weights(smallest), et.f32, 16, 0) == Scan(16, 0, 0, 0, True)
-
-
-def test_empty_constants_need_no_file(tmp_path):
-    file = constants(tmp_path, [np.zeros((0, 3), np.float32)])
-    file.with_suffix(".bin").unlink()
-    assert [f.code for f in irload.check(file).findings if f.severity == "error"] == []
-
-
-def test_each_overlap_names_the_constant_that_reaches_farthest(tmp_path):
-    file = constants(tmp_path, [np.ones(25, np.float32), np.ones(3, np.float32), np.ones(4, np.float32)])
-    text = file.read_text("utf-8").replace('offset="100"', 'offset="8"').replace('offset="112"', 'offset="60"')
-    file.write_text(text, encoding="utf-8")
-    found = [f for f in irload.check(file).findings if f.code == "IR605"]
-    assert [f.message for f in found] == [
-        "takes bytes 8 to 20, which overlap 'Const_0' (id 0)",
-        "takes bytes 60 to 76, which overlap 'Const_0' (id 0)",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("start", "size", "codes"), [(228, 327, ["IR612"]), (228, 328, []), (229, 328, ["IR602"]), (229, 329, [])]
-)
-def test_truncated_or_misplaced(tmp_path, start, size, codes):
-    """Truncated if the constants, with 64 bytes of padding each, can reach the end that they state."""
-    file = constants(tmp_path, [np.ones(25, np.float32), np.ones(25, np.float32)])
-    file.write_text(file.read_text("utf-8").replace('offset="100"', f'offset="{start}"'), encoding="utf-8")
-    assert [f.code for f in irload.check(file, bytes(size)).findings if f.severity == "error"] == codes
