@@ -55,7 +55,7 @@ class Reach:
         return [*first, *self._promising(self.seconds.keys() - set(first), budget - used)]
 
     def _rarest(self, file: str, lines: Iterable[int], tests: set[str], budget: float) -> list[str]:
-        """These tests, first those that reach one of the lines that at most a tenth of them reach."""
+        """These tests, first any that reach a line of these that at most a tenth reach."""
         by_line = [self._at(file, [n]) & tests for n in lines]
         rare = set[str]().union(*(found for found in by_line if 10 * len(found) <= len(tests)))
         first = self._promising(rare, budget / 2)

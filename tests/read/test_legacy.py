@@ -125,7 +125,7 @@ def test_rounded_up_pooling_of_other_sizes() -> None:
     assert model.reshape((1, 2, 7, 10)).outputs[0].shape == (1, 2, 3, 4)
     model = irload.read_model(*legacy_net("Pooling", data, [(1, 2, 8, 8)], [(1, 2, 2, 2)]))
     assert model.reshape((1, 2, 7, 9)).outputs[0].shape == (1, 2, 2, 3)
-    for rounding, size in (("ceil", 3), ("floor", 2)):  # the declared dims are those of both
+    for rounding, size in (("ceil", 3), ("floor", 2)):  # both give the declared dims
         data = f'<data kernel="3,3" strides="3,3" pool-method="max" rounding_type="{rounding}"/>'
         model = irload.read_model(*legacy_net("Pooling", data, [(1, 2, 9, 9)], [(1, 2, 3, 3)]))
         assert model.reshape((1, 2, 8, 9)).outputs[0].shape == (1, 2, size, 3)
