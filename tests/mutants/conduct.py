@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.choice import Reach
 from tests.mutants.job import UNCHANGED, Job, play
 from tests.mutants.mutant import Mutant, Source
-from tests.mutants.reach import Reach
 
 BUDGET = 20.0
 """Seconds of tests, as measured without mutants, that a mutant has to survive."""

@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from tests.mutants.apply import Substitute, changed_functions, swap
+from tests.mutants.choice import Reach
 from tests.mutants.mutant import Mutant, Source
-from tests.mutants.reach import Reach
 
 TEXT = '''"""Text."""
 
