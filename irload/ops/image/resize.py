@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,8 @@ from irload.ops.image import taps
 from irload.ops.image.taps import F32, Taps
 from irload.record import record
 
+TABLES = 64
+"""Maximum number of cached tables of taps, one for each axis and its sizes."""
 PILLOW = {"bilinear_pillow": 1, "bicubic_pillow": 2}
 """The modes of the Pillow library, and the radii of their filters."""
 
@@ -77,6 +80,23 @@ def axis_taps(axis: Resized, how: Sampling) -> Taps:
         return taps.pillow(axis.size, axis.out, PILLOW[how.mode], how.cube_coeff)
     ((_, tap),) = _steps([axis], [axis], how)
     return _normalized(tap) if how.mode == "linear" else tap
+
+
+@record()
+class AxisTaps:
+    """`axis_taps` as a function of the sizes of an axis before and after. Results are cached and are not changed."""
+
+    axis: int
+    given: np.float32 | None
+    how: Sampling
+
+    def __call__(self, size: int, out: int) -> Taps:
+        return _cached_taps(self, size, out)
+
+
+@lru_cache(TABLES)
+def _cached_taps(taps: AxisTaps, size: int, out: int) -> Taps:
+    return axis_taps(Resized(taps.axis, size, out, taps.given), taps.how)
 
 
 def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) -> list[tuple[int, Taps]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,15 +18,12 @@ from irload.plan.lowering.values import all_f32
 if TYPE_CHECKING:
     from irload.ops.image.interpolate import Interpolate, Interpolate4
     from irload.ops.image.resize import Resized, Sampling
-    from irload.ops.image.taps import Taps
-
-TABLES = 64
-"""Maximum number of cached tables of taps of an axis, one for each of its sizes."""
 
 
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower an Interpolate without pads and antialiasing; the axis that grows least is first."""
     from irload.ops.image.interpolate import Interpolate, Interpolate4  # slow to import, and rarely used
+    from irload.ops.image.resize import AxisTaps
 
     op, data, known = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]):
@@ -41,17 +36,10 @@ def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
     for job in moving:
         shape = (*data.shape[: job.axis], job.out, *data.shape[job.axis + 1 :])
         result = outputs[0] if job is moving[-1] else Value(shape, data.dtype, name=outputs[0].name)
-        taps = SizedTaps(job.size, job.out, _taps_of(job, how))
+        taps = SizedTaps(job.size, job.out, AxisTaps(job.axis, job.given, how))
         steps.append(ResampleStep([data], [result], axis=job.axis, taps=taps))
         data = result
     return steps or [ReshapeStep([data], outputs)]
-
-
-def _taps_of(job: Resized, how: Sampling) -> Callable[[int, int], Taps]:
-    """The taps of an axis for numbers as its sizes."""
-    from irload.ops.image.resize import axis_taps
-
-    return lru_cache(TABLES)(lambda size, out: axis_taps(replace(job, size=size, out=out), how))
 
 
 def _geometry(
