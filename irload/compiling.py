@@ -33,7 +33,8 @@ def compile_model(
     declaration differs from the inferred type, which are warnings otherwise (`CompiledModel.warnings`): here, or in an
     inference whose shapes contradict a port. `cache`: for a path, load the plan that an earlier process stored in the
     user's cache, which runs without reading the file, or store it there (up to 1 GB, IRLOAD_MODEL_CACHE=off disables
-    it), if all of its steps are compiled kernels. Files are identified by content.
+    it), if all of its steps are compiled kernels. The plan of a model of dynamic inputs that serves many shapes is
+    stored in the inference that creates it, without the weights. Files are identified by content.
 
     Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
     contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every
@@ -94,6 +95,8 @@ class ModelFile:
     def compile(self, model: Model) -> CompiledModel:
         """Compile the model that `read` returned, possibly reshaped. Raises the errors of `compile_model`."""
         compiled = compiled_with(model, self._options)
+        if self._entry is not None:
+            self._entry.serve(compiled)
         compiled.prepare()
         return compiled
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 Monomial = tuple[int, ...]
 """The factors of a term, as sorted indices of variables, with repetition."""
@@ -15,6 +15,11 @@ Key = tuple[tuple[Monomial, int], ...]
 def key_of(terms: Terms) -> Key:
     """The terms in order."""
     return tuple(sorted(terms.items()))
+
+
+def key_in(said: Sequence[tuple[Sequence[int], int]]) -> Key:
+    """The key that JSON states as lists."""
+    return tuple([(tuple(monomial), c) for monomial, c in said])
 
 
 def add(a: Terms, b: Terms, sign: int = 1) -> dict[Monomial, int]:

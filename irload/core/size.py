@@ -183,6 +183,12 @@ def symbol(trace: Trace, hint: int) -> Size:
     return made
 
 
+def size_of(trace: Trace, terms: Terms) -> Size:
+    """The size that a polynomial describes, which is not constant."""
+    made: Any = _Size(trace, terms, trace.value(terms))
+    return made
+
+
 def is_size(value: object) -> bool:
     """True for a size that is not a plain number."""
     return isinstance(value, _Size)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from irload.core.polynomial import Key, Terms, key_of
+from irload.core.polynomial import Key, Terms, key_in, key_of
 
 LEAST = 2
 """The least value of a symbol. Dims of 0 and 1 stay numbers: they decide about emptiness and broadcasting."""
@@ -102,6 +102,26 @@ class Trace:
     def close(self) -> None:
         """Allow no further guards."""
         self.closed = True
+
+    def described(self) -> Mapping[str, Any]:
+        """The symbols, quotients and guards as JSON."""
+        return {
+            "symbols": self.symbols,
+            "hints": self.hints,
+            "bounds": [self._lows, self._highs],
+            "quotients": [[a, b, k] for (a, b), k in self._quotients.items()],
+            "guards": [[relation, key, holds] for (relation, key), holds in self.guards.items()],
+        }
+
+    @staticmethod
+    def of(said: Mapping[str, Any]) -> Trace:
+        """The open trace that `described` returned this for."""
+        found = Trace()
+        found.symbols, found.hints = said["symbols"], said["hints"]
+        found._lows, found._highs = said["bounds"]
+        found._quotients = {(key_in(a), key_in(b)): k for a, b, k in said["quotients"]}
+        found.guards = {(relation, key_in(key)): holds for relation, key, holds in said["guards"]}
+        return found
 
     def text(self, terms: Terms) -> str:
         """A polynomial as Python source over s0, s1, … and the quotients q…."""

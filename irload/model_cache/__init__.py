@@ -1,18 +1,23 @@
 """A cache of compiled plans in the user's cache folder, so that the next process runs a file without planning it.
 
-A plan is cached if all of its steps are compiled kernels and its model was compiled without changes. Any use other than
-inference reads the file.
+The plan of a static model is cached if all of its steps are compiled kernels and its model was compiled without
+changes. Any use other than inference reads the file. Traced plans of dynamic models are cached without their weights,
+which are read from the file.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irload.core.pause import uncollected
 from irload.errors import ReadError, Where, out_of_memory
 from irload.model_cache.identity import identity_of, is_plain
+from irload.model_cache.ports import described_dynamic
+from irload.model_cache.traced_files import TracedFiles
 from irload.options import Options
 from irload.plan.backends.base import foremost
 from irload.plan.backends.compiled import CompiledBackend, StoredInvalid
@@ -28,7 +33,6 @@ from irload.system.machine import OFF
 
 if TYPE_CHECKING:
     from irload.model import Model
-    from irload.model_cache.cached import CachedModel
     from irload.runtime.compiled_model import CompiledModel
     from irload.safety.cache_store import CacheStore
 
@@ -40,6 +44,10 @@ LARGEST = 1 << 30
 """Maximum bytes of all plans."""
 LARGEST_PLAN = 1 << 28
 """Maximum bytes of constants in one plan: for larger models, writing costs more than many loads save."""
+LARGEST_WEIGHTS = 1 << 32
+"""Maximum bytes of the weights of a model of dynamic dims, whose plans refer to the file."""
+_DYNAMIC = re.compile(rb'type="Parameter"[^>]*>\s*<data\b[^>]*\bshape="[^"]*[?.-]')
+"""Matches a Parameter with a dynamic dim."""
 
 
 def models_folder() -> PrivateFolder:
@@ -66,7 +74,7 @@ class CacheEntry:
     model: Model | None = None
     """The model returned by `read`; plans of other models are not stored here."""
 
-    def find(self) -> CachedModel | None:
+    def find(self) -> CompiledModel | None:
         """The cached model with its plan, None if there is no trusted one.
 
         Raises LimitExceeded or OutOfMemory for a plan that takes too much memory, DeclaredDiffers if the options are
@@ -82,7 +90,9 @@ class CacheEntry:
             with file, uncollected():
                 plan = plan_in(file, self.key)
                 self.files.close()
-                return CachedModel(plan, self.options, self.backend, self._read)
+                if "variables" in plan.model:
+                    return self._dynamic(plan.model)
+                return CachedModel(plan, self.options, self.backend, self._whole)
         except (Damaged, StoredInvalid, OSError):
             return None
         except MemoryError as error:
@@ -95,6 +105,12 @@ class CacheEntry:
         self.model = read_opened(self.options.file or self.path, self.files, self.options.limits)
         return self.model
 
+    def serve(self, compiled: CompiledModel) -> None:
+        """Let the model that `read` returned restore and store traced plans."""
+        model = compiled.model
+        if model is self.model:
+            compiled.keep_plans(TracedFiles(models_folder(), self.key, lambda: described_dynamic(model)), LARGEST_PLAN)
+
     def keep(self, compiled: CompiledModel) -> None:
         """Store the plan of the model that `read` returned, if it can be cached."""
         self.files.close()
@@ -104,14 +120,27 @@ class CacheEntry:
         if pieces is not None and unchanged():
             models_folder().write(self.key, pieces)
 
-    def _read(self) -> Model:
-        """The model of the file. Raises ReadError if the file has changed."""
+    def _dynamic(self, said: Mapping[str, Any]) -> CompiledModel:
+        """The model that runs by traced plans."""
+        from irload.model_cache.cached_dynamic import CachedDynamicModel
+        from irload.read import sealed_weights
+
+        files = TracedFiles(models_folder(), self.key)
+        return CachedDynamicModel(
+            said, self.options, files, sealed_weights(self.files, self.options.limits), self._whole
+        )
+
+    def _whole(self) -> CompiledModel:
+        """The model of the file, compiled. Raises ReadError if the file has changed."""
+        from irload.runtime.compiled_model import compiled_with
+
         now = _opened(self.path, self.options, self.backend)
         if now is None or now.key != self.key:
             raise ReadError("has changed since it was compiled; compile it again", Where(self.options.file))
-        model = now.read()
+        compiled = compiled_with(now.read(), self.options)
+        now.serve(compiled)
         now.files.close()
-        return model
+        return compiled
 
 
 def entry_of(model: str | Path, options: Options) -> CacheEntry | None:
@@ -131,5 +160,5 @@ def entry_of(model: str | Path, options: Options) -> CacheEntry | None:
 def _opened(path: Path, options: Options, backend: CompiledBackend) -> CacheEntry | None:
     """Open a model and compute the key of its plan; None for files that are unreadable or too large."""
     largest = LARGEST_PLAN if options.precision == "f32" else 2 * LARGEST_PLAN  # constants in bf16 take half
-    files = open_model(path, options.limits, largest)
+    files = open_model(path, options.limits, lambda xml: LARGEST_WEIGHTS if _DYNAMIC.search(xml) else largest)
     return None if files is None else CacheEntry(path, options, backend, identity_of(files, options, backend), files)

@@ -8,14 +8,15 @@ from typing import Any
 from irload.core.tensor import Array, TensorType
 from irload.errors import DeclaredDiffers
 from irload.graph import Port
-from irload.model import Model, find_port
+from irload.model import find_port
 from irload.model_cache.file import Plan
-from irload.model_cache.ports import differences_of, inputs_of, outputs_of, warnings_of
+from irload.model_cache.ports import Said, differences_of, inputs_of, outputs_of, warnings_of
 from irload.model_cache.replica import Replica
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.interpreter import InterpreterRun
-from irload.runtime.compiled_model import CompiledModel, compiled_with
+from irload.plan.variables import Variables
+from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.inputs import Binding
 from irload.validation.differences import refusal
 
@@ -28,38 +29,41 @@ _OF_WHOLE = frozenset(
 """Attributes of a CompiledModel that need the graph. Any other unknown attribute raises AttributeError at once."""
 
 
-class CachedModel(CompiledModel):
+class Cached(CompiledModel):
     """Like CompiledModel, with the same errors. `read` returns the model, or raises if its files have changed.
 
     Attributes that inference does not need are forwarded to a CompiledModel of the model, which is read on first use.
     Inputs and outputs are ports of separate layers, equivalent to the ports of the model that was read.
     """
 
-    def __init__(self, plan: Plan, options: Options, backend: CompiledBackend, read: Callable[[], Model]) -> None:
-        self._differences = differences_of(plan.model, options.file)
+    def _describe(self, said: Said, options: Options, read: Callable[[], CompiledModel]) -> None:
+        """Set the attributes that need no plan."""
+        self._differences = differences_of(said, options.file)
         if options.strict and self._differences:
             raise refusal(self._differences)
-        self.inputs = inputs_of(plan.model)
-        self.outputs = outputs_of(plan.model)
+        self.inputs = inputs_of(said)
+        self.outputs = outputs_of(said)
         self.threads = options.threads
         self.limits = options.limits
         self.optimize = True
         self._bind = Binding(self.inputs, wide=True)
-        self._variables = {}
+        self._variables = Variables()
         self._options = options
-        self._plan = plan
-        self._code = backend.restore(plan.code)
+        self._said = said
         self._read = read
         self._whole: CompiledModel | None = None
-        self._idle = [self._replica()]
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _OF_WHOLE or "_idle" not in self.__dict__:
+        if name not in _OF_WHOLE or "_whole" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._completed(), name)
+
+    def _completed(self) -> CompiledModel:
+        """The CompiledModel of the model, which is read on first use."""
         if self._whole is None:
-            made = compiled_with(self._read(), self._options)
+            made = self._read()
             self._whole = self._whole or made
-        return getattr(self._whole, name)
+        return self._whole
 
     @property
     def differences(self) -> list[DeclaredDiffers]:
@@ -69,7 +73,7 @@ class CachedModel(CompiledModel):
     @property
     def warnings(self) -> list[str]:
         """The warnings of the model."""
-        return warnings_of(self._plan.model, self._options.file)
+        return warnings_of(self._said, self._options.file)
 
     def input(self, key: str | int | Port = 0) -> Port:
         """An input by position or name."""
@@ -78,6 +82,18 @@ class CachedModel(CompiledModel):
     def output(self, key: str | int | Port = 0) -> Port:
         """An output by position or name."""
         return find_port(self.outputs, key, "output")
+
+
+class CachedModel(Cached):
+    """A model with a cached plan for its static shapes."""
+
+    def __init__(
+        self, plan: Plan, options: Options, backend: CompiledBackend, read: Callable[[], CompiledModel]
+    ) -> None:
+        self._describe(plan.model, options, read)
+        self._plan = plan
+        self._code = backend.restore(plan.code)
+        self._idle = [self._replica()]
 
     def prepare(self, inputs: Any = None) -> None:
         """Check the inputs, if any: the plan already exists. Raises InputInvalid."""

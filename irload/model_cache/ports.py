@@ -7,17 +7,18 @@ from typing import Any
 
 from irload.core.element import element
 from irload.core.legacy import as_it_is, v10_input, v10_output
-from irload.core.shape import Shape
+from irload.core.shape import Dim, Shape
 from irload.core.tensor import TensorType
 from irload.errors import DeclaredDiffers, Where
-from irload.graph import Node, Output, Port, UnknownOp
+from irload.graph import Declared, Node, Output, Port, UnknownOp
 from irload.model import Model
+from irload.runtime.variables import read_nodes
 
 Said = Mapping[str, Any]
 
 
 def described(model: Model) -> Said:
-    """A model's ports, all of static shape, its warnings and differences, as JSON."""
+    """A model's ports, its warnings and differences, as JSON."""
     return {
         "version": model.ir_version,
         "inputs": [_described(p) for p in model.inputs],
@@ -25,6 +26,36 @@ def described(model: Model) -> Said:
         "warnings": _without_file(model),
         "differences": [_of_difference(d) for d in model.differences],
     }
+
+
+def described_dynamic(model: Model) -> Said:
+    """The same, and the declarations of the Parameters and the variables, for a model of dynamic shapes."""
+    return {
+        **described(model),
+        "declared": [_declaration(port.output.declared) for port in model.inputs],
+        "variables": [
+            (node.op.attributes["variable_id"], *_type(node.outputs[0].type), model.nodes.index(node))
+            for node in read_nodes(model)
+        ],
+    }
+
+
+def light_model(said: Said, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
+    """A model that consists of the Parameters, and the ReadValue nodes of the variables."""
+    from irload.ops.infrastructure.state import ReadValue3  # which a plan of static shapes does not need
+
+    for port, declared in zip(inputs, said["declared"], strict=True):
+        if declared is not None:
+            name, dims, line, number = declared
+            kind, sizes = None if name is None else element(name), None if dims is None else tuple(dims)
+            port.output.declared = Declared(kind, sizes, line, number)
+    reads: list[Node] = []
+    for variable, name, shape, number in said["variables"]:
+        node = Node(number, variable, ReadValue3(variable_id=variable))
+        node.outputs.append(Output(node, 0, type=TensorType(element(name), shape_of(shape))))
+        reads.append(node)
+    parameters = [port.node for port in inputs]
+    return Model([*parameters, *reads], parameters, [], [], file), reads
 
 
 def inputs_of(said: Said) -> list[Port]:
@@ -59,23 +90,40 @@ def _of_difference(difference: DeclaredDiffers) -> Said:
 
 
 def _described(port: Port) -> Said:
-    node, type = port.node, port.output.type
+    node = port.node
+    name, shape = _type(port.output.type)
     return {
         "id": node.id,
         "name": node.name,
         "line": node.line,
         "version": node.version,
         "names": sorted(port.names),
-        "element": type.element.name,
-        "shape": type.shape.static,
+        "element": name,
+        "shape": shape,
     }
+
+
+def _type(tensor: TensorType) -> tuple[str, Sequence[tuple[int, int | None]] | None]:
+    shape = tensor.shape
+    return tensor.element.name, None if shape.rank is None else [(dim.lo, dim.hi) for dim in shape]
+
+
+def _declaration(declared: Declared | None) -> Sequence[Any] | None:
+    if declared is None:
+        return None
+    return declared.element and declared.element.name, declared.dims, declared.line, declared.port
+
+
+def shape_of(said: Sequence[Sequence[int | None]] | None) -> Shape:
+    """The shape with these bounds of its dims."""
+    return Shape.unranked() if said is None else Shape(*[Dim(lo or 0, hi) for lo, hi in said])
 
 
 def _ports(said: Sequence[Said], type: str, shown: Any) -> list[Port]:
     found: list[Port] = []
     for k, each in enumerate(said):
         node = Node(each["id"], each["name"], UnknownOp(type, "opset1", {}), line=each["line"], version=each["version"])
-        tensor = TensorType(element(each["element"]), Shape(*each["shape"]))
+        tensor = TensorType(element(each["element"]), shape_of(each["shape"]))
         output = Output(node, 0, frozenset(each["names"]), type=tensor)
         (node.outputs if type == "Parameter" else node.inputs).append(output)
         found.append(Port(node, output, k, output.names, shown))

@@ -6,9 +6,9 @@ For example, weights are decompressed when a model is compiled instead of at eac
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class Folding:
             return None
         if room is not None and size > room:
             return None
-        inputs = [known[i] if i in known else self._file(i.node) for i in node.inputs]
+        inputs = [known[i] if i in known else self.file(i.node) for i in node.inputs]
         if any(i.dtype == object and has_sizes(i.array) for i in inputs):
             return None  # the result is another for each shape
         after = [wide_type(types[o]) for o in node.outputs]
@@ -112,7 +112,7 @@ class Folding:
     def _add_recipe(self, node: Node, inferred: tuple[Constant, ...], known: Mapping[Output, Constant]) -> None:
         """Add the operation that decompresses or quantizes small weights to the constants."""
         if len(inferred) == 1 and node.type in (*CERTAIN, "FakeQuantize") and is_builtin(node.op):
-            inputs = [self._file(i.node) if i.node.type == "Const" else known.get(i) for i in node.inputs]
+            inputs = [self.file(i.node) if i.node.type == "Const" else known.get(i) for i in node.inputs]
             if inputs and None not in inputs:
                 inferred[0].recipe = Recipe(node.op, tuple(i for i in inputs if i is not None))
 
@@ -124,14 +124,29 @@ class Folding:
 
     def _stored(self, nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Constant]:
         """The constants of the file whose values are used."""
-        return {n.outputs[0]: self._file(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
+        return {n.outputs[0]: self.file(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
 
-    def _file(self, node: Node) -> Constant:
+    def file(self, node: Node) -> Constant:
         """A constant of the file, read on first use."""
         output = node.outputs[0]
         if output not in self._kept:
             self._kept[output] = stored(node)
         return self._kept[output]
+
+    @property
+    def outputs(self) -> Mapping[Constant, Output]:
+        """The output of each constant that depends on the file alone."""
+        return {constant: output for output, constant in self._kept.items()}
+
+    def repeated(self, recipe: Recipe, array: Array | None, output: Output | None) -> Constant:
+        """The constant that an operation computes, which the plans of the model share if it is that of an `output`."""
+        found = None if output is None else self._kept.get(output)
+        if found is None:
+            assert recipe.type is not None
+            (found,) = _folded(recipe.op, recipe.inputs, [recipe.type], [array])
+            if output is not None:
+                self._kept[output] = found
+        return found
 
 
 def _inferred(node: Node, types: Mapping[Output, TensorType]) -> tuple[Constant, ...] | None:
@@ -143,16 +158,16 @@ def _inferred(node: Node, types: Mapping[Output, TensorType]) -> tuple[Constant,
 
 def stored(node: Node) -> Constant:
     """The value of a Const."""
-    tensor = node.outputs[0].type
-    where = (node.op.attributes["offset"], node.op.attributes["size"])
-    return Constant(
-        lambda: cast(Array, node.op.compute()),
-        tensor.shape.static,
-        tensor.element.dtype,
-        place=where if where[1] else None,
-        element=tensor.element,
-        codes=getattr(node.op.attributes["data"], "codes", None),
-    )
+    tensor, attributes = node.outputs[0].type, node.op.attributes
+    where = attributes["offset"], attributes["size"]
+    return of_file(lambda: cast(Array, node.op.compute()), attributes["data"], tensor, where if where[1] else None)
+
+
+def of_file(make: Callable[[], Array], data: Any, tensor: TensorType, place: object) -> Constant:
+    """A constant of a file. `data`: has the method `codes` if elements are packed; `place`: its range of the file."""
+    codes = getattr(data, "codes", None)
+    dtype = tensor.element.dtype
+    return Constant(make, tensor.shape.static, dtype, place=place, element=tensor.element, codes=codes)
 
 
 def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:
@@ -174,7 +189,7 @@ def _folded(
     for k, (tensor, array) in enumerate(zip(types, results, strict=True)):
         if array is not None:
             array.flags.writeable = False
-        recipe = Recipe(op, tuple(inputs)) if len(types) == 1 else None
+        recipe = Recipe(op, tuple(inputs), tensor.without_value()) if len(types) == 1 else None
         shape, dtype = tensor.shape.static, tensor.element.dtype
         made.append(Constant(partial(make, k), shape, dtype, array, depth, recipe=recipe))
     return tuple(made)

@@ -17,7 +17,7 @@ from irload.safety.integrity import sha256 as digest
 from irload.safety.limits import DEFAULT, Limits
 from irload.safety.opened import ModelFiles
 
-__all__ = ["Weights", "open_weights", "read_graph", "read_xml"]
+__all__ = ["Weights", "open_weights", "read_graph", "read_xml", "sealed_weights"]
 
 
 def read_graph(
@@ -49,7 +49,7 @@ def read_graph(
     try:
         digests = None
         if files is not None:
-            opened = _sealed(files, limits) if weights is None else open_weights(source, weights, limits)
+            opened = sealed_weights(files, limits) if weights is None else open_weights(source, weights, limits)
             net = read_xml(files.content, report, limits, name)
         elif pins is None and not hashed:
             net = read_xml(source, report, limits)
@@ -79,5 +79,6 @@ def open_weights(
     return Weights(beside if beside.exists() else None, limits, mmap=mmap, beside=beside)
 
 
-def _sealed(files: ModelFiles, limits: Limits) -> Weights:
+def sealed_weights(files: ModelFiles, limits: Limits) -> Weights:
+    """Return the weights of a model whose files were opened before."""
     return Weights(None, limits, beside=files.beside) if files.weights is None else SealedWeights(files.weights, limits)

@@ -42,12 +42,12 @@ def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[
         weights.check(offset, size)
     if count == 0:  # written with one byte of filler
         return _nothing(element, shape)
-    return _Stored(weights, offset, size, element, shape)
+    return StoredConstant(weights, offset, size, element, shape)
 
 
 @record(eq=False)
-class _Stored:
-    """A range of the .bin file. Calling it returns the values."""
+class StoredConstant:
+    """The data of a Const: a range of the .bin file. Calling it returns the values."""
 
     weights: Weights
     offset: int

@@ -15,6 +15,9 @@ from irload.safety.limits import Limits
 from irload.safety.opened import WeightsFile
 from irload.system.forks import unforked
 
+ALIGNMENT = 64
+"""Ranges at multiples of it are views of the blocks that are read, if these have few other bytes."""
+
 
 class SealedWeights(Weights):
     """The weights of a fingerprinted file. Each block that is read must match its hash.
@@ -36,7 +39,9 @@ class SealedWeights(Weights):
             blocks = super()._read(first, last - first)
         if not self._file.seal.holds(first, blocks.data):
             raise self._changed()
-        return blocks if blocks.size == size else np.array(blocks[offset - first : offset - first + size])
+        found = blocks[offset - first : offset - first + size]
+        is_view = 4 * size >= 3 * blocks.size and (offset - first) % ALIGNMENT == 0
+        return found if is_view else np.array(found)
 
     def _open(self) -> int:
         held = self._file.descriptor

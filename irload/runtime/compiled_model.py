@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 
-from irload.core.element import dynamic, element_of_dtype
-from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import (
     DeclaredDiffers,
@@ -32,7 +30,7 @@ from irload.runtime.request import InferRequest, infer_once
 from irload.runtime.requirements import require_known, require_variables
 from irload.runtime.result import Result
 from irload.runtime.traced import BoundShape, NotBound
-from irload.runtime.variables import VariableState, read_nodes
+from irload.runtime.variables import VariableState, read_nodes, state_of
 from irload.validation.differences import RunDifferences, refusal
 
 if TYPE_CHECKING:
@@ -294,9 +292,8 @@ class CompiledModel(Plans):
 
     def _state(self, variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
         """The state that plans depend on, None without variables, and the values of the variables that have one."""
-        values = [variables.get(node.op.attributes["variable_id"]) for node in self._reads]
-        state = {n: None if v is None else _type_of(n, v) for n, v in zip(self._reads, values, strict=True)}
-        return state if state and self.optimize else None, [v for v in values if v is not None]
+        state, held = state_of(self._reads, variables)
+        return state if self.optimize else None, held
 
     @cached_property
     def _reads(self) -> list[Node]:
@@ -306,12 +303,6 @@ class CompiledModel(Plans):
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """The comparison of a run on inputs of these types with the file; None if there is nothing to compare."""
         return self._by_runs if self._by_runs.applies_to(given) else None
-
-
-def _type_of(node: Node, value: Array) -> TensorType:
-    """The type of the value that a ReadValue reads."""
-    element = node.outputs[0].type.element
-    return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, Shape(*value.shape))
 
 
 def compiled_with(model: Model, options: Options) -> CompiledModel:

@@ -20,6 +20,7 @@ from irload.plan.backends.base import SharedData
 from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
+from irload.runtime.kept import ModelPlans, PlanStore
 from irload.runtime.traced import TracedPlans
 from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
@@ -58,6 +59,11 @@ class Plans:
         self._lock = Lock()
         self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
         _all.add(self)
+
+    def keep_plans(self, store: PlanStore, largest: int) -> None:
+        """Restore traced plans from a store, and store others. `largest`: the maximum bytes of constants of one."""
+        if self._traced.applies:
+            self._traced.kept = ModelPlans(store, largest, self.model, self._folding)
 
     def schedule(
         self,
@@ -147,7 +153,6 @@ def _unlock() -> None:
     """Recreate the locks after a fork, as other threads of the parent may have held them."""
     for plans in _all:
         plans._lock = Lock()  # pyright: ignore[reportPrivateUsage]
-        plans._traced.lock = Lock()  # pyright: ignore[reportPrivateUsage]
 
 
 after_fork_in_child(_unlock)

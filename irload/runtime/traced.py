@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from irload.core.element import ElementType
 from irload.core.pause import uncollected
@@ -23,8 +25,10 @@ from irload.plan.sanitizing import is_on
 from irload.plan.schedule import State, schedule_graph
 from irload.record import record
 from irload.runtime.growing import Successor, extended
+from irload.runtime.kept import KeptPlans
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
+from irload.system.portable import after_fork_in_child
 from irload.validation.differences import RunDifferences
 
 if TYPE_CHECKING:
@@ -76,13 +80,25 @@ class _Family:
     bound: int = 0
     failed: int = 0
     reason: str = ""
+    kept: int = 0
+    """The number of stored plans, as far as they were looked up."""
+    complete: bool = False
+    """True once all stored plans were looked up."""
 
 
 class TracedPlans:
     """Traced plans of a model, created for the second shape, for the first one if it has variables. Thread-safe."""
 
     def __init__(
-        self, model: Model, reads: Sequence[Node], options: Options, folding: Folding, shared: SharedData
+        self,
+        model: Model,
+        reads: Sequence[Node],
+        options: Options,
+        folding: Folding,
+        shared: SharedData,
+        kept: KeptPlans | None = None,
+        *,
+        traces: bool = True,
     ) -> None:
         self._model = model
         self._options = options
@@ -94,7 +110,12 @@ class TracedPlans:
         self._recent: OrderedDict[Variant, _Family] = OrderedDict()
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
         """By shape; None for the first one, which is planned alone."""
+        self._traces = traces
+        """False if plans are restored only."""
+        self.kept = kept
+        """The plans that other processes have stored."""
         self.lock = Lock()
+        _all.add(self)
 
     @property
     def applies(self) -> bool:
@@ -116,14 +137,15 @@ class TracedPlans:
                 if found.variant in self._recent:
                     self._recent.move_to_end(found.variant)
                 return found
-            if not self._shapes and not self._variables:
+            first = not self._shapes and not self._variables
+            if first and self.kept is None:
                 self._shapes[key] = None
                 return None
             if key in self._shapes and not self._recent:
                 return None
         with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
-            found = self._shapes.get(key) or self._found(given, differences, state)
-            if found is not None:
+            found = self._shapes.get(key) or self._found(given, differences, state, traces=self._traces and not first)
+            if found is not None or first:
                 self._shapes[key] = found
                 if len(self._shapes) > SHAPES:
                     self._shapes.popitem(last=False)
@@ -216,9 +238,9 @@ class TracedPlans:
         return f"other shapes: planned separately, because {reasons[0]}" if reasons else ""
 
     def _found(
-        self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None
+        self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None, *, traces: bool
     ) -> BoundShape | None:
-        """A traced plan whose guards hold, else a new one."""
+        """A traced plan whose guards hold, else a stored one, else a new one, if it `traces`."""
         from irload.plan.traced.pattern import Symbols
 
         held = {} if state is None else {n: t for n, t in state.items() if t is not None}
@@ -228,15 +250,42 @@ class TracedPlans:
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
         family = self._families.setdefault((symbols.pattern, elements, differences is None), _Family())
         found = next((v for v in family.variants if v.template.holds(symbols.values)), None)
+        name = self._name(symbols, types, differences, held) if found is None and self.kept is not None else ""
+        found = found or self._restored(name, family, symbols, types)
         if found is None:
-            if not self._is_worthwhile(family, symbols):
+            if not traces or not self._is_worthwhile(family, symbols):
                 return None
             found = self._traced(family, symbols, types, differences, state)
             if found is None:
                 return None
+            if self.kept is not None and family.kept < VARIANTS:
+                self.kept.keep(f"{name} {family.kept}", found.template)
+                family.kept += 1
         family.bound += 1
         self._recent.move_to_end(found)
         return BoundShape(found, symbols.values, differences is not None)
+
+    def _name(
+        self, symbols: Symbols, types: Sequence[TensorType], differences: RunDifferences | None, held: Iterable[Node]
+    ) -> str:
+        """The name of a pattern of inputs for stored plans."""
+        variables = [node.op.attributes["variable_id"] for node in held]
+        return repr((symbols.pattern, [t.element.name for t in types], variables, differences is None, self._declared))
+
+    def _restored(self, name: str, family: _Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
+        """The first stored plan whose guards hold. Plans after it are restored when they are needed."""
+        while self.kept is not None and not family.complete:
+            template = None
+            with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
+                template = self.kept.find(f"{name} {family.kept}", self._options, self._shared)
+            if template is None:
+                family.complete = True
+                break
+            family.kept += 1
+            found = self._added(family, template, symbols, types)
+            if template.holds(symbols.values):
+                return found
+        return None
 
     @staticmethod
     def _is_worthwhile(family: _Family, symbols: Symbols) -> bool:
@@ -268,6 +317,10 @@ class TracedPlans:
             family.reason = f"{type(error).__name__}: {error}"
             family.failed += 1
             return None
+        return self._added(family, template, symbols, types)
+
+    def _added(self, family: _Family, template: Template, symbols: Symbols, types: Sequence[TensorType]) -> Variant:
+        """Add a plan to its family."""
         found = Variant(template, symbols, [t.element for t in types])
         family.variants.insert(0, found)
         family.traced += 1
@@ -284,6 +337,7 @@ class TracedPlans:
         differences: RunDifferences | None,
         state: State | None,
     ) -> Template:
+        from irload.plan.traced.program import traced_program
         from irload.plan.traced.template import Template
 
         trace, limits = Trace(), self._options.limits
@@ -296,7 +350,19 @@ class TracedPlans:
             differences.require_none(self._model, given, schedule.types)
         if schedule.part is None or not schedule.is_static:
             raise ValueError("some shapes depend on values")
-        template = Template(schedule.part, trace, self._options, self._shared)
+        template = Template(traced_program(schedule.part, trace, self._options), self._options, self._shared)
         if not template.holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
         return template
+
+
+_all: WeakSet[TracedPlans] = WeakSet()
+
+
+def _unlock() -> None:
+    """Recreate the locks after a fork, as other threads of the parent may have held them."""
+    for plans in _all:
+        plans.lock = Lock()
+
+
+after_fork_in_child(_unlock)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from irload.core.tensor import Array
+from irload.core.element import dynamic, element_of_dtype
+from irload.core.shape import Shape
+from irload.core.tensor import Array, TensorType
 from irload.graph import Node, Port
 from irload.model import Model
+from irload.plan.schedule import State
 from irload.plan.variables import Variables
 from irload.runtime.inputs import bind
 
@@ -20,6 +24,19 @@ def read_nodes(model: Model) -> list[Node]:
     inner = {n.op.attributes.get("variable_id") for graph in model.walk() if graph is not model for n in graph.nodes}
     reads = [node for node in model.nodes if node.type == "ReadValue" and node.reachable]
     return [node for node in reads if node.op.attributes["variable_id"] not in inner]
+
+
+def state_of(reads: Sequence[Node], variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
+    """The state that plans depend on, None without variables, and the values of the variables that have one."""
+    values = [variables.get(node.op.attributes["variable_id"]) for node in reads]
+    state = {n: None if v is None else _type_of(n, v) for n, v in zip(reads, values, strict=True)}
+    return state or None, [v for v in values if v is not None]
+
+
+def _type_of(node: Node, value: Array) -> TensorType:
+    """The type of the value that a ReadValue reads."""
+    element = node.outputs[0].type.element
+    return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, Shape(*value.shape))
 
 
 class HasVariables(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 from irload.errors import ReadError
@@ -43,10 +44,11 @@ class ModelFiles:
             self.weights.close()
 
 
-def open_model(path: Path, limits: Limits, largest: int) -> ModelFiles | None:
+def open_model(path: Path, limits: Limits, largest: Callable[[bytes], int]) -> ModelFiles | None:
     """Open the files of a model and fingerprint the weights.
 
-    None if they cannot be read, which `read_model` reports, or if the weights take more than `largest` bytes.
+    None if they cannot be read, which `read_model` reports, or if the weights take more bytes than `largest` returns
+    for the XML.
     """
     try:
         content = read_limited(path, "the model", limits.xml_bytes)
@@ -60,7 +62,8 @@ def open_model(path: Path, limits: Limits, largest: int) -> ModelFiles | None:
         return None
     seal = None
     try:
-        seal = fingerprint(descriptor, largest) if size <= largest else None
+        most = largest(content)
+        seal = fingerprint(descriptor, most) if size <= most else None
     except OSError:
         pass
     finally:

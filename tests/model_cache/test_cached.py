@@ -113,7 +113,7 @@ def test_checking_for_an_attribute_does_not_read_the_file(model, monkeypatch):
     def refused(*_, **__):
         raise AssertionError("the file was read")
 
-    monkeypatch.setattr("irload.model_cache.CacheEntry._read", refused)
+    monkeypatch.setattr("irload.model_cache.CacheEntry._whole", refused)
     monkeypatch.setattr(found, "_read", refused)
     assert not hasattr(found, "no_such_thing")
     assert not hasattr(found, "_repr_mimebundle_")

@@ -103,7 +103,7 @@ def test_reading_opened_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = tmp_path / "model.xml"
     path.write_text(text)
     path.with_suffix(".bin").write_bytes(np.array([1, 2], np.float32).tobytes())
-    files = open_model(path, DEFAULT, 100)
+    files = open_model(path, DEFAULT, lambda xml: 100)
     assert files is not None
     path.rename(tmp_path / "moved.xml")
     path.with_suffix(".bin").rename(tmp_path / "moved.bin")
@@ -116,7 +116,7 @@ def test_reading_opened_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert values(np.array([3, 4], np.float32).tobytes()) == [3, 4]
     files.close()
     (tmp_path / "moved.bin").unlink()
-    without = open_model(tmp_path / "moved.xml", DEFAULT, 100)
+    without = open_model(tmp_path / "moved.xml", DEFAULT, lambda xml: 100)
     assert without is not None
     model = read_graph(tmp_path / "moved.xml", files=without)
     assert (model.weights_file, model.file) == (None, str(tmp_path / "moved.xml"))

@@ -28,7 +28,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def opened(model: Path, largest: int = SIZE) -> WeightsFile:
-    files = open_model(model, DEFAULT, largest)
+    files = open_model(model, DEFAULT, lambda xml: largest)
     assert files is not None
     assert files.weights is not None
     return files.weights
@@ -88,7 +88,7 @@ def test_another_length(model: Path, change) -> None:
     file = opened(model)
     data = change(model.with_suffix(".bin").read_bytes())
     model.with_suffix(".bin").write_bytes(data)
-    later = open_model(model, DEFAULT, SIZE + 1)
+    later = open_model(model, DEFAULT, lambda xml: SIZE + 1)
     assert later is not None
     assert later.weights is not None
     assert later.weights.seal.digest != before
@@ -121,16 +121,16 @@ def test_the_secret_seeds_the_hash(model: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_models_that_are_not_opened(model: Path, tmp_path: Path) -> None:
-    assert open_model(model, DEFAULT, SIZE - 1) is None
-    assert open_model(model, Limits(xml_bytes=5), SIZE) is None
-    assert open_model(tmp_path / "missing.xml", DEFAULT, SIZE) is None
-    assert open_model(Path("a\0b.xml"), DEFAULT, SIZE) is None
+    assert open_model(model, DEFAULT, lambda xml: SIZE - 1) is None
+    assert open_model(model, Limits(xml_bytes=5), lambda xml: SIZE) is None
+    assert open_model(tmp_path / "missing.xml", DEFAULT, lambda xml: SIZE) is None
+    assert open_model(Path("a\0b.xml"), DEFAULT, lambda xml: SIZE) is None
     model.with_suffix(".bin").unlink()
-    files = open_model(model, DEFAULT, SIZE)
+    files = open_model(model, DEFAULT, lambda xml: SIZE)
     assert isinstance(files, ModelFiles)
     assert files.weights is None
     model.with_suffix(".bin").mkdir()
-    assert open_model(model, DEFAULT, SIZE) is None
+    assert open_model(model, DEFAULT, lambda xml: SIZE) is None
 
 
 def test_a_file_that_grows_while_it_is_hashed(model: Path) -> None:

@@ -16,6 +16,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan.traced import program
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.traced import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
@@ -134,9 +135,7 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     model = net.model(linear(net, x, 16, 16))
     compiled = irload.compile_model(model, 1)
     plain = irload.compile_model(model, 1, optimize=False)
-    from irload.plan.traced.template import Template
-
-    monkeypatch.setattr(Template, "__init__", _specialised(Template.__init__))
+    monkeypatch.setattr(program, "traced_program", _specialised(program.traced_program))
     for length in range(2, 2 + 3 * VARIANTS):
         agrees(compiled, plain, values(1, length, 16))
     (family,) = [f for f in compiled._traced._families.values() if f.traced]
@@ -145,21 +144,19 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     assert "depend on the sizes" in compiled._traced.explained() or variants(compiled)
 
 
-def _specialised(create: Callable[..., None]) -> Callable[..., None]:
+def _specialised(planned: Callable[..., program.TracedProgram]) -> Callable[..., program.TracedProgram]:
     """Fixes every symbol, as a kernel does in which sizes are compiled in."""
 
-    def created(self: Any, part: Any, trace: Any, *arguments: Any) -> None:
+    def created(part: Any, trace: Any, options: Any) -> program.TracedProgram:
         for k, hint in enumerate(trace.hints[: trace.symbols]):
             trace.holds("==", {(k,): 1, (): -hint})
-        create(self, part, trace, *arguments)
+        return planned(part, trace, options)
 
     return created
 
 
 def test_a_trace_that_fails_leaves_the_static_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from irload.plan.traced import template
-
-    monkeypatch.setattr(template, "lower", lambda part, *_: range(part.types[part.parameters[0]].shape[1].lo))
+    monkeypatch.setattr(program, "lower", lambda part, *_: range(part.types[part.parameters[0]].shape[1].lo))
     compiled = irload.compile_model(encoder(), 1)
     plain = irload.compile_model(encoder(), 1, optimize=False)
     for length in (5, 6, 7):

@@ -22,6 +22,7 @@ from irload.plan.memory.arena import aligned_bytes
 from irload.plan.schedule import schedule_graph
 from irload.plan.traced.binding import Binding
 from irload.plan.traced.pattern import Symbols
+from irload.plan.traced.program import traced_program
 from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
@@ -38,7 +39,7 @@ def template_of(model: Model, options: Options, *shapes: tuple[int, ...]) -> tup
     trace = Trace()
     schedule = schedule_graph(model, symbols.traced(given, trace), Folding())
     assert schedule.part is not None
-    return Template(schedule.part, trace, options, {}), symbols
+    return Template(traced_program(schedule.part, trace, options), options, {}), symbols
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_relocated_tables_of_a_decoder(threads: int, backend: CompiledBackend) -
     *given, past = symbols.traced([TensorType(e, Shape(2)) for e in types], trace)
     schedule = schedule_graph(model, given, Folding(), state={node: past})
     assert schedule.part is not None
-    template = Template(schedule.part, trace, options, {})
+    template = Template(traced_program(schedule.part, trace, options), options, {})
     assert template.growth is not None
     rng = np.random.default_rng(threads)
     memory = aligned_bytes(1 << 20)

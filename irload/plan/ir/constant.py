@@ -12,7 +12,7 @@ import numpy as np
 from irload.core.element import ElementType
 from irload.core.op import Op, is_builtin, widen
 from irload.core.packing import pack
-from irload.core.tensor import Array
+from irload.core.tensor import Array, TensorType
 from irload.record import record
 
 SMALL = 1 << 16
@@ -22,12 +22,17 @@ DEEPEST = 50
 """Recomputing a released constant may take this many operations; constants deeper than this are never released."""
 
 
+WIDENED = "widened"
+"""The key of 16-bit floats as f32."""
+
+
 @record()
 class Recipe:
-    """An operation with one output, and its constant inputs."""
+    """An operation with one output, and its constant inputs. `type`: of the output, if it may be computed again."""
 
     op: Op
     inputs: tuple[Constant, ...]
+    type: TensorType | None = None
 
     @property
     def widens(self) -> bool:
@@ -69,6 +74,7 @@ class Constant:
         self._derived: WeakValueDictionary[object, Constant] | None = None
         """Weak, as each of them refers to this one: a cycle would keep both until Python collects garbage."""
         self._parent: Constant | None = None
+        self._key: object = None
         self._moved: Callable[[Array], Array] | None = None
 
     @staticmethod
@@ -123,6 +129,11 @@ class Constant:
         return at
 
     @property
+    def derivation(self) -> tuple[Constant, object] | None:
+        """The constant from which this one is derived, and the key of the function; None for others."""
+        return None if self._parent is None else (self._parent, self._key)
+
+    @property
     def held(self) -> bool:
         """True while this object holds a strong reference to the array."""
         return self._strong is not None
@@ -143,7 +154,7 @@ class Constant:
     def widened(self) -> Constant:
         """Return 16-bit floats as f32; `stored` of the result still gives f16."""
         stored = _same if self.dtype == np.float16 else None
-        return self._made("widened", self.shape, widen, np.dtype(np.float32), stored)
+        return self._made(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
 
     def without(self, how: Callable[[Array], Array]) -> Constant:
         """Return the constant without values that `how` removes and 16-bit floats cannot have; the recipe is kept."""
@@ -185,6 +196,7 @@ class Constant:
         if found is None:
             found = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
             found._parent = self
+            found._key = key
             found._moved = stored
         return found
 

@@ -47,7 +47,7 @@ def take_late(program: Program) -> list[Step]:
             own = ReshapeStep(before.inputs, step.outputs) if isinstance(before, ReshapeStep) else step
             for value in step.outputs:
                 made[value] = own
-                value.source = Constant(_unknown, value.shape, value.dtype)
+                value.source = Constant(unknown, value.shape, value.dtype)
     needed = {value for step in program.steps for value in step.inputs}
     kept: dict[Step, None] = {}
     for value, step in reversed(made.items()):
@@ -80,7 +80,8 @@ def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
     return small and known and (isinstance(step, ViewStep) or is_function(step))
 
 
-def _unknown() -> NoReturn:
+def unknown() -> NoReturn:
+    """The array of a constant that is computed when a shape is bound. Raises TypeError."""
     raise TypeError("the value depends on the shapes of the inputs")
 
 

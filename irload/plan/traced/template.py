@@ -5,59 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from irload.core.size import hint
 from irload.core.tensor import Array
-from irload.core.trace import Trace
 from irload.options import Options
 from irload.plan.backends.base import Preparation, Preparing, SharedData
-from irload.plan.backends.registry import backends, integer_steps, operation
 from irload.plan.ir.building import Build
-from irload.plan.ir.program import Program, Step, Value, walk_values
+from irload.plan.ir.program import Step, Value, walk_values
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.strides import Strided
-from irload.plan.lowering.lower import lower
 from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.memory import constant_bytes, lifetimes
-from irload.plan.passes.pipeline import optimize
-from irload.plan.schedule import StaticPart
-from irload.plan.segments import Owners, divide
-from irload.plan.traced.early import EarlySteps, take_early
-from irload.plan.traced.growth import Growing, Growth, readers, request, take_growing
-from irload.plan.traced.late import LateConstants, is_symbolic, take_late
+from irload.plan.traced.early import EarlySteps
+from irload.plan.traced.growth import Growth
+from irload.plan.traced.late import LateConstants, is_symbolic
 from irload.plan.traced.numbers import Numbers
-from irload.plan.traced.ordering import gather_segments
-from irload.safety.limits import checkpoint
+from irload.plan.traced.program import TracedProgram
 
 
 class Template:
     """A plan for all shapes for which the guards of its trace hold."""
 
-    def __init__(self, part: StaticPart, trace: Trace, options: Options, shared: SharedData) -> None:
-        offered = backends(options)
-        program = lower(part, lambda step: any(b.supports(step) for b in offered), lambda op: operation(op, offered))
-        optimize(program, _check, integer_steps(offered))
-        self.late = take_late(program)
+    def __init__(self, traced: TracedProgram, options: Options, shared: SharedData) -> None:
+        program, given = traced.program, traced.given
+        self.traced = traced
+        self.late = traced.late
         """The steps that compute late constants."""
-        given = program.inputs
-        steps = take_early(program)
-        self.growing: list[Growing] = []
+        self.growing = traced.growing
         """The variables that grow."""
-
-        def arrange(changed: Program, owners: Owners) -> None:
-            if options.precision == "f32":
-                self.growing = take_growing(changed, owners, offered[-1], given)
-            gather_segments(changed, owners, offered[-1], readers(changed, self.growing))
-
-        owners, requests = divide(program, offered, _check, arrange)
-        request(requests, self.growing)
         self.program = program
         self.options = options
         self.shared = shared
-        self.aliases = Aliases(program, requests)
+        self.aliases = Aliases(program, traced.requests)
         lives = lifetimes(program, self.aliases)
         external = [growing.past for growing in self.growing]
         self.lives = {root: life for root, life in lives.items() if root not in external}
@@ -71,13 +54,15 @@ class Template:
         self.late_values = [v for v in read if v in late or is_symbolic(v)]
         """The late constants that steps read. Their numbers follow the numbers of `values`."""
         numbering = {value: k for k, value in enumerate((*self.values, *self.late_values))}
+        owned = groupby(zip(program.steps, traced.owners, strict=True), itemgetter(1))
         self.segments: list[tuple[Any, list[Step]]] = [
-            (backend, list(steps)) for backend, steps in groupby(program.steps, owners.__getitem__)
+            (backend, [step for step, _ in pairs]) for backend, pairs in owned
         ]
         self.prepared: list[Preparation | None] = [
             backend.prepare(steps, self.aliases, numbering, options, shared) if isinstance(backend, Preparing) else None
             for backend, steps in self.segments
         ]
+        trace, steps = traced.trace, traced.early
         self.numbers = Numbers(trace)
         self.late_constants = self._late_constants(steps)
         self._register()
@@ -173,8 +158,3 @@ def _filled(vector: tuple[Array, list[int], list[int]], numbers: Sequence[int]) 
     found = fixed.copy()
     found[positions] = [numbers[k] for k in indices]
     return found
-
-
-def _check(program: Program, after: str) -> None:
-    """Check the deadline, after each pass."""
-    checkpoint()

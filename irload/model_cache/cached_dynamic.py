@@ -1,0 +1,178 @@
+"""A compiled model of dynamic shapes that runs by stored traced plans, without its graph, as long as these serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from irload.core.element import element
+from irload.core.shape import UNRANKED
+from irload.core.tensor import Array, TensorType
+from irload.errors import DeclaredDiffers
+from irload.graph import Node, Output, UnknownOp
+from irload.model_cache.cached import Cached
+from irload.model_cache.ports import Said, light_model
+from irload.options import Options
+from irload.plan.backends.base import SharedData
+from irload.plan.folding import Folding, of_file
+from irload.plan.interpreter import InterpreterRun
+from irload.plan.ir.constant import Constant
+from irload.plan.variables import Variables
+from irload.runtime.compiled_model import CompiledModel
+from irload.runtime.kept import PlanStore, restored
+from irload.runtime.traced import BoundShape, NotBound, TracedPlans
+from irload.runtime.variables import state_of
+from irload.validation.differences import RunDifferences
+
+if TYPE_CHECKING:
+    from irload.plan.profile import StepTime
+    from irload.plan.traced.template import Template
+    from irload.read.weights import Weights
+    from irload.runtime.observation import Observe
+
+
+class CachedDynamicModel(Cached):
+    """A model with cached traced plans. The first shape that none of them serves reads the model.
+
+    `store`: the plans; `weights`: the constants to which they refer.
+    """
+
+    def __init__(
+        self, said: Said, options: Options, store: PlanStore, weights: Weights, read: Callable[[], CompiledModel]
+    ) -> None:
+        self._describe(said, options, read)
+        light, self._variable_nodes = light_model(said, self.inputs, options.file)
+        self._comparison = RunDifferences(light, strict=options.strict)
+        self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
+        """The last run of a model without variables."""
+        own = replace(options, variables=bool(self._variable_nodes))
+        kept = _Plans(store, weights)
+        self._stored: TracedPlans | None = TracedPlans(
+            light, self._variable_nodes, own, kept.folding, {}, kept, traces=False
+        )
+        """None once a shape is not served."""
+
+    def prepare(self, inputs: Any = None) -> None:
+        """Bind a stored plan to the shapes of these inputs, or prepare the model.
+
+        Raises InputInvalid, LimitExceeded, OutOfMemory.
+        """
+        if inputs is None:
+            return
+        _, given = self._bound(inputs)
+        plans = None if self._variable_nodes else self._stored
+        with self._errors_located(), suppress(NotBound):
+            found = None if plans is None else plans.find(given, self._compared(given))
+            if found is not None and plans is not None:
+                plans.give_back(found, plans.take(found)[0])
+                return
+        self._completed().prepare(inputs)
+
+    def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """Run the model's graph by a stored plan, if one serves these shapes, else by the model."""
+        plans = self._stored
+        if plans is not None:
+            run.differences, shape, held = self._found(plans, given, run.variables)
+            if shape is not None:
+                with suppress(NotBound):
+                    return run.assigning(lambda: plans.run(shape, [*arrays, *held], run, wide=True))
+            self._stored = self._recent = None
+        whole = self._completed()
+        run.compiled = whole
+        return whole.execute(run, given, arrays)
+
+    @property
+    def differences(self) -> list[DeclaredDiffers]:
+        """The ports whose declaration differs from the inferred type, for shapes that the model runs, too."""
+        return super().differences if self._whole is None else self._whole.differences
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the model, with the `differences`."""
+        return super().warnings if self._whole is None else self._whole.warnings
+
+    def explain(self, inputs: Any = None) -> str:
+        """Describe the plan of the model."""
+        return self._with_variables().explain(inputs)
+
+    def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
+        """The times of the steps of the model."""
+        return self._with_variables().profile(inputs, rounds)
+
+    def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
+        """Run every layer of the model."""
+        return self._with_variables().observe(inputs, observe)
+
+    def _with_variables(self) -> CompiledModel:
+        """The CompiledModel of the model, with the variables between calls."""
+        whole = self._completed()
+        whole._variables = self._variables
+        return whole
+
+    def _compared(self, given: Sequence[TensorType]) -> RunDifferences | None:
+        """The comparison with the file of a run on inputs of these types."""
+        return self._comparison if self._comparison.applies_to(given) else None
+
+    def _found(
+        self, plans: TracedPlans, given: Sequence[TensorType], variables: Variables
+    ) -> tuple[RunDifferences | None, BoundShape | None, list[Array]]:
+        """The comparison and the plan for inputs of these types, and the values of variables that the plan takes."""
+        recent = self._recent
+        if recent is not None and recent[0] is given:
+            return *recent[1:], []
+        compared = self._compared(given)
+        if not self._variable_nodes:
+            found = plans.find(given, compared)
+            self._recent = given, compared, found
+            return compared, found, []
+        following = plans.next(given, compared, variables)
+        if following is not None:
+            return compared, following, []
+        state, held = state_of(self._variable_nodes, variables)
+        return compared, plans.find(given, compared, state), held
+
+
+class _Plans:
+    """`KeptPlans` without the graph of the model: layers are represented by layers without inputs."""
+
+    def __init__(self, store: PlanStore, weights: Weights) -> None:
+        self.folding = Folding()
+        self._store = store
+        self._weights = weights
+        self._nodes: dict[int, Node] = {}
+        self._constants: dict[tuple[Any, ...], Constant] = {}
+
+    def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
+        """Restore the plan of a name; None if there is none."""
+        found = self._store.find(name)
+        if found is not None:
+            for number, said in found[0]["nodes"]:
+                self._nodes.setdefault(number, _node(said))
+        return restored(found, self, options, shared)
+
+    def keep(self, name: str, template: Template) -> None:
+        """Nothing: all plans are stored."""
+
+    def node(self, number: int) -> Node:
+        """Return the layer that represents one of the model."""
+        return self._nodes[number]
+
+    def constant(self, node: Node, tensor: TensorType, offset: int, size: int) -> Constant:
+        """Return the constant of a Const."""
+        key = offset, size, tensor.element, tensor.shape.static
+        found = self._constants.get(key)
+        if found is None:
+            from irload.read.constants import StoredConstant
+
+            data = StoredConstant(self._weights, offset, size, *key[2:])
+            found = self._constants[key] = of_file(data, data, tensor, (offset, size) if size else None)
+        return found
+
+
+def _node(said: Sequence[Any]) -> Node:
+    id, name, type, version, line, elements = said
+    node = Node(id, name, UnknownOp(type, version or "opset1", {}), line=line, version=version)
+    node.outputs += [Output(node, k, type=TensorType(element(each), UNRANKED)) for k, each in enumerate(elements)]
+    return node

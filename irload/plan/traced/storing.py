@@ -1,0 +1,73 @@
+"""A planned program of symbols as JSON and arrays, from which another process restores it without planning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from irload.core.tensor import Array
+from irload.core.trace import Trace
+from irload.graph import Node
+from irload.options import Options
+from irload.plan.backends.registry import backends, operation
+from irload.plan.folding import Folding
+from irload.plan.ir.program import Program
+from irload.plan.memory.requests import MemoryRequests
+from irload.plan.traced.decoding import Decoder, Source
+from irload.plan.traced.encoding import ALIGNMENT, Encoder
+from irload.plan.traced.growth import Growing
+from irload.plan.traced.program import TracedProgram
+from irload.record import record
+
+
+@record(eq=False)
+class StoredProgram:
+    """A program as JSON, and the bytes of its arrays in consecutive pieces."""
+
+    said: Mapping[str, Any]
+    arrays: Sequence[bytes | memoryview]
+
+
+def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Folding, largest: int) -> StoredProgram:
+    """Store a program. `nodes`: of the model; `largest`: the maximum bytes of arrays. Raises NotStorable."""
+    late = {v.source for step in traced.late for v in step.outputs if v.source is not None}
+    encode = Encoder(nodes, folding.outputs, late, largest)
+    program = traced.program
+    said = {
+        "inputs": encode(program.inputs),
+        "outputs": encode(program.outputs),
+        "steps": encode(program.steps),
+        "given": encode(traced.given),
+        "early": encode(traced.early),
+        "late": encode(traced.late),
+        "growing": [[encode(getattr(growing, f.name)) for f in fields(growing)] for growing in traced.growing],
+        "owners": [backend.name for backend in traced.owners],
+        "layouts": [[encode(value), encode(layout)] for value, layout in traced.requests.layouts.items()],
+        "extended": [encode(step) for step in traced.requests.extended],
+        "trace": traced.trace.described(),
+    }
+    pieces = [piece for a in encode.arrays for piece in (a.reshape(-1).view("u1").data, bytes(-a.nbytes % ALIGNMENT))]
+    return StoredProgram({**said, "tables": encode.tables, "nodes": list(encode.nodes.items())}, pieces)
+
+
+def restored_program(said: Mapping[str, Any], memory: Array, source: Source, options: Options) -> TracedProgram:
+    """Restore a program of the model `source`. `memory`: the bytes of the arrays."""
+    offered = backends(options)
+    trace = Trace.of(said["trace"])
+    decode = Decoder(said["tables"], memory, trace, source, lambda op: operation(op, offered))
+    program = Program(*(decode(said[name]) for name in ("steps", "inputs", "outputs")))
+    by_name = {backend.name: backend for backend in offered}
+    return TracedProgram(
+        trace,
+        program,
+        decode(said["given"]),
+        decode(said["early"]),
+        decode(said["late"]),
+        [Growing(*map(decode, each)) for each in said["growing"]],
+        [by_name[name] for name in said["owners"]],
+        MemoryRequests(
+            {decode(value): decode(layout) for value, layout in said["layouts"]},
+            extended={decode(step) for step in said["extended"]},
+        ),
+    )

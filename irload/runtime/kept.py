@@ -1,0 +1,105 @@
+"""Traced plans of a model that other processes restore without planning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from irload.core.tensor import Array, TensorType
+from irload.graph import Node
+from irload.model import Model
+from irload.options import Options
+from irload.plan.backends.base import SharedData
+from irload.plan.backends.compiled import NotStorable
+from irload.plan.folding import Folding
+from irload.plan.ir.constant import Constant
+
+if TYPE_CHECKING:
+    from irload.plan.traced.template import Template
+
+__all__ = ["KeptPlans", "ModelPlans", "PlanStore", "restored"]
+
+DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of contents that do not describe a plan."""
+
+
+class PlanStore(Protocol):
+    """Documents with arrays by name, stored for other processes."""
+
+    def find(self, name: str) -> tuple[Mapping[str, Any], Array] | None:
+        """Return a document and the bytes of its arrays; None if there is no trusted one. Raises LimitExceeded."""
+        ...
+
+    def keep(self, name: str, said: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
+        """Store a document and its arrays. Errors of the file system are ignored."""
+        ...
+
+
+class KeptPlans(Protocol):
+    """The stored traced plans of a model."""
+
+    def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
+        """Restore the plan of a name; None if there is none."""
+        ...
+
+    def keep(self, name: str, template: Template) -> None:
+        """Store a plan."""
+        ...
+
+
+def restored(
+    found: tuple[Mapping[str, Any], Array] | None, source: Any, options: Options, shared: SharedData
+) -> Template | None:
+    """The plan that a document describes; None if it describes none."""
+    if found is None:
+        return None
+    from irload.plan.traced.storing import restored_program
+    from irload.plan.traced.template import Template
+
+    try:
+        return Template(restored_program(*found, source, options), options, shared)
+    except DAMAGED:
+        return None
+
+
+class ModelPlans:
+    """`KeptPlans` of a model as it was read. `largest`: the maximum bytes of the constants of one plan."""
+
+    def __init__(self, store: PlanStore, largest: int, model: Model, folding: Folding) -> None:
+        self.folding = folding
+        self._store = store
+        self._largest = largest
+        self._model = model
+        self._read = _graph(model)
+
+    def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
+        """Restore the plan of a name; None if there is none, or if the model was edited."""
+        return restored(self._store.find(name), self, options, shared) if self._is_unchanged() else None
+
+    def keep(self, name: str, template: Template) -> None:
+        """Store a plan, if all of its objects have a form and the model was not edited."""
+        from irload.plan.traced.storing import stored_program
+
+        if self._is_unchanged():
+            try:
+                found = stored_program(template.traced, self._model.nodes, self.folding, self._largest)
+            except (NotStorable, *DAMAGED):
+                return
+            self._store.keep(name, found.said, found.arrays)
+
+    def node(self, number: int) -> Node:
+        """Return a layer."""
+        return self._model.nodes[number]
+
+    def constant(self, node: Node, tensor: TensorType, offset: int, size: int) -> Constant:
+        """Return the constant of a Const."""
+        return self.folding.file(node)
+
+    def _is_unchanged(self) -> bool:
+        """False if the model was edited after it was read."""
+        return _graph(self._model) == self._read
+
+
+def _graph(model: Model) -> list[tuple[object, ...]]:
+    """The operations and the edges of a model, which are compared by identity."""
+    return [(node, node.op, *node.inputs) for node in model.nodes]

@@ -1,0 +1,279 @@
+"""Traced plans from the cache serve other shapes without the graph, and give the same results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload import model_cache
+from irload.core import element as et
+from irload.core.tensor import Array
+from irload.model import Model
+from irload.model_cache.cached_dynamic import CachedDynamicModel
+from irload.plan.backends.llvm.target import host_target
+from irload.plan.traced import program
+from irload.runtime.compiled_model import CompiledModel
+from irload.safety.private_folder import PrivateFolder
+from tests.plan.compressed_weights import Weights
+from tests.plan.graphs import Net
+from tests.traced.nets import encoder, fully_convolutional
+from tests.traced.states import Decoder
+
+Feed = Sequence[Array]
+
+
+def values(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def saved(model: Model, folder: Path) -> Path:
+    irload.save_model(model, folder / "model.xml")
+    return folder / "model.xml"
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PrivateFolder:
+    """Compiled kernels, and an empty folder of plans. All tests share the compiled kernels."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    monkeypatch.delenv("IRLOAD_MODEL_CACHE", raising=False)
+    if host_target() is None:
+        pytest.skip("kernels are not written for this machine")
+    found = PrivateFolder("", ".plan", folder=tmp_path / "plans")
+    monkeypatch.setattr(model_cache, "models_folder", lambda: found)
+    return found
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Makes reading and planning an error."""
+
+    def refuse() -> None:
+        def refused(*_: object, **__: object) -> None:
+            raise AssertionError("the model was read or planned")
+
+        monkeypatch.setattr("irload.loading.read_opened", refused)
+        monkeypatch.setattr("irload.runtime.traced.schedule_graph", refused)
+        monkeypatch.setattr("irload.runtime.plans.schedule_graph", refused)
+        monkeypatch.setattr(program, "lower", refused)
+
+    return refuse
+
+
+def is_light(compiled: CompiledModel) -> bool:
+    """True if the model was not read."""
+    return isinstance(compiled, CachedDynamicModel) and compiled._whole is None
+
+
+def results(compiled: CompiledModel, feeds: Sequence[Feed]) -> list[list[Array]]:
+    request = compiled.create_infer_request()
+    return [list(request.infer(list(feed)).values()) for feed in feeds]
+
+
+def agree(
+    path: Path, first: Sequence[Feed], later: Sequence[Feed], refuse: Callable[[], None], tolerance: float = 1e-4
+) -> None:
+    """Fill the cache by some inferences, then compare others with a compiled model bit by bit, and with a plain one."""
+    own = irload.compile_model(path, 1)
+    results(own, first)
+    plain = results(irload.compile_model(path, 1, optimize=False), later)
+    expected = results(own, later)
+    found = irload.compile_model(path, 1)
+    assert type(found) is CachedDynamicModel
+    refuse()
+    for given, a, b, c in zip(later, results(found, later), expected, plain, strict=True):
+        for x, y, z in zip(a, b, c, strict=True):
+            np.testing.assert_array_equal(x, y, str([g.shape for g in given]))
+            np.testing.assert_allclose(x, z, rtol=tolerance, atol=tolerance * float(np.abs(z).max(initial=0)))
+
+
+def compressed(element: et.ElementType) -> Model:
+    net = Net()
+    groups = 0 if element is et.f16 else 3
+    weights = Weights(element, 400, 96, groups, groups > 0).of(net)
+    return net.model(net.op("MatMul", net.input(-1, 96), weights, transpose_a=False, transpose_b=True))
+
+
+def half() -> Model:
+    net = Net()
+    x = net.op("Convert", net.input(-1, 48), destination_type="f16")
+    weights = net.constant(values(48, 48).astype(np.float16))
+    x = net.op("SoftMax", net.op("MatMul", x, weights, transpose_a=False, transpose_b=False), axis=1)
+    return net.model(net.op("Convert", x, destination_type="f32"))
+
+
+MODELS: dict[str, tuple[Callable[[], Model], Callable[[int], tuple[int, ...]]]] = {
+    "encoder": (encoder, lambda n: (1 + n % 3, n, 32)),
+    "images": (fully_convolutional, lambda n: (2, 3, 2 * n, 4 * n)),
+    "u4": (lambda: compressed(et.u4), lambda n: (n, 96)),
+    "f16": (lambda: compressed(et.f16), lambda n: (n, 96)),
+    "half": (half, lambda n: (n, 48)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_other_shapes(name: str, tmp_path: Path, refusing: Callable[[], None]) -> None:
+    make, shape = MODELS[name]
+    first, later = ([[values(*shape(n), seed=n)] for n in lengths] for lengths in ((14, 20), (26, 8, 38, 20)))
+    agree(saved(make(), tmp_path), first, later, refusing, 1e-2 if name == "half" else 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_decoders(seed: int, tmp_path: Path, refusing: Callable[[], None]) -> None:
+    decoder = Decoder(seed)
+
+    def conversation(prompt: int, batch: int) -> Iterator[Feed]:
+        length = 0
+        for rows in (prompt, 1, 1, 3, 1):
+            length += rows
+            feed = [values(batch, rows, decoder.width, seed=length)]
+            if decoder.mask is not None:
+                feed.append(np.ones((batch, length), np.int64))
+            if decoder.beam is not None:
+                feed.append(np.arange(batch, dtype=np.int32))
+            yield feed
+
+    agree(saved(decoder.model, tmp_path), [*conversation(5, 2)], [*conversation(9, 3)], refusing)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A model with a traced plan in the cache."""
+    found = saved(encoder(1), tmp_path)
+    results(irload.compile_model(found, 1), [[values(1, n, 32)] for n in (10, 20)])
+    return found
+
+
+def test_a_shape_that_no_plan_serves_reads_the_model(path: Path) -> None:
+    found, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
+    assert type(found) is CachedDynamicModel
+    for shape in ((1, 30, 32), (4, 5, 32), (1, 1, 32), (2, 30, 32), (4, 9, 32)):
+        np.testing.assert_array_equal(found(values(*shape))[0], own(values(*shape))[0])
+    with pytest.raises(irload.IRError, match="cannot broadcast"):
+        found(values(1, 65, 32))
+    again = irload.compile_model(path, 1)
+    np.testing.assert_array_equal(again(values(3, 7, 32))[0], own(values(3, 7, 32))[0])
+    assert is_light(again), "the plan of other patterns of dims is stored, too"
+
+
+def test_other_uses_read_the_model(path: Path) -> None:
+    found, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
+    x = values(1, 12, 32)
+    assert [str(p) for p in (*found.inputs, *found.outputs)] == [str(p) for p in (*own.inputs, *own.outputs)]
+    assert is_light(found)
+    own(values(1, 20, 32))
+    own(x)
+    assert [s.kernel for s in found.profile(x, 1)] == [s.kernel for s in own.profile(x, 1)]
+    assert found.explain(x).partition("\n")[0] == own.explain(x).partition("\n")[0]
+    assert [name for name, _ in found.intermediates(x)] == [name for name, _ in own.intermediates(x)]
+    found.prepare(x)
+    np.testing.assert_array_equal(found(x)[0], own(x)[0])
+
+
+def test_variables_are_kept_when_the_model_is_read(tmp_path: Path) -> None:
+    decoder = next(d for d in map(Decoder, range(20)) if d.mask is None and d.beam is None)
+    path = saved(decoder.model, tmp_path)
+    feeds = [[values(2, rows, decoder.width, seed=rows)] for rows in (5, 1)]
+    results(irload.compile_model(path, 1), feeds)
+    found, own = (irload.compile_model(path, 1, cache=cache).create_infer_request() for cache in (True, False))
+    for feed in (*feeds, [values(2, 3, decoder.width)], feeds[1]):
+        np.testing.assert_array_equal(found.infer(feed)[0], own.infer(feed)[0])
+    states = [{s.name: s.state for s in request.query_state()} for request in (found, own)]
+    assert states[0].keys() == states[1].keys()
+    for name, state in states[0].items():
+        np.testing.assert_array_equal(state, states[1][name])
+
+
+def test_damaged_files_are_replaced(path: Path, folder: PrivateFolder) -> None:
+    wanted = irload.compile_model(path, 1)(values(1, 33, 32))[0]
+    files = {file: file.read_bytes() for file in folder.folder.iterdir()}
+    assert len(files) == 2
+    for file, data in files.items():
+        for place in (0, 30, len(data) // 2, len(data) - 1):
+            file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            compiled = irload.compile_model(path, 1)
+            for n in (10, 20):
+                compiled(values(1, n, 32))
+            np.testing.assert_array_equal(compiled(values(1, 33, 32))[0], wanted)
+            assert {file: file.read_bytes() for file in folder.folder.iterdir()}.keys() == files.keys()
+    assert type(irload.compile_model(path, 1)) is CachedDynamicModel
+
+
+def test_the_plan_of_another_model_is_rejected(path: Path, tmp_path: Path, folder: PrivateFolder) -> None:
+    """A file with a valid digest under another key."""
+    first = {file.name: file.read_bytes() for file in folder.folder.iterdir()}
+    (tmp_path / "other").mkdir()
+    other = saved(encoder(2), tmp_path / "other")
+    compiled = irload.compile_model(other, 1)
+    x = values(1, 33, 32)
+    results(compiled, [[values(1, n, 32)] for n in (10, 20)])
+    for file in [file for file in folder.folder.iterdir() if file.name not in first]:
+        kept = file.read_bytes()
+        for data in first.values():
+            file.write_bytes(data)
+            np.testing.assert_allclose(irload.compile_model(other, 1)(x)[0], compiled(x)[0], rtol=1e-5, atol=1e-5)
+        file.write_bytes(kept)
+
+
+@pytest.mark.parametrize("change", ["weights", "threads", "sources", "precise"])
+def test_identity(change: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"threads": 1}
+    if change == "weights":
+        beside = path.with_suffix(".bin")
+        status = os.stat(beside)
+        beside.write_bytes(bytes(b ^ (k == 1000) for k, b in enumerate(beside.read_bytes())))
+        os.utime(beside, ns=(status.st_atime_ns, status.st_mtime_ns))
+    elif change == "sources":
+        monkeypatch.setattr("irload.model_cache.identity.stamp", lambda: "other files")
+    else:
+        options |= {change: 2 if change == "threads" else True}
+    assert type(irload.compile_model(path, **options)) is CompiledModel
+
+
+def test_weights_that_change_after_loading(path: Path) -> None:
+    found = irload.compile_model(path, 1)
+    path.with_suffix(".bin").write_bytes(bytes(1 << 16))
+    with pytest.raises(irload.ReadError, match="has changed since it was compiled; compile it again"):
+        found(values(1, 30, 32))
+
+
+def test_an_edited_model_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None:
+    path = saved(encoder(1), tmp_path)
+    compiled = irload.compile_model(path, 1)
+    node = next(n for n in compiled.model.nodes if n.type == "Gelu")
+    node.op = type(node.op)(approximation_mode="tanh")
+    results(compiled, [[values(1, n, 32)] for n in (10, 20, 30)])
+    assert folder.contents().count == 0
+
+
+def test_one_shape_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None:
+    path = saved(encoder(1), tmp_path)
+    results(irload.compile_model(path, 1), [[values(1, 10, 32)]])
+    assert folder.contents().count == 0
+
+
+def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stored plan serves the shapes for which its guards hold."""
+    path = saved(encoder(1), tmp_path)
+    with monkeypatch.context() as patch:
+        planned = program.traced_program
+
+        def specialised(part: Any, trace: Any, options: Any) -> program.TracedProgram:
+            trace.holds("==", {(0,): 1, (): -trace.hints[0]})
+            return planned(part, trace, options)
+
+        patch.setattr(program, "traced_program", specialised)
+        results(irload.compile_model(path, 1), [[values(1, n, 32)] for n in (10, 20, 30)])
+    assert folder.contents().count == 3
+    found = irload.compile_model(path, 1)
+    own = irload.compile_model(path, 1, cache=False)
+    for n in (30, 20):
+        np.testing.assert_allclose(found(values(1, n, 32))[0], own(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
+    assert is_light(found)
+    found(values(1, 10, 32))
+    assert not is_light(found)
