@@ -1,9 +1,14 @@
-"""Gather: rows of a table, or slices along any axis, copied by indices; f16 may be widened."""
+"""Gather: slices along any axis, copied by indices; f16 and the rows of compressed tables may be widened."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
+import numpy as np
+
+from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, walk_lines
 from irload.plan.backends.llvm.axes import (
     ANY,
@@ -17,12 +22,18 @@ from irload.plan.backends.llvm.axes import (
     size_of,
     table,
 )
-from irload.plan.backends.llvm.builder import Function, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import nested
+from irload.plan.backends.llvm.kernels.compressed import compression_of, factors_of, words_of
+from irload.plan.backends.llvm.kernels.loops import nested, repeat
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
-from irload.plan.backends.llvm.kernels.widened_rows import select_widened_rows
+from irload.plan.backends.llvm.operands import load_lanes, read
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.weight_memory import weight_bytes
+from irload.plan.backends.llvm.widening import Compression
+from irload.plan.ir.compressed import compressed
+from irload.plan.ir.constant import Constant
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
 
@@ -46,6 +57,9 @@ class GatherSlices(Kernel):
     index: int
     widens: bool
 
+    layout: ClassVar[int] = 0
+    """How many numbers describe the layout of a slice."""
+
     @property
     def code(self) -> GatherSlices:
         return replace(self, before=(), picked=(), within=self._key, size=0, pitch=0)
@@ -54,7 +68,11 @@ class GatherSlices(Kernel):
     def numbers(self) -> tuple[int, ...]:
         slices = size_of(self.picked)
         outer = (*table(self.before, 2), *table(self.picked, 2))
-        return (self.size, self.pitch, slices, *numbers(self.within, self._key), *outer)
+        return (self.size, self.pitch, slices, *numbers(self.within, self._key), *self._layout, *outer)
+
+    @property
+    def _layout(self) -> tuple[int, ...]:
+        return ()
 
     @property
     def _key(self) -> tuple[Axis, ...]:
@@ -75,7 +93,7 @@ class GatherSlices(Kernel):
         f, given = function, Arguments(function)
         x, indices, y = given.pointers(3)
         size, pitch, slices = given.integers(3)
-        within = given.loops(self._key)
+        within, layout = given.loops(self._key), given.integers(self.layout)
         before, picked = given.table(2), given.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x]):
             target, source = starts
@@ -83,11 +101,15 @@ class GatherSlices(Kernel):
             signed = f.load_int(place) if self.index == 8 else f.load_short_int(place)
             index = f.integer(signed + (signed < 0).as_int() * size)
             with f.when(index.below(size)):
-                self._each_run(f, within, [target, source + index * pitch])
+                self._write_slice(f, within, layout, [target, source + index * pitch])
             with f.otherwise():
-                self._each_run(f, within, [target])
+                self._write_runs(f, within, [target])
 
-    def _each_run(self, f: Function, within: list[Loop], places: list[Pointer]) -> None:
+    def _write_slice(self, f: Function, within: list[Loop], layout: Sequence[AnyInt], places: list[Pointer]) -> None:
+        """Copy a slice."""
+        self._write_runs(f, within, places)
+
+    def _write_runs(self, f: Function, within: list[Loop], places: list[Pointer]) -> None:
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
@@ -95,9 +117,74 @@ class GatherSlices(Kernel):
             move(f, at, run.size)
 
 
+@record()
+class GatherWidened(GatherSlices):
+    """y[picked…, column] = table[indices[picked…], column], where only the selected rows are widened.
+
+    A row of the table has its words, its scales, and its zero points: one of each per group of columns. `within` are
+    the columns.
+    """
+
+    form: Compression
+
+    layout: ClassVar[int] = 4
+
+    @staticmethod
+    def of(lanes: int, form: Compression, picked: Sequence[Axis], shape: Sequence[int], index: int) -> GatherWidened:
+        """The kernel for a table of this shape."""
+        rows, columns = shape
+        each = sum(SIZES[kind] for kind in (form.scale, form.zero) if kind)
+        pitch = -(-(form.words(columns) * WORD + form.groups(columns) * each) // WORD) * WORD
+        return GatherWidened(lanes, (), tuple(picked), (Axis(columns, (4, 0)),), rows, pitch, index, True, form)
+
+    @property
+    def _layout(self) -> tuple[int, ...]:
+        columns = self.within[0].size
+        groups, words = self.form.groups(columns), self.form.words(columns) * WORD
+        return columns // groups, groups, words, words + groups * SIZES.get(self.form.scale or "", 0)
+
+    @property
+    def cycles(self) -> float:
+        return self.count * (20 + self.within[0].size / 2)
+
+    def _write_slice(self, f: Function, within: list[Loop], layout: Sequence[AnyInt], places: list[Pointer]) -> None:
+        target, source = places
+        each, groups, scales, zeros = layout
+        for at in repeat(f, 0, groups):
+            apply = self._factors(f, source + scales, source + zeros, at)
+            first = at * each
+            for k in repeat(f, 0, each, self.lanes):
+                self._vector(f, source, target, first + k, apply)
+
+    def _factors(self, f: Function, scales: Pointer, zeros: Pointer, group: AnyInt) -> Callable[[Vec], Vec]:
+        """The function that applies scale and zero point of a group."""
+
+        def load(start: Pointer, kind: str | None) -> Vec | None:
+            return None if kind is None else read(f, start, group * SIZES[kind], 0, element=kind)
+
+        return self.form.applied(f, load(scales, self.form.scale), load(zeros, self.form.zero))
+
+    def _vector(
+        self, f: Function, source: Pointer, target: Pointer, column: AnyInt, apply: Callable[[Vec], Vec]
+    ) -> None:
+        widening, members = self.form.widening, self.form.members
+        if widening.code is None:
+            value = load_lanes(f, source, column * SIZES[self.form.element], None, self.form.element)
+        else:
+            place, count = source + column // members * WORD, self.lanes // members
+            if count == 1:
+                words = f.splat(f.load_scalar(place, element="i32"))
+            else:
+                loaded = f.load_packed(place, 0, "i32", count)
+                words = f.shuffle(loaded, loaded, [lane // members for lane in range(self.lanes)])
+            shifts = f.numbers([widening.bits * (lane % members) for lane in range(self.lanes)])
+            value = widening.code(f, words.shifted_right(shifts) & ((1 << widening.bits) - 1))
+        f.store(apply(value), target, column * SIZES[F32])
+
+
 def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     """The kernel of a Gather."""
-    widened = select_widened_rows(step, selector)
+    widened = _widened_rows(step, selector)
     if widened is not None:
         return widened
     data, indices = (selector.array(v) for v in step.inputs)
@@ -123,3 +210,36 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
         step.widens,
     )
     return [selector.launch(kernel, [data, indices, out])]
+
+
+def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
+    """The kernel of a Gather from a compressed table, None if it is not compressed or not selected by rows."""
+    data, out = step.inputs[0], selector.array(step.output)
+    found = None if data.source is None else compressed(data.source)
+    if found is None or step.axis or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
+        return None
+    form, lanes = compression_of(found, -1), selector.target.lanes
+    if form is None or form.members > lanes or (form.group or data.shape[1]) % lanes:
+        return None
+    indices = selector.array(step.inputs[1])
+    picked = merged(axes_of(indices.shape, out.strides[:-1], indices.strides))
+    kernel = GatherWidened.of(lanes, form, picked, data.shape, indices.itemsize)
+    rows = selector.packed_constant(data, ("rows", form), lambda constant: _packed(kernel, constant))
+    return [selector.launch(kernel, [rows, indices, out])]
+
+
+def _packed(kernel: GatherWidened, constant: Constant) -> Array:
+    """The rows of a table."""
+    found, form = compressed(constant), kernel.form
+    assert found is not None
+    packed = weight_bytes(kernel.size * kernel.pitch).reshape(kernel.size, kernel.pitch)
+    parts = [words_of(found, -1)]
+    for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
+        if factor is not None and kind is not None:
+            parts.append(factors_of(found, factor, -1).astype(DTYPES[kind]))
+    at = 0
+    for part in parts:
+        own = np.ascontiguousarray(part).view(np.uint8).reshape(kernel.size, -1)
+        packed[:, at : at + own.shape[1]] = own
+        at += own.shape[1]
+    return packed.reshape(-1)
