@@ -93,20 +93,13 @@ class TracedSelection:
         self._deferred: dict[int, Callable[[int], int]] = {}
         self._code_of = code_of
         self.flops, self.temporary = self._index(flops), self._index(temporary)
-        self._chosen: list[Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]] = []
-        """The kernels that are chosen; their words follow the values of the polynomials."""
-        distances = [[self._index(distance) for distance in own.distances] for own in operands]
-        kernels = [self._kernel(launch.kernel) for launch in launches]
+        self._chosen: list[tuple[int, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
+        """The kernels that are chosen, each with the position of its words."""
         self.launches: list[TracedLaunch] = []
-        first = len(self._terms)
-        for launch, own, kernel, steps in zip(launches, operands, kernels, distances, strict=True):
-            function, units, scratch, numbers, whole = kernel
-            if isinstance(launch.kernel, ChosenKernel):
-                function, units, scratch, *numbers = range(first, first + WORDS)
-                first += WORDS
+        for launch, own in zip(launches, operands, strict=True):
+            distances = [self._index(distance) for distance in own.distances]
             pointers = [p if isinstance(p, Temporary) else 0 for p in launch.pointers]
-            self.launches.append(TracedLaunch(function, units, scratch, numbers, whole, steps, own, pointers))
-        self._count = first
+            self.launches.append(TracedLaunch(*self._kernel(launch.kernel), distances, own, pointers))
         self._holds = trace.test()
         self._words: Callable[[Sequence[int]], list[int]] = trace.compiled(self._terms)
 
@@ -117,26 +110,25 @@ class TracedSelection:
         words = self._words(symbols)
         for k, function in self._deferred.items():
             words[k] = function(words[k])
-        for choose in self._chosen:
-            words += choose(words)[1]
+        for first, choose in self._chosen:
+            words[first : first + WORDS] = choose(words)[1]
         return words
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._terms)
 
     def varies(self, word: int) -> bool:
         """True for a word that depends on the symbols."""
-        return word >= len(self._terms) or any(self._terms[word])
+        return any(self._terms[word]) or any(first <= word < first + WORDS for first, _ in self._chosen)
 
     def _kernel(self, kernel: Kernel) -> tuple[int, int, int, list[int], Build]:
-        """The positions of the function, units, scratch memory and numbers of a kernel, and its builder.
-
-        The positions of a kernel that is chosen are not known yet.
-        """
+        """The positions of the function, units, scratch memory and numbers of a kernel, and its builder."""
         if isinstance(kernel, ChosenKernel):
-            choose = kernel.builder(self._index, self._described)
-            self._chosen.append(choose)
-            return 0, 0, 0, [], lambda words: choose(words)[0]
+            choose, first = kernel.builder(self._index, self._described), len(self._terms)
+            self._terms += [terms_of(0)] * WORDS
+            self._chosen.append((first, choose))
+            function, units, scratch, *numbers = range(first, first + WORDS)
+            return function, units, scratch, numbers, lambda words: choose(words)[0]
         whole = builder(kernel, self._index) or (lambda words: kernel)
         function = self._index(self._code_of(_at_traced_shape(kernel.code)).address)
         numbers = [self._index(number) for number in kernel.numbers]
