@@ -53,7 +53,7 @@ def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant:
     matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
     kernel = Pack.of(Packing(F32, columns, 1, 1, beside=form.beside(panel.length, columns)), matrices)
     packed = weight_bytes(kernel.nbytes)
-    prepare(kernel.code, target, [address(matrices), address(packed), *kernel.numbers], kernel.count, threads)
+    prepare(kernel, [matrices, packed], target, threads)
     at = form.words(panel.length) * columns * WORD
     for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
         if factor is not None and kind is not None:

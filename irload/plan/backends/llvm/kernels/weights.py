@@ -44,14 +44,14 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     packed = packing.empty(groups, rows, columns, taps)
     source = F16 if flat.dtype == np.float16 else F32
     if not scattered:
-        _run(Pack.of(packing, flat.swapaxes(1, 2), source), [flat, packed], target, threads)
+        prepare(Pack.of(packing, flat.swapaxes(1, 2), source), [flat, packed], target, threads)
         return packed
     tap, row = np.divmod(np.arange(taps * rows), rows)
     places = packing.position((taps, rows), tap, row, np.zeros_like(row)).reshape(sums).transpose(order).ravel()
     steps = flat.strides[2], flat.strides[1]
     kernel = Pack(packing, (), (), (rows, columns), steps, source, taps)
     for group in range(groups):
-        _run(kernel, [flat[group], packed[group], places], target, threads)
+        prepare(kernel, [flat[group], packed[group], places], target, threads)
     return packed
 
 
@@ -63,19 +63,18 @@ def _words(weights: Array, word: int) -> Array:
     return padded.view(np.float32)
 
 
-def _run(kernel: Pack, arrays: Sequence[Array], target: Target, threads: int) -> None:
-    prepare(kernel.code, target, [*map(address, arrays), *kernel.numbers], kernel.count, threads)
-
-
-def prepare(kernel: Kernel, target: Target, arguments: Sequence[int], count: int, threads: int) -> None:
-    """Run a kernel now over `count` units. `arguments`: its pointers, then its numbers.
+def prepare(
+    kernel: Kernel, arguments: Sequence[Array | int], target: Target, threads: int, count: int | None = None
+) -> None:
+    """Run a kernel now over `count` units, by default all. `arguments`: its pointers, then numbers it does not list.
 
     If this processor lacks the target's instructions, the kernel is compiled for those it has.
     """
-    call, _code = function(kernel, runnable(target))
-    table = np.array(arguments, np.int64)
-    scratch = aligned_bytes(kernel.scratch * threads)
-    parts = pairwise(count * k // threads for k in range(threads + 1))
+    call, _code = function(kernel.code, runnable(target))
+    given = [a if isinstance(a, int) else address(a) for a in arguments]
+    table = np.array([*given, *kernel.numbers], np.int64)
+    scratch, units = aligned_bytes(kernel.scratch * threads), kernel.count if count is None else count
+    parts = pairwise(units * k // threads for k in range(threads + 1))
     pool.run(
         [[(call, (address(table), *part, address(scratch) + k * kernel.scratch, None))] for k, part in enumerate(parts)]
     )

@@ -29,30 +29,25 @@ MATRICES = 36
 class Winograd(Kernel):
     """y = epilogue(conv3x3(x, w), operands). Pointers: x, w, y, then the operands. A unit is a block of tiles.
 
-    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. x has `depth` channels, y has
-    `channels`. Strides of [N,C,H,W] count bytes. `tiles`: the tiles of a block. `rows`, `vectors`, `spread`: see
-    `WinogradProducts`. `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the value of padding.
+    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. Strides of [N,C,H,W] count bytes.
+    `tiles`: the tiles of a block. `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the value
+    of padding.
 
     The batch, the sizes of the maps, the strides of samples and rows, and `tiles` are read at run time. Compiled in are
-    the channels, which are the lengths of the inner loops, and `rows`, which unrolls them.
+    the products: the channels, which are the lengths of the inner loops, and the rows, which unroll them.
     """
 
-    lanes: int
+    products: WinogradProducts
     batch: int
     sizes: tuple[int, int]
     outputs: tuple[int, int]
     begin: tuple[int, int]
-    depth: int
-    channels: int
     x: tuple[int, ...]
     y: tuple[int, ...]
     operands: tuple[tuple[int, ...], ...]
     elements: tuple[str, ...]
     epilogue: Expression
     tiles: int
-    rows: int
-    vectors: int
-    spread: int
     zero_point: int = 0
 
     @property
@@ -77,27 +72,23 @@ class Winograd(Kernel):
 
     @property
     def cycles(self) -> float:
-        products = MATRICES * self._all * self.depth * self._products.wide / self.lanes / 2
-        return products + self._all * 300 * (self.depth + self._products.wide) / self.lanes
+        p = self.products
+        return self._all * (MATRICES * p.depth * p.wide / 2 + 300 * (p.depth + p.wide)) / p.lanes
 
     @property
     def _all(self) -> int:
         return count_tiles(self.batch, *self.outputs)
 
     @property
-    def _products(self) -> WinogradProducts:
-        return WinogradProducts(self.lanes, self.depth, self.channels, self.rows, self.vectors, self.spread)
-
-    @property
     def _pitches(self) -> tuple[int, int]:
         """Bytes from one matrix of transformed inputs, and of sums, to the next."""
-        return _pitch(self.tiles * self._products.deep * 4), _pitch(self.tiles * self._products.wide * 4)
+        return _pitch(self.tiles * self.products.deep * 4), _pitch(self.tiles * self.products.wide * 4)
 
     @property
     def _offsets(self) -> list[int]:
         """Offsets in scratch memory of zeros, pointers to inputs, vectors of one tile, and transformed inputs."""
-        zeros, pointers = self._products.deep * 4, -(-MATRICES * 8 // LINE) * LINE
-        return [0, zeros, zeros + pointers, zeros + pointers + 40 * self.lanes * 4]
+        zeros, pointers = self.products.deep * 4, -(-MATRICES * 8 // LINE) * LINE
+        return [0, zeros, zeros + pointers, zeros + pointers + 40 * self.products.lanes * 4]
 
     @property
     def scratch(self) -> int:
@@ -111,9 +102,9 @@ class Winograd(Kernel):
         outputs, pitches = given.integers(2), (given.integer(), given.integer())
         strides = [(given.integer(), s[1], given.integer(), s[3]) for s in (self.x, self.y, *self.operands)]
         zeros, table, square, inputs = (f["scratch"] + place for place in self._offsets)
-        sums, products = inputs + pitches[0] * MATRICES, self._products
+        sums, products = inputs + pitches[0] * MATRICES, self.products
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
-        for at in f.range(0, products.deep, self.lanes):
+        for at in f.range(0, products.deep, f.lanes):
             f.store(padding, zeros, at * 4)
 
         def place_of(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
@@ -158,8 +149,8 @@ class Winograd(Kernel):
                 inside = on_map & (f["left"] + j).below(f["width"])
                 place = f.select(inside, f["x"] + (i * f["stride"] + j * self.x[3]), f["zeros"])
                 f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
-        nbytes, element, size = 4 * self.lanes, self.elements[0], SIZES[self.elements[0]]
-        for at, count in each_vector(f, self.depth):
+        nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
+        for at, count in each_vector(f, self.products.depth):
             for column in f.range(0, 6):
                 places, vectors = f["table"] + column * 8, f["square"] + column * nbytes
                 data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
@@ -174,9 +165,9 @@ class Winograd(Kernel):
 
     def _write_outputs(self, f: Function) -> None:
         """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
-        nbytes = 4 * self.lanes
+        nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
-        for at, count in each_vector(f, self.channels):
+        for at, count in each_vector(f, self.products.channels):
 
             def output(i: Int, j: Int) -> None:
                 def place(name: str, strides: tuple[int, ...]) -> Pointer:

@@ -9,7 +9,7 @@ from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
-from irload.plan.backends.llvm.kernels.winograd_products import filled
+from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
@@ -55,23 +55,19 @@ def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 
     rows, vectors = tile_shape(selector.target, min(WINOGRAD_ROWS, total), channels, widest=WINOGRAD_PANEL)
     rows = min(MORE_WINOGRAD_ROWS, total) if vectors == 1 else rows
     tiles = filled(-(-total // blocks), rows)
+    spread = min(-(-tiles // rows), 2)
     kernel = Winograd(
-        lanes,
+        WinogradProducts(lanes, depth, channels, rows, vectors, spread),
         n,
         (conv.windows[0].size, conv.windows[1].size),
         (height, width),
         (conv.windows[0].begin, conv.windows[1].begin),
-        depth,
-        channels,
         data.strides,
         out.strides,
         tuple(np.broadcast_to(a, out.shape).strides for a in conv.operands),
         elements_of((data, out, *conv.operands)),
         conv.epilogue,
         tiles,
-        rows,
-        vectors,
-        min(-(-tiles // rows), 2),
         zero_point,
     )
 

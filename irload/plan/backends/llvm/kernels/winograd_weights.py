@@ -8,7 +8,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES
-from irload.plan.backends.llvm.kernel import Standalone, address
+from irload.plan.backends.llvm.kernel import Standalone
 from irload.plan.backends.llvm.kernels.loops import lines_of, offset
 from irload.plan.backends.llvm.kernels.weights import prepare
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_weights
@@ -75,5 +75,5 @@ def winograd_weights(weights: Array, target: Target, panel: int, threads: int) -
     count = -(-channels // width)
     packed = aligned_f32((36, count, depth, width))
     kernel = WinogradWeights(target.lanes, panel, F16 if weights.dtype == np.float16 else F32)
-    prepare(kernel, target, [address(weights), address(packed), channels, depth, packed.strides[0]], count, threads)
+    prepare(kernel, [weights, packed, channels, depth, packed.strides[0]], target, threads, count)
     return packed
