@@ -196,3 +196,21 @@ def test_parts_of_a_split_are_often_unused(tmp_path):
     first, _ = graph.layer("Split", [x, axis], [("f32", (2,))] * 2, attributes={"num_splits": 2})
     graph.result(first)
     assert "IR702" not in {f.code for f in irload.check(saved(tmp_path, graph)).findings}
+
+
+@pytest.mark.parametrize(
+    ("rows", "cause"),
+    [("1..4", "shape 'more' (id 3) is known in bounds"), (4, "shape 'more' (id 3) holds [5, 4]")],
+)
+def test_values_and_bounds_are_causes(tmp_path, rows, cause):
+    """A Reshape to the dims of an input plus one."""
+    graph = ir.Graph()
+    x = graph.parameter("x", "f32", (rows, 3))
+    (sizes,) = graph.layer("ShapeOf", [x], [("i64", (2,))], version="opset3", attributes={"output_type": "i64"})
+    one = graph.constant(1)
+    (more,) = graph.layer("Add", [sizes, one], [("i64", (2,))], name="more", attributes={"auto_broadcast": "numpy"})
+    data = graph.parameter("data", "f32", ("?",))
+    (out,) = graph.layer("Reshape", [data, more], [("f32", (9, 4))], attributes={"special_zero": "false"})
+    graph.result(out)
+    (found,) = [f for f in irload.check(saved(tmp_path, graph)).findings if f.code == "IR401"]
+    assert found.cause.split("; ")[0] == cause

@@ -95,6 +95,13 @@ def test_each_overlap_names_the_constant_that_reaches_farthest(tmp_path):
     ]
 
 
+def test_the_constants_beyond_a_truncated_file(tmp_path):
+    file = constants(tmp_path, [np.ones(25, np.float32)] * 3)
+    (found,) = [f for f in irload.check(file, bytes(150)).findings if f.severity == "error"]
+    assert found.message == "the .bin file has 150 bytes, but its constants reach up to 300"
+    assert found.cause == "2 constants are outside, first 'Const_2' (id 2)"
+
+
 @pytest.mark.parametrize(
     ("start", "size", "codes"), [(228, 327, ["IR612"]), (228, 328, []), (229, 328, ["IR602"]), (229, 329, [])]
 )

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import irload
-from irload.errors import ReadError
+from irload.errors import ReadError, ShapeMismatch
 from irload.read import read_graph
 from irload.safety.limits import DEFAULT
 from irload.safety.opened import open_model
+from models import ir
 from tests.read.texts import BASE, EDGES, PARAMETER, RELU, RESULT, changed, const_net, faults, net
 
 # -- edges -------------------------------------------------------------------------------------------------------------
@@ -69,6 +70,22 @@ def test_reachable_layers() -> None:
         "unused": True,
         "out": True,
     }
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_a_variable_that_is_written_before_it_is_read_in_the_file(columns: int) -> None:
+    """No edge leads from the Assign to the ReadValue, whose shape the Assign must have."""
+    graph = ir.Graph()
+    x, y = graph.parameter("x", "f32", (1, 3)), graph.parameter("y", "f32", (1, columns))
+    graph.layer("Assign", [y], [("f32", (1, columns))], version="opset6", attributes={"variable_id": "v"})
+    variable = {"variable_id": "v", "variable_type": "f32", "variable_shape": "1,3"}
+    graph.result(graph.layer("ReadValue", [x], [("f32", (1, 3))], version="opset6", attributes=variable)[0])
+    text = f'<net name="n" version="11">{graph.text()}</net>'.encode()
+    if columns == 3:
+        assert irload.read_model(text).outputs[0].shape == (1, 3)
+    else:
+        with pytest.raises(ShapeMismatch, match=r"'v' has shape \[1,3\], the value to store \[1,4\]"):
+            irload.read_model(text)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
