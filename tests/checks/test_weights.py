@@ -95,6 +95,19 @@ def test_each_overlap_names_the_constant_that_reaches_farthest(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("element", "size", "code"), [("string", 40, "IR605"), ("f32", 12, "IR604"), ("f32", 8, "")])
+def test_the_range_of_a_constant(tmp_path, element, size, code):
+    """That of its shape; strings, whose shape does not give one, take the size that they state."""
+    graph = ir.Graph()
+    first = {"element_type": element, "shape": "2", "offset": 0, "size": size}
+    second = {"element_type": "f32", "shape": "8", "offset": 8, "size": 32}
+    for attributes, dims in ((first, (2,)), (second, (8,))):
+        graph.result(graph.layer("Const", [], [(str(attributes["element_type"]), dims)], attributes=attributes)[0])
+    file = saved(tmp_path, graph)
+    found = irload.check(file, np.ones(10, np.int32).tobytes()).findings
+    assert {f.code for f in found if f.code.startswith("IR6")} == ({code} if code else set())
+
+
 def test_the_constants_beyond_a_truncated_file(tmp_path):
     file = constants(tmp_path, [np.ones(25, np.float32)] * 3)
     (found,) = [f for f in irload.check(file, bytes(150)).findings if f.severity == "error"]

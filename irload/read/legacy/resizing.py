@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from irload.errors import AttributeInvalid
@@ -24,7 +26,7 @@ def resample(layer: LegacyLayer) -> Wire:
     method = _METHODS.get(layer.text("type", "nearest").lower())
     if method is None:
         raise AttributeInvalid(f"attribute type is '{layer.text('type')[:40]}', expected NEAREST, LINEAR or CUBIC")
-    return _interpolated(layer, method, "half_pixel", antialias=layer.flag("antialias", False))
+    return _interpolated(layer, method, "half_pixel")
 
 
 @rewrites("UpSampling", "Upsampling")
@@ -40,14 +42,12 @@ def interp(layer: LegacyLayer) -> Wire:
     coordinates = "align_corners" if layer.flag("align_corners", default) else "asymmetric"
     method = layer.text("mode", "linear").lower()
     pads = [layer.integers(name, (0,))[0] for name in ("pad_beg", "pad_end")]
-    return _interpolated(layer, "linear_onnx" if method == "linear" else method, coordinates, pads=pads)
+    return _interpolated(layer, "linear_onnx" if method == "linear" else method, coordinates, pads)
 
 
-def _interpolated(
-    layer: LegacyLayer, method: str, coordinates: str, *, antialias: bool = False, pads: list[int] | None = None
-) -> Wire:
+def _interpolated(layer: LegacyLayer, method: str, coordinates: str, pads: Sequence[int] = (0, 0)) -> Wire:
     rank = len(layer.input_dims())
-    begin, end = ([0, 0, *[n] * (rank - 2)] for n in pads or (0, 0))
+    begin, end = ([0, 0, *[n] * (rank - 2)] for n in pads)
     before, after = layer.input_dims()[2:], layer.output_dims()[2:]
     scales = [new / max(old + begin[-1] + end[-1], 1) for old, new in zip(before, after, strict=True)]
     inputs = [
@@ -60,7 +60,7 @@ def _interpolated(
         "shape_calculation_mode": "sizes",
         "coordinate_transformation_mode": coordinates,
         "nearest_mode": "round_prefer_floor" if coordinates == "half_pixel" else "floor",
-        "antialias": str(antialias).lower(),
+        "antialias": str(layer.flag("antialias", False)).lower(),
         "pads_begin": listed(begin),
         "pads_end": listed(end),
     }
