@@ -346,7 +346,7 @@ class TracedPlans:
         differences: RunDifferences | None,
         state: State | None,
     ) -> Template:
-        from irload.plan.traced.program import traced_program
+        from irload.plan.traced.planning import traced_program
         from irload.plan.traced.template import Template
 
         trace, limits = Trace(), self._options.limits
