@@ -51,6 +51,7 @@ def test_attention(mask: str) -> None:
     net = Net()
     q, k, v = net.input(2, 3, 5, 4), net.input(2, 3, 6, 4), net.input(2, 3, 6, 4)
     kept = np.random.default_rng(1).random((5, 6)) > 0.4
+    kept[2] = False
     masks = {"bool": [net.constant(kept)], "float": [net.constant(np.where(kept, 0, -np.inf).astype(np.float32))]}
     y = net.op("ScaledDotProductAttention", q, k, v, *masks.get(mask, []), version="opset13", causal=mask == "causal")
     agrees(net.model(y), net.shapes, special=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 
 from irload.core import attribute as attr
@@ -19,9 +20,10 @@ class ScaledDotProductAttention(Op, since=13):
 
     Specification: ScaledDotProductAttention-13. Shapes: query [N…, L, E], key [N…, S, E], value [N…, S, Ev], output
     [N…, L, Ev]. `attention_mask` broadcasts to [N…, L, S]: floats are added, booleans are true for the keys to attend
-    to, a scalar means no mask. With `causal`, position l attends to the keys 0…l and `attention_mask` is ignored.
-    `scale` defaults to 1/√E. `sink`, an input of newer runtimes, broadcasts to [N…, L, 1]: one additional score per row
-    of the softmax, without a value.
+    to, a scalar means no mask. A row whose booleans are all false attends to every key alike, as padding on the left
+    does in the runtime's decoders (the specification: NaN). With `causal`, position l attends to the keys 0…l and
+    `attention_mask` is ignored. `scale` defaults to 1/√E. `sink`, an input of newer runtimes, broadcasts to [N…, L, 1]:
+    one additional score per row of the softmax, without a value.
     """
 
     causal = attr.boolean(default=False, spec_required=True)
@@ -80,7 +82,7 @@ class ScaledDotProductAttention(Op, since=13):
             scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
         elif attention_mask is not None and attention_mask.ndim:
             if attention_mask.dtype == bool:
-                scores = np.where(attention_mask, scores, -np.inf)
+                scores = np.where(attention_mask, scores, ml_dtypes.finfo(query.dtype).min)
             else:
                 scores = scores + attention_mask
         return _softmax(scores.astype(query.dtype, copy=False), sink) @ value

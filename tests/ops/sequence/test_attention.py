@@ -40,6 +40,14 @@ def test_mask_drops_a_key_in_every_row(mask: Any) -> None:
     np.testing.assert_allclose(weights(mask), [[1 / 5, 0, 4 / 5]] * 3, rtol=1e-6)
 
 
+@pytest.mark.parametrize("element", [et.f32, et.f16, et.bf16], ids=str)
+def test_a_row_without_keys_attends_to_all_alike(element: et.ElementType) -> None:
+    query, key, value = (x.astype(element.dtype) for x in (QUERY, KEY, VALUE))
+    kept = np.array([[False, False, False], [True, False, False], [True, True, True]])
+    got = ScaledDotProductAttention().compute(query, key, value, kept)[0].astype(np.float32)
+    np.testing.assert_allclose(got, [[1 / 3] * 3, [1, 0, 0], WHOLE], rtol=1e-2)
+
+
 @pytest.mark.parametrize("mask", [np.zeros((), np.float32), np.False_])
 def test_scalar_mask_is_no_mask(mask: Any) -> None:
     np.testing.assert_allclose(weights(np.asarray(mask)), [WHOLE] * 3, rtol=1e-6)

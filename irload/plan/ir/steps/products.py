@@ -192,11 +192,16 @@ class MatMulStep(WithEpilogue, ProductStep):
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
+MASKED = float(np.finfo(np.float32).min)
+"""The score at which a boolean mask is false. It is finite, so the weights of a row without keys are equal, not NaN."""
+
+
 @record(frozen=False, eq=False)
 class AttentionStep(Step):
     """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, optional mask.
 
-    An f32 mask is added; a boolean mask keeps the scores at which it is true. With `causal`, row l attends to keys 0…l.
+    An f32 mask is added; a boolean mask keeps the scores at which it is true and sets the others to `MASKED`. With
+    `causal`, row l attends to keys 0…l.
 
     The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
     """

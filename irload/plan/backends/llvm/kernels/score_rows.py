@@ -19,6 +19,7 @@ from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
 from irload.plan.backends.llvm.tuning import SCORE_ROWS
 from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing, larger
+from irload.plan.ir.steps.products import MASKED
 from irload.record import record
 
 Keep = Callable[[AnyInt, AnyInt, list[Vec]], None]
@@ -27,7 +28,7 @@ Keep = Callable[[AnyInt, AnyInt, list[Vec]], None]
 
 @record()
 class Scoring:
-    """How sums become scores: sum · scale + mask, or −∞ where a boolean mask (`keeps`) is false.
+    """How sums become scores: sum · scale + mask, or `MASKED` where a boolean mask (`keeps`) is false.
 
     `mask`: bytes between columns of the mask. `causal`: query i has the keys 0…i. `coarse`: exponentials are rounded to
     bf16, so a shorter polynomial suffices.
@@ -198,7 +199,7 @@ class ScoreRows:
         if mask is not None and scoring.mask is not None:
             at = query * self.mask_row + column * scoring.mask
             if scoring.keeps:
-                score = (score * scoring.scale).where(read_booleans(f, mask, at, scoring.mask, count), -np.inf)
+                score = (score * scoring.scale).where(read_booleans(f, mask, at, scoring.mask, count), MASKED)
             else:
                 score = score.times_plus(scoring.scale, read(f, mask, at, scoring.mask, count))
         elif scoring.rewrites and scoring.scale != 1:

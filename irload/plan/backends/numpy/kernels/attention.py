@@ -8,7 +8,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.rows import LOWEST, softmax_calls
+from irload.plan.backends.numpy.kernels.rows import softmax_calls
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen, shaped
 from irload.plan.backends.numpy.measured import PRODUCTS, TILE
@@ -20,7 +20,7 @@ def attention(
     k: Array,
     v: Array,
     mask: Array | None,
-    dropped: Array | None,
+    dropped: tuple[Array, float] | None,
     out: Array,
     scales: tuple[float, float],
     scratch: Scratch,
@@ -30,13 +30,14 @@ def attention(
 
     All operands broadcast to the leading axes of `out`.
 
-    Scores where the boolean `dropped` is true are −∞. The scales are not combined: q · scale may overflow where q kᵀ
-    does not, and the reverse, and the sign of an infinite score would be wrong.
+    Scores where the boolean array of `dropped` is true become its number. The scales are not combined: q · scale may
+    overflow where q kᵀ does not, and the reverse, and the sign of an infinite score would be wrong.
 
     The rows of q, k, v and out may have any strides: heads that share keys share them as views.
     """
     lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))
+    dropped, fill = dropped or (None, 0.0)
     mask, dropped = (None if x is None else np.broadcast_to(x, (*lead, rows, keys)) for x in (mask, dropped))
     blocks, size = [(slice(None),) * len(lead)], lead  # all in one
     if lead and prod(lead) * rows * keys > TILE:
@@ -64,7 +65,7 @@ def attention(
             if mask is not None:
                 part.append((np.add, (s, mask[at], s)))
             if dropped is not None:
-                part.append((np.copyto, (s, LOWEST, "same_kind", dropped[at])))
+                part.append((np.copyto, (s, np.float32(fill), "same_kind", dropped[at])))
             part += softmax_calls(flat, flat, sums[: len(flat)], lost[: len(flat)], ones)
             part.append((np.matmul, (s, c, o)))
         parts.append(part)

@@ -21,6 +21,7 @@ from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import AttentionStep, MatMulStep
+from irload.plan.ir.steps.products import MASKED
 
 
 def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
@@ -86,11 +87,11 @@ def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
     mask, dropped = rest[0] if rest else None, None
     phases: Phases = []
     if step.causal:
-        dropped = frozen(~np.tri(q.shape[-2], k.shape[-2], dtype=bool))
+        dropped = frozen(~np.tri(q.shape[-2], k.shape[-2], dtype=bool)), -np.inf
     elif mask is not None and mask.dtype == bool:
         kept, mask = mask, None
-        dropped = selector.scratch.take(kept.shape, bool)
-        phases.append([[(np.logical_not, (kept, dropped))]])
+        dropped = selector.scratch.take(kept.shape, bool), MASKED
+        phases.append([[(np.logical_not, (kept, dropped[0]))]])
     out = selector.array(step.output)
     scales = step.query_scale, step.scale
     parts = heads.attention(q, k, v, mask, dropped, out, scales, selector.scratch, selector.threads)
