@@ -100,6 +100,7 @@ LAYERS, JUNK = tiered(300, 800), 10_000
 """If nothing were freed, the elements between the layers would take more memory than the process may use."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("part", ["{junk}" + ONE, "{junk}<x>" + ONE + "</x>", ONE.replace("<layer ", "{junk}<layer ")])
 def test_text_between_layers_is_freed_with_them(part: str) -> None:
     code = f"""

@@ -72,6 +72,7 @@ def test_models_are_small(name):
     assert sum(f.stat().st_size for f in (MODELS / name).iterdir()) < 200_000
 
 
+@pytest.mark.nightly
 def test_the_digits_that_no_training_saw(capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(MODELS)

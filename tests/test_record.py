@@ -7,6 +7,7 @@ import copy
 import pickle
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, asdict, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,8 +75,13 @@ class Named:
     __hash__ = None  # type: ignore[assignment]
 
 
-def decorated() -> Iterator[tuple[str, str, str]]:
+@cache
+def decorated() -> list[tuple[str, str, str]]:
     """Module, class and decorator of every record and dataclass."""
+    return list(_decorated())
+
+
+def _decorated() -> Iterator[tuple[str, str, str]]:
     for path in (ROOT / "irload").rglob("*.py"):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from irload.core.shape import Dim, Shape
 from irload.core.size import alike, array_of, extent, fixed, has_sizes, is_size, number, symbol, terms_of
 from irload.core.trace import LEAST, Trace, TraceEnded
+from tests.harness.tiers import tiered
 
 Numbers = list[int]
 Built = Callable[[list[Any]], Any]
@@ -51,7 +52,7 @@ def expressions(draw: st.DrawFn, depth: int = 4) -> Built:
     return lambda s: a(s) if compare(a(s), b(s)) else b(s) - a(s)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tiered(150, 400), deadline=None)
 @given(expressions(), SYMBOLS, st.lists(SYMBOLS, min_size=3, max_size=3))
 def test_a_traced_function_gives_the_same_wherever_its_guards_hold(
     function: Built, at: Numbers, others: list[Numbers]

@@ -86,6 +86,7 @@ def test_an_archive(tmp_path: Path) -> None:
     assert sources._scan(str(tmp_path / "missing" / "irload")) == {}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", ["in place", "replaced"])
 def test_a_process_started_before_an_upgrade_caches_nothing(tmp_path: Path, way: str) -> None:
     """The new version doubles all weights."""

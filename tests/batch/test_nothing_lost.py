@@ -93,7 +93,7 @@ def test_the_output_is_no_input(batch, model, tmp_path):
     assert "of this job" in batch(tmp_path / "link", "-o", tmp_path / "in", "--force", model=model, code=USAGE)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("form", ["out/", "out.parquet"])
 @pytest.mark.parametrize("pattern", ["", "**/*.n*"])
 def test_an_output_among_the_inputs_is_excluded(batch, model, tmp_path, form, pattern):
@@ -121,6 +121,7 @@ def test_a_file_instead_of_a_folder(batch, model, tmp_path):
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(os.name == "nt", reason="names of files are text on this system")
 @pytest.mark.parametrize("form", ["out/", "o.jsonl", "o.parquet", "o.csv"])
 def test_names_that_are_no_utf8(batch, model, tmp_path, form):
@@ -183,6 +184,7 @@ def test_lines_are_json(batch, model, tmp_path):
 # -- resumed -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
 def test_repaired_items_return_to_their_position(batch, model, tmp_path, form):
     (tmp_path / "in").mkdir()
@@ -202,7 +204,7 @@ def test_repaired_items_return_to_their_position(batch, model, tmp_path, form):
     assert [first[form](row) for row in rows] == wanted
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("verify", [(), ("--verify-inputs",)])
 @pytest.mark.parametrize("form", ["out/", "o.parquet"])
 def test_changed_added_and_removed_inputs(batch, model, tmp_path, form, verify):

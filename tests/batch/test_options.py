@@ -29,6 +29,7 @@ def photos(folder, sizes):
 # -- early -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_job_whose_first_items_all_fail_stops_with_the_remedy(batch, irrun, tmp_path, workers):
     photos(tmp_path / "in", [(20 + k, 30) for k in range(200)])

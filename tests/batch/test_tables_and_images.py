@@ -29,6 +29,7 @@ def columns(samples):
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["fixed", "list", "nested", "tensor"])
 def test_rows_in_rows_out(batch, tmp_path, monkeypatch, form):
     monkeypatch.setattr(tables, "ROWS", 8)  # several blocks

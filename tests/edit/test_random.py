@@ -11,6 +11,7 @@ from tests.edit.source import Source
 from tests.harness.tiers import tiered
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("tool", APPLICATIONS)
 def test_outputs_stay_and_the_runtime_agrees(tool: str, sources: dict[str, Source], tmp_path) -> None:
     done = 0

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.tiers import tiered
 
-COUNT = str(tiered(8, 25))
+COUNT = str(tiered(4, 25))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="plays in forked processes")

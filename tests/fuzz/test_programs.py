@@ -18,8 +18,8 @@ from tests.fuzz.programs.thresholds import lowered
 from tests.fuzz.programs.widened import rounded_inside
 from tests.harness.tiers import tiered
 
-COUNT, SEED = tiered(40, 300), 2026
-BF16_COUNT = tiered(8, 40)
+COUNT, SEED = tiered(24, 300), 2026
+BF16_COUNT = tiered(4, 40)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
 
 

@@ -324,6 +324,7 @@ def bomb(path: Path, name: str, declared: int | None = None) -> None:
     path.write_bytes(raw)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "declared", [None, 320, 1 << 30], ids=["declared", "declared as 320 bytes", "declared as 1 GB"]
 )

@@ -23,7 +23,7 @@ from tests.ops.families import load_families
 
 load_families()
 ROOT = Path(__file__).parents[2]
-EACH = tiered(2, 8)
+EACH = tiered(1, 8)
 """Cases per row."""
 
 

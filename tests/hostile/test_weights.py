@@ -123,6 +123,7 @@ FILES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("named", [False, True], ids=["beside the model", "named"])
 @pytest.mark.parametrize("kind", FILES)
 def test_files_that_are_no_weights(tmp_path: Path, kind: str, named: bool) -> None:

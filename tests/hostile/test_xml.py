@@ -70,6 +70,7 @@ ROWS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("content", "said"), ROWS.values(), ids=ROWS)
 def test_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
     file = tmp_path / "model.xml"
@@ -128,6 +129,7 @@ def test_316_mb_with_1_7_million_layers(tmp_path: Path) -> None:
     assert "has 20481 layers or more; the limit layers is 20480" in found.stderr
 
 
+@pytest.mark.nightly
 def test_a_long_file_is_streamed(tmp_path: Path) -> None:
     """Read to the end with less memory than its tree takes. Only the parsed layers remain in memory."""
     file = tmp_path / "model.xml"

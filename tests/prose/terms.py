@@ -41,9 +41,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def hits(texts: list[Text], terms: list[Term]) -> list[Hit]:
     """The forbidden phrases of a file, by line."""
+    any_phrase = re.compile("|".join(p.pattern for term in terms for p in term.forbidden), re.IGNORECASE)
     return sorted(
         Hit(text.line + text.text.count("\n", 0, match.start()), " ".join(match[0].split()), term)
         for text in texts
+        if any_phrase.search(text.text)  # one search rules out most texts
         for term in terms
         for pattern in term.forbidden
         for match in pattern.finditer(text.text)

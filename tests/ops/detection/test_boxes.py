@@ -44,6 +44,7 @@ def test_suppression_with_a_threshold_that_shrinks() -> None:
     assert suppress(boxes[:0], 0.5).tolist() == []
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """One box after the other, as in the specification, for any number compared in one step."""

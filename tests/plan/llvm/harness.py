@@ -18,11 +18,11 @@ from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 
-WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags)
-"""The code for AVX-512, run with instructions that every machine supports."""
-TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True)
+WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags, effort=0)
+"""The code for AVX-512, run with instructions that every machine supports; they fit no registers, so LLVM is slow."""
+TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True, effort=0)
 """The code for AMX, its tiles emulated."""
-DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True)
+DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True, effort=0)
 """The code for AVX512_BF16, its instruction emulated."""
 _host = host_target()
 TARGETS = [AVX2, WIDE, *([AVX512] if _host is not None and AVX512.flags <= _host.flags else [])]

@@ -47,6 +47,7 @@ def agree(step: ConvStep | MatMulStep, arrays: list[Array], target: Target, thre
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-2 * scale)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
@@ -56,6 +57,7 @@ def test_random_matmuls(target: Target, seed: int) -> None:
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
@@ -66,6 +68,7 @@ def test_random_convolutions(target: Target, seed: int) -> None:
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(42))
 def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, target: Target, seed: int) -> None:
@@ -249,6 +252,7 @@ def test_nan_affects_only_its_windows(monkeypatch: pytest.MonkeyPatch, target: T
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("target", "instruction"),
     [(AMX, "x86.tdpbf16ps"), (SAPPHIRE_RAPIDS, "x86.tdpbf16ps"), (AVX512_BF16, "x86.avx512bf16.dpbf16ps.512")],

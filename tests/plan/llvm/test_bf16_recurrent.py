@@ -88,6 +88,7 @@ def agree(step: RecurrentStep, arrays: list[Array], target: Target, threads: int
         np.testing.assert_allclose(ours, near, rtol=0, atol=1e-2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
@@ -101,6 +102,7 @@ def test_random_recurrent(target: Target, seed: int) -> None:
     agree(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("cell", list(GATES))
@@ -154,6 +156,7 @@ def test_explanations_include_the_precision(target: Target, way: str, depth: int
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("target", "instruction"),
     [(AMX, "x86.tdpbf16ps"), (SAPPHIRE_RAPIDS, "x86.tdpbf16ps"), (AVX512_BF16, "x86.avx512bf16.dpbf16ps.512")],

@@ -47,6 +47,7 @@ def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
     return LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables)).nbytes["packed weights"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("transposed", [True, False])
@@ -57,6 +58,7 @@ def test_elements(element: ElementType, target: Target, transposed: bool) -> Non
         check(replace(weights, groups=3, zero=element.kind != "float"), rows, target, 2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize("seed", range(12))
 def test_random_shapes(seed: int, at_end: bool) -> None:

@@ -24,7 +24,7 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "kernel", "numbers"), GEOMETRIES)
 @pytest.mark.parametrize("channels", [2, 16, 45])

@@ -87,7 +87,7 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "counts", "numbers"), GEOMETRIES)
 @pytest.mark.parametrize(("kind", "divisor"), [("max", "real"), ("mean", "real"), ("mean", "full")])

@@ -10,6 +10,7 @@ from irload.plan.backends.llvm.kernels import quantized
 from tests.plan.llvm.quantized_chain import difference
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_chains_are_as_in_floats(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")

@@ -79,6 +79,7 @@ def in_numpy(step: Step, arrays: list[Array], stored: set[Value], *, products: b
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(60))
@@ -97,6 +98,7 @@ def test_convolutions(target: Target, seed: int) -> None:
     check(step, arrays, stored, target, wanted, base, int(rng.integers(1, 4)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(60))
@@ -109,6 +111,7 @@ def test_transposed_convolutions(target: Target, seed: int) -> None:
     check(step, arrays, stored, target, wanted, base, int(rng.integers(1, 4)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(60))
@@ -120,6 +123,7 @@ def test_matmuls(target: Target, seed: int) -> None:
     check(step, arrays, stored, target, wanted, as_it_lies, int(rng.integers(1, 4)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("channels", [3, 16, 45])
 @pytest.mark.parametrize("seed", range(4))
@@ -237,6 +241,7 @@ class Net:
         self.maps.append(made)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))

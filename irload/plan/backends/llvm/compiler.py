@@ -52,5 +52,5 @@ def _machine(target: Target) -> tuple[Any, Any]:
     binding.initialize_native_asmprinter()
     llvm: Any = binding.Target.from_triple(TRIPLE)
     return binding, llvm.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small", jit=False
+        cpu=target.cpu, features=target.features, opt=target.effort, reloc="pic", codemodel="small", jit=False
     )

@@ -25,7 +25,8 @@ class Target:
     """An instruction set. `lanes`: f32 elements of a vector; `flags`: flags of /proc/cpuinfo that it requires.
 
     `cpu`: LLVM's name; `features`: additional features for LLVM. `tiles`: bf16 products by AMX; `dots`: by AVX512_BF16;
-    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: either by other instructions, for tests anywhere.
+    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: either by other instructions, for tests anywhere;
+    `effort`: LLVM's level of optimization (0–3), of which 0 compiles fastest.
 
     Properties of processors with the instruction set: the bytes of the caches of a core, at least; `ways` of L1;
     `load`, the cycles that a load takes from multiplications.
@@ -41,6 +42,7 @@ class Target:
     emulated: bool = False
     dots: bool = False
     vnni: bool = False
+    effort: int = 3
     l1: int = 32 << 10
     ways: int = 8
     l2: int = 512 << 10
