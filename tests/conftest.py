@@ -15,7 +15,7 @@ os.environ.setdefault("IRLOAD_MODEL_CACHE", "off")  # a plan cached by an earlie
 
 from irload import extensions
 from irload.core import registry
-from tests.harness.tiers import is_nightly_only
+from tests.harness.tiers import nightly_only
 
 if find_spec("hypothesis"):  # not installed in the environment of the tests on Ray
     from hypothesis import HealthCheck, settings
@@ -27,7 +27,7 @@ if find_spec("hypothesis"):  # not installed in the environment of the tests on 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Omit the higher seeds, which the nightly run tests."""
-    left_out = [item for item in items if isinstance(item, pytest.Function) and is_nightly_only(item)]
+    left_out = list(nightly_only(item for item in items if isinstance(item, pytest.Function)))
     config.hook.pytest_deselected(items=left_out)
     gone = set(left_out)
     items[:] = [item for item in items if item not in gone]

@@ -84,7 +84,7 @@ def test_guards_fail_where_a_quotient_has_no_value() -> None:
     assert not holds([12, 6])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tiered(100, 300), deadline=None)
 @given(st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(-5, 50), st.data())
 def test_slices_of_a_symbolic_axis(size: int, other: int, third: int, end: int, data: st.DataObject) -> None:
     step = data.draw(st.sampled_from([1, 2, -1, -3, None]))

@@ -141,7 +141,7 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
     assert "begun with other options" in batch(*words, "--resume", "--format", "npy", code=USAGE)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("form", "kills"), [("folder", 2), ("parquet", 1), ("jsonl", 1)])
 def test_killed_and_resumed(tmp_path, form, kills):
     kills = tiered(kills, 3)

@@ -20,6 +20,7 @@ from irload.errors import AttributeInvalid, IRError
 from irload.read import Weights, read_graph, read_xml
 from irload.read.build import build
 from irload.read.names import join_names, split_names
+from tests.harness.tiers import tiered
 
 CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff") | st.sampled_from("\t\n")
 NUMBERS = st.integers(-(2**65), 2**65) | st.sampled_from([0, 1, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**400])
@@ -46,7 +47,7 @@ ODD = [
 TEXT = st.text(CHARACTERS, max_size=30) | NUMBERS.map(str) | st.floats().map(repr) | st.sampled_from(ODD)
 LISTS = st.lists(TEXT, max_size=4).map(",".join)
 ANY = TEXT | LISTS
-QUICK = settings(max_examples=200)
+QUICK = settings(max_examples=tiered(60, 200))
 
 KINDS: dict[str, Any] = {
     "integer": attr.integer(),
@@ -179,7 +180,7 @@ def test_any_text_at_any_position_is_read_or_rejected(data):
 
 
 @given(data=st.data())
-@settings(QUICK, max_examples=60)
+@settings(QUICK, max_examples=tiered(20, 60))
 def test_check_never_raises_for_any_content(data):
     text = document(lambda: data.draw(SLOT))
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 T = TypeVar("T")
 
 NIGHTLY = os.environ.get("IRLOAD_TESTS") == "all"
-SEEDS = 16
+SEEDS = 12
 """The number of seeds per commit of a test parametrized by `seed`.
 
 A multiple of the small cycles by which tests derive targets, layouts and padding from the seed.
@@ -22,19 +24,25 @@ def tiered(commit: T, nightly: T) -> T:
     return nightly if NIGHTLY else commit
 
 
-def is_nightly_only(test: pytest.Function) -> bool:
-    """True for a test that `make test` omits.
+def nightly_only(tests: Iterable[pytest.Function]) -> Iterator[pytest.Function]:
+    """The tests that `make test` omits.
 
-    It is marked `nightly`, or a case with a high seed, or of a grid marked `one_in(n)` a case whose indices do not add
-    up to a multiple of n: so each value of each parameter remains.
+    They are marked `nightly`, or are cases with a high seed, or of a grid marked `one_in(n)` cases in which the
+    positions of the values do not add up to a multiple of n: so each value of each parameter remains.
     """
     if NIGHTLY:
-        return False
-    if test.get_closest_marker("nightly") is not None:
-        return True
-    if not hasattr(test, "callspec"):
-        return False
-    seed, mark = test.callspec.params.get("seed"), test.get_closest_marker("one_in")
-    return (isinstance(seed, int) and seed >= SEEDS) or (
-        mark is not None and sum(test.callspec.indices.values()) % mark.args[0] != 0
-    )
+        return
+    positions: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+    for test in tests:
+        mark, total = test.get_closest_marker("one_in"), 0
+        params: dict[str, object] = test.callspec.params if hasattr(test, "callspec") else {}
+        for name, value in params.items():
+            known = positions[test.nodeid.partition("[")[0], name]
+            total += known.setdefault(id(value), len(known))
+        seed = params.get("seed")
+        if (
+            test.get_closest_marker("nightly") is not None
+            or (isinstance(seed, int) and seed >= SEEDS)
+            or (mark is not None and total % mark.args[0] != 0)
+        ):
+            yield test
