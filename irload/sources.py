@@ -56,6 +56,8 @@ def _record() -> bytes:
 
 _loaded = _scan(_FOLDER)
 _installed = _record()
+_compared: dict[tuple[str, ...], frozenset[str]] = {}
+"""The modules in memory at the last comparison of a subfolder that detected no change."""
 
 
 def stamp(*below: str) -> str:
@@ -65,8 +67,15 @@ def stamp(*below: str) -> str:
 
 
 def unchanged(*below: str) -> bool:
-    """Whether the files are still the same as at load time, all files or one subfolder."""
-    return _scan(os.path.join(_FOLDER, *below)) == _known(below)
+    """Whether every module in memory has the version of load time, of all files or of one subfolder.
+
+    The files are compared again only if modules were imported since the last comparison: a file that is replaced later
+    changes nothing in memory.
+    """
+    modules = frozenset(name for name in sys.modules if name.startswith("irload"))
+    if _compared.get(below) != modules and _scan(os.path.join(_FOLDER, *below)) == _known(below):
+        _compared[below] = modules
+    return _compared.get(below) == modules
 
 
 def _known(below: tuple[str, ...]) -> _Seen:

@@ -41,6 +41,15 @@ def test_unchanged_sources_have_one_stamp() -> None:
     assert sources.stamp("plan", "backends", "llvm") != sources.stamp()
 
 
+def test_files_are_compared_again_after_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sources.unchanged()
+    monkeypatch.setattr(sources, "_scan", lambda _: {})
+    assert sources.unchanged(), "nothing in memory has changed"
+    monkeypatch.setitem(sys.modules, "irload.imported_later", sources)
+    assert not sources.unchanged()
+    assert not sources.unchanged()
+
+
 def test_sources_alone_count(folder: Path) -> None:
     assert sorted(os.path.basename(path) for path in sources._scan(str(folder))) == ["a.py", "b.py"]
 

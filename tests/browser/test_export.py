@@ -101,6 +101,7 @@ def test_tensors_are_saved(session, report, downloads):
 # -- search ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("text", "operation", "why"),
     [

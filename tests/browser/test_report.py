@@ -96,6 +96,7 @@ def test_keys(page):
     assert page.find_element(By.ID, "tab-layers").get_attribute("aria-selected") == "true"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("view", ["layers", "memory", "profile", "findings", "comparison", "difference"])
 def test_views(page, view):
     page.find_element(By.ID, f"tab-{view}").click()

@@ -57,6 +57,7 @@ def test_the_graph_opens_on_the_input_after_another_view(session, sound):
     assert view(session) == wanted
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("zoom", [0.001, 0.05, 0.2, 0.44, 0.46, 0.7, 0.89, 1.5])
 def test_no_letter_is_too_small(session, sound, zoom):
     open_report(session, sound)
@@ -65,6 +66,7 @@ def test_no_letter_is_too_small(session, sound, zoom):
     assert smallest_text(session) >= READABLE
 
 
+@pytest.mark.nightly
 def test_a_large_expanded_graph_fills_the_view(session, sound):
     open_report(session, sound)
     open_all(session)
@@ -88,6 +90,7 @@ def test_a_large_expanded_graph_fills_the_view(session, sound):
     assert smallest_text(session) >= READABLE
 
 
+@pytest.mark.nightly
 def test_frames_of_groups_hold_their_layers(session, sound):
     """No layer is drawn outside the frame of its group, and no two layers cover each other."""
     open_report(session, sound)
@@ -132,6 +135,7 @@ def test_the_minimap_shows_the_graph_and_navigates(session, sound):
     assert not map_.is_displayed()  # everything is in view
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("key", "grows"), [("+", True), ("=", True), ("-", False)])
 def test_zoom_keys_work_at_once(session, sound, key, grows):
     """Without a click on the graph first, and during the animation of the view."""
@@ -159,6 +163,7 @@ def test_zoom_has_buttons(session, sound):
 # -- narrow screens ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_narrow_screen_is_enough(session, sound):
     open_report(session, sound)
     resize(session, 420, 820)

@@ -108,6 +108,7 @@ def test_rows_of_tables(cluster, tmp_path):
     assert_same_rows(tmp_path / "ray.parquet", tmp_path / "here.parquet")
 
 
+@pytest.mark.nightly
 def test_files(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     samples = digits(tmp_path / "in", 60)
@@ -167,6 +168,7 @@ def test_items_that_all_fail_start_no_cluster(tmp_path):
     assert "the first 8 items all fail" in errors
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("script", ["embed_on_ray.py"])
 def test_examples(script, tmp_path):
     ran = subprocess.run(

@@ -6,20 +6,24 @@ import ctypes
 import mmap
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.base import Options
+from irload.plan.backends.llvm import target as targets
 from irload.plan.backends.llvm.executable import LlvmExecutable
-from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, Target, host_target
+from irload.plan.backends.llvm.target import AMX, AVX512, AVX512_BF16, Target, host_target
 from irload.plan.ir.program import Program, Step, Value, walk_values
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 
+AVX2 = replace(targets.AVX2, effort=0)
+"""Compiled faster than for users: the machine code of LLVM is not under test. `make test-jit` uses their level."""
 WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags, effort=0)
-"""The code for AVX-512, run with instructions that every machine supports; they fit no registers, so LLVM is slow."""
+"""The code for AVX-512, run with instructions that every machine supports."""
 TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True, effort=0)
 """The code for AMX, its tiles emulated."""
 DOTS = Target("dots", 16, 32, "x86-64-v3", AVX2.flags, dots=True, emulated=True, effort=0)
