@@ -37,8 +37,8 @@ def attention(
     """
     lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))
-    dropped, fill = dropped or (None, 0.0)
-    mask, dropped = (None if x is None else np.broadcast_to(x, (*lead, rows, keys)) for x in (mask, dropped))
+    lost_keys, fill = dropped or (None, 0.0)
+    mask, lost_keys = (None if x is None else np.broadcast_to(x, (*lead, rows, keys)) for x in (mask, lost_keys))
     blocks, size = [(slice(None),) * len(lead)], lead  # all in one
     if lead and prod(lead) * rows * keys > TILE:
         most = max(1, TILE // (rows * keys))
@@ -64,8 +64,8 @@ def attention(
                 part.append((np.multiply, (s, np.float32(scales[1]), s)))
             if mask is not None:
                 part.append((np.add, (s, mask[at], s)))
-            if dropped is not None:
-                part.append((np.copyto, (s, np.float32(fill), "same_kind", dropped[at])))
+            if lost_keys is not None:
+                part.append((np.copyto, (s, np.float32(fill), "same_kind", lost_keys[at])))
             part += softmax_calls(flat, flat, sums[: len(flat)], lost[: len(flat)], ones)
             part.append((np.matmul, (s, c, o)))
         parts.append(part)
