@@ -14,7 +14,7 @@ from irload.core.element import boolean
 from irload.core.op import Op, evaluate, infer_outputs, is_builtin
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
-from irload.core.size import has_sizes
+from irload.core.size import has_sizes, is_size
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
@@ -186,7 +186,7 @@ class Inference:
         """Compute the outputs of a node from known inputs, if they are small."""
         arrays = [t.value for t in inputs]
         sizes = [t.shape.size.hi for t in outputs]
-        small = all(n is not None and n <= VALUE_LIMIT for n in sizes) and all(
+        small = all(n is not None and not is_size(n) and n <= VALUE_LIMIT for n in sizes) and all(
             t.element.dtype != object for t in outputs
         )
         if not small:

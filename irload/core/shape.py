@@ -11,7 +11,7 @@ from functools import reduce
 from math import prod
 from typing import overload
 
-from irload.core.size import number
+from irload.core.size import alike, is_size, number
 from irload.errors import ShapeMismatch
 
 DimLike = "Dim | int | None | tuple[int | None, int | None]"
@@ -51,6 +51,15 @@ class Dim:
             raise ShapeMismatch(f"dimension {self} is dynamic where a static one is needed")
         return self.lo
 
+    @property
+    def is_one(self) -> bool:
+        """True for the number 1; no guard decides whether a size is 1."""
+        return not is_size(self.lo) and self.lo == 1 == self.hi
+
+    def is_same(self, other: Dim) -> bool:
+        """True for equal dims, without a guard."""
+        return self.hi is not None and other.hi is not None and alike(self.lo, other.lo) and alike(self.hi, other.hi)
+
     def contains(self, other: Dim | int) -> bool:
         """True when every size of `other` is also one of this dim's."""
         other = Dim.of(other)
@@ -68,6 +77,10 @@ class Dim:
 
     def broadcast(self, other: Dim) -> Dim | None:
         """The NumPy broadcast of two dims, or None if they cannot broadcast."""
+        if other.is_one or self.is_same(other):
+            return self
+        if self.is_one:
+            return other
         if self.contains(1) and other.contains(1):
             return self.hull(other)
         if self.contains(1):

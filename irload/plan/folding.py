@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from irload.core.op import Op, evaluate, is_builtin
-from irload.core.size import has_sizes
+from irload.core.size import has_sizes, is_size
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.graph import Node, Output
@@ -91,6 +91,8 @@ class Folding:
         if not all(types[o].is_static for o in node.outputs):
             return None
         size = sum(types[o].nbytes or 0 for o in node.outputs)
+        if is_size(size):
+            return None  # the result is another for each shape
         if node.inputs and size > max(LARGE, GROWTH * sum(types[i].nbytes or 0 for i in node.inputs)):
             return None
         if room is not None and size > room:

@@ -62,3 +62,38 @@ def fully_convolutional() -> Model:
         "Interpolate", inner, space, net.constant(np.ones(2, np.float32)), net.constant([2, 3]), version="opset4", **how
     )
     return net.model(net.conv(net.concat(first, wide), 24, 4, 1))
+
+
+def detector() -> Model:
+    """A small SSD on [1, 3, height, width]: strided convolutions, an enlarged map, boxes of each cell."""
+    net = Net()
+    image = net.input(1, 3, -1, -1)
+    strided = {"pads_begin": "1,1", "pads_end": "1,1", "strides": "2,2"}
+    fine = net.op("ReLU", net.conv(image, 3, 8, 3, **strided))
+    coarse = net.op("ReLU", net.conv(fine, 8, 8, 3, **strided))
+    how = {"mode": "nearest", "shape_calculation_mode": "scales", "coordinate_transformation_mode": "asymmetric"}
+    how |= {"nearest_mode": "floor", "antialias": False, "pads_begin": "0", "pads_end": "0", "cube_coeff": -0.75}
+    twice = net.constant(np.full(2, 2, np.float32))
+    wide = net.op("Interpolate", coarse, net.constant([0, 0]), twice, net.constant([2, 3]), version="opset4", **how)
+    head = net.conv(net.op("ReLU", net.conv(wide, 8, 8, 3, **strided)), 8, 6, 1)
+    boxes, classes = (
+        net.reshape(net.transpose(net.op("Slice", head, *_range(net, k, n), version="opset8"), 0, 2, 3, 1), 1, -1)
+        for k, n in ((0, 4), (4, 6))
+    )
+    space = [
+        net.op(
+            "Slice", net.op("ShapeOf", x, version="opset3", output_type="i64"), *_range(net, 2, 4, 0), version="opset8"
+        )
+        for x in (head, image)
+    ]
+    cells = {"width": "8", "height": "8", "clip": True, "step": 8.0, "offset": 0.5, "variance": "0.1,0.1,0.2,0.2"}
+    priors = net.op("Unsqueeze", net.op("PriorBoxClustered", *space, **cells), net.constant([0]))
+    output = {"code_type": "caffe.PriorBoxParameter.CORNER", "keep_top_k": "20", "nms_threshold": 0.5}
+    output |= {"confidence_threshold": -9.0, "normalized": True, "background_label_id": 0, "share_location": True}
+    found = net.op("DetectionOutput", boxes, classes, priors, version="opset8", top_k=40, **output)
+    return net.model(found, wide)
+
+
+def _range(net: Net, first: int, last: int, axis: int = 1) -> list[Ref]:
+    """The inputs of a Slice along one axis."""
+    return [net.constant([n]) for n in (first, last, 1, axis)]

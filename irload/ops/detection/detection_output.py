@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -76,7 +78,7 @@ class DetectionOutputBase(Suppressing):
     def _check(self, ports: dict[str, TensorType], images: Dim, priors: int | None, classes: int | None) -> None:
         def times(*factors: int | None) -> Dim | None:
             known = [factor for factor in factors if factor is not None]
-            return Dim.of(int(np.prod(known))) if len(known) == len(factors) else None
+            return Dim.of(prod(known)) if len(known) == len(factors) else None
 
         if priors == 0:
             raise ShapeMismatch(f"proposals must hold at least one prior box, found {ports['proposals'].shape}")

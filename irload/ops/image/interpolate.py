@@ -11,7 +11,7 @@ from irload.core.element import bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from irload.core.op import Op
 from irload.core.scratch import require_scratch
 from irload.core.shape import Dim, Shape
-from irload.core.size import fixed
+from irload.core.size import fixed, is_size
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.image.resize import Resized, Sampling, resize
@@ -28,9 +28,21 @@ _EPSILON = np.float32(1e-6)
 """Added to each scale, so that a scale computed as a rounded quotient of two sizes reproduces the size."""
 
 
+_SHORT, _FACTOR = 1 << 15, 8
+"""The longest axis, and the largest factor and divisor, for which `_EPSILON` never adds an element."""
+
+
 def scaled(size: int, scale: np.float32) -> int:
     """The length of an axis of `size` elements after scaling; f32 arithmetic is part of the definition."""
-    return size if scale == 1 else int(np.float32(fixed(size)) * (scale + _EPSILON))
+    if scale == 1:
+        return size
+    if is_size(size) and size <= _SHORT:
+        factors = range(2, _FACTOR + 1)
+        factor = next((n for n in factors if scale == n), None)
+        divisor = next((n for n in factors if scale == np.float32(1 / n)), None)
+        if factor is not None or divisor is not None:
+            return size * (factor or 1) // (divisor or 1)
+    return int(np.float32(fixed(size)) * (scale + _EPSILON))
 
 
 def _require(name: str, tensor: TensorType, allowed: Sequence[object]) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from irload.ops.windows import meeting
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import ConvStep
 
@@ -32,8 +31,9 @@ def _needed(step: ConvStep, axis: int) -> range:
     begin, end = step.pads_begin[axis], step.pads_end[axis]
 
     def reads(tap: int) -> bool:
-        outputs, _ = meeting(tap, stride, dilation, begin, count, size)
-        return outputs.stop > outputs.start
+        offset = tap * dilation - begin
+        first = max(0, -(offset // stride))
+        return first < count and first * stride + offset < size  # of few guards, as both hold for large maps
 
     taps = [k for k in range(kernel) if reads(k)]
     first = min(taps[0], max(begin, 0) // dilation) if taps else 0
