@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
-from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.kernels.contraction.build import in_parts
 from irload.plan.backends.llvm.kernels.contraction.nest import Access
@@ -85,9 +84,9 @@ def test_convolutions(kernel: tuple[int, ...], depth: int, stride: int, pads: li
         (64, (Level(1024, 4),), 1),
         (64, (Level(2050, 4),), 1),
         (14, (Level(3072, 4),), 1),
-        (49, (Level(3, 400, 0, WindowAxis(7, 7)), Level(3, 40, -1, WindowAxis(7, 7)), Level(512, 4)), 3),
-        (49, (Level(3, 40, -1, WindowAxis(7, 7)), Level(2048, 4)), 1),
-        (49, (Level(2048, 4), Level(3, 400, None, WindowAxis(7, 7))), 1),
+        (49, (Level(3, 400, 0, 1), Level(3, 40, 1, 1), Level(512, 4)), 3),
+        (49, (Level(3, 40, 0, 1), Level(2048, 4)), 3),
+        (49, (Level(2048, 4), Level(3, 400, None, 1)), 1),
     ],
 )
 def test_long_sums_have_parts(rows: int, levels: tuple[Level, ...], parts: int) -> None:

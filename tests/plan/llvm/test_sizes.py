@@ -28,8 +28,9 @@ from irload.plan.ir.steps import (
     SoftmaxStep,
     TransposeStep,
 )
+from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
-from tests.plan.programs import constant, value
+from tests.plan.programs import constant, run, value
 
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 Case = tuple[Step, list[Array], Array]
@@ -128,6 +129,14 @@ def sampled(n: int, c: int, h: int, w: int) -> Case:
     return step, [x, grid], wanted
 
 
+def convolved(n: int, c: int, h: int, w: int) -> Case:
+    rng = np.random.default_rng(0)
+    step, arrays = convolution(rng, [h, w], (1, 24, c, 3, 3), batch=n, strides=[2, 2], pads=[(1, 1), (1, 1)])
+    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    (wanted,) = run([step], given, step.outputs, passes=False)
+    return step, arrays, wanted
+
+
 IMAGES = [(1, 32, 20, 24), (2, 32, 20, 24), (3, 32, 17, 33)]
 TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
 
@@ -137,6 +146,7 @@ TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
     ("make", "shapes"),
     [
         *((make, IMAGES) for make in (bias, contiguous, mean, groups, classes, planar, sampled)),
+        (convolved, [(1, 32, 20, 24), (1, 32, 17, 33), (1, 32, 30, 24)]),
         *((make, TEXTS) for make in (maximum, total, layers, scores, heads, joined, words)),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",

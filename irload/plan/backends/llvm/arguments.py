@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,18 +15,36 @@ from irload.record import record
 WORD = 8
 """Bytes of an argument."""
 
+T = TypeVar("T")
+
 
 def float_word(number: float) -> int:
     """A number of f32 as `Kernel.numbers` lists it."""
     return int(np.float32(number).view(np.uint32))
 
 
-class Arguments:
-    """Reads the arguments of a kernel one after another, in the order in which `Kernel.numbers` lists them."""
+def unknown(item: Any, key: Any) -> Iterator[int]:
+    """The numbers of an object of tuples and records for which its key has ANY, as `Arguments.filled` reads them."""
+    if type(key) is int:
+        if key == ANY:
+            yield item
+    elif isinstance(key, tuple):
+        for part, own in zip(item, key, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            yield from unknown(part, own)
+    elif is_dataclass(key):
+        for field in fields(key):
+            yield from unknown(getattr(item, field.name), getattr(key, field.name))
 
-    def __init__(self, function: Function) -> None:
+
+class Arguments:
+    """Reads the arguments of a kernel one after another, in the order in which `Kernel.numbers` lists them.
+
+    `first`: the address of the next one, by default of the first.
+    """
+
+    def __init__(self, function: Function, first: Pointer | None = None) -> None:
         self._f = function
-        self._next: Pointer = function["arguments"]
+        self._next: Pointer = first or function["arguments"]
 
     def pointers(self, count: int) -> list[Pointer]:
         """Pointers, the first arguments of every kernel."""
@@ -57,6 +76,17 @@ class Arguments:
             return self.integer() if number == ANY else number
 
         return [Loop(known(axis.size), tuple(known(s) for s in axis.strides)) for axis in axes]
+
+    def filled(self, key: T) -> T:
+        """An object of tuples and records with numbers read for ANY."""
+        item: Any = key
+        if type(item) is int:
+            return self.integer() if item == ANY else item  # pyright: ignore[reportReturnType]
+        if isinstance(item, tuple):
+            return tuple(map(self.filled, item))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportReturnType]
+        if not is_dataclass(item) or isinstance(item, type):
+            return key
+        return replace(item, **{field.name: self.filled(getattr(item, field.name)) for field in fields(item)})  # pyright: ignore[reportReturnType]
 
     @property
     def rest(self) -> Pointer:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
-from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, I32, WORD
@@ -25,41 +24,33 @@ from irload.record import record
 class Level:
     """One loop of the sum: `count` turns, `x` bytes apart in the data.
 
-    `windows`: for loops over the taps of a convolution, the windows that outputs read. `axis`: where turns may fall
-    into padding, the axis of the output that decides it: an outer one by position, −1 for the columns of a tile; None
-    where all turns are within the data.
+    For loops over the taps of a convolution: `stride`, that of the windows, and `axis`, the axis of the grid of outputs
+    if tiles may cover several lines, or windows may contain padding.
     """
 
     count: int
     x: int
     axis: int | None = None
-    windows: WindowAxis | None = None
+    stride: int | None = None
 
     @property
     def read(self) -> int:
         """The turns for one output whose data no neighbouring output reads, about."""
-        return min(self.count, self.windows.stride) if self.windows and self.windows.size else self.count
-
-
-@record()
-class TileRow:
-    """One row of a tile: the offset of its data in bytes, and its valid turns of the level of columns."""
-
-    x: int
-    valid: range | None = None
+        return self.count if self.stride is None else min(self.count, self.stride)
 
 
 @record()
 class RegisterTile:
     """Rows × `vectors` columns. The weights are stored in panels of `panel` vectors, each with all elements of the sum.
 
-    `ahead`: cache lines of each later panel that a turn of the innermost loop prefetches, a few at a time: a burst
-    would occupy all line-fill buffers. An element of the sum is a word of the `dot`.
+    `rows`: the offset of the data of each row in bytes. `ahead`: cache lines of each later panel that a turn of the
+    innermost loop prefetches, a few at a time: a burst would occupy all line-fill buffers. An element of the sum is a
+    word of the `dot`.
 
     If the dot's weights are compressed in groups, the first of two levels are the groups.
     """
 
-    rows: tuple[TileRow, ...]
+    rows: tuple[int, ...]
     vectors: int
     panel: int
     levels: tuple[Level, ...]
@@ -72,13 +63,30 @@ class RegisterTile:
         return prod(level.count for level in self.levels)
 
 
-class _Sum:
-    """Emits the loops of one tile."""
+@record()
+class WindowedRows:
+    """Rows of a tile anywhere on a grid of outputs. Taps outside the data read `zeros`.
 
-    def __init__(self, f: Function, tile: RegisterTile, bounds: dict[int, tuple[AnyInt, AnyInt]]) -> None:
+    `first`: the position of the first tap of each row along each axis; `sizes`: of the data, None for axes without
+    padding; `dilations`: of the windows.
+    """
+
+    first: Sequence[Sequence[AnyInt]]
+    sizes: Sequence[AnyInt | None]
+    dilations: Sequence[int]
+    zeros: Pointer
+
+
+class _Sum:
+    """Emits the loops of one tile. Its data are at one address, or at one for each row."""
+
+    def __init__(
+        self, f: Function, tile: RegisterTile, bounds: dict[int, tuple[AnyInt, AnyInt]], windows: WindowedRows | None
+    ) -> None:
         self.f = f
         self.tile = tile
         self.bounds = bounds
+        self.windows = windows
         columns, dot = tile.panel * f.lanes, tile.dot
         self.width = columns * WORD
         """The bytes of a row of words in a panel."""
@@ -90,23 +98,23 @@ class _Sum:
         self.loaded: dict[tuple[int, int], Vec] = {}
         """Words of compressed weights in the current turn, by row and vector."""
 
-    def level(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
-        """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards for those rows."""
+    def level(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
+        """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards."""
         levels = self.tile.levels
         if k == len(levels):
-            return self._element(x, w, 0, 0, state, rows)
+            return self._element(x, w, 0, 0, state)
         level = levels[k]
-        if level.axis == -1 and any(self.tile.rows[r].valid != range(level.count) for r in rows):
-            return self._edge(k, x, w, state, rows)
+        if level.axis is not None and self.windows is not None:
+            return self._taps(k, x, w, state, [True] * len(x))
         whole = k not in self.bounds
         if k == len(levels) - 1 and whole:
-            return self._run(level.count, level.x, x, w, state, rows)
-        if k == len(levels) - 2 and whole:
+            return self._run(level.count, level.x, x, w, state)
+        if k == len(levels) - 2 and whole and self.compressed is None:
             after = levels[k + 1]
-            if after.axis is None and level.x == after.count * after.x and self.compressed is None:
-                return self._run(level.count * after.count, after.x, x, w, state, rows)
-        first, last = self.bounds.get(k, (0, level.count))
-        return self._turns(k, first, last, x, w, state, rows)
+            follows = self.f.integer(level.x) == self.f.integer(after.count * after.x)
+            if follows and (self.windows is None or after.axis is None):
+                return self._run(level.count * after.count, after.x, x, w, state)
+        return self._turns(k, x, w, state)
 
     def enter(self, w: Pointer, group: AnyInt) -> None:
         """Begin a group of compressed weights. `w`: the first panel."""
@@ -119,69 +127,95 @@ class _Sum:
         panel, at = divmod(v, self.tile.panel)
         return panel * self.panel, at * self.f.lanes
 
-    def _turns(
-        self, k: int, first: AnyInt, last: AnyInt, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]
-    ) -> list[Any]:
+    def _turns(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
         """A loop of level `k`, with all levels within it."""
-        step = self.tile.levels[k].x
-        inner = prod(each.count for each in self.tile.levels[k + 1 :]) // self.tile.dot.members * self.width
-        panel, x, w = w, x + first * step, w + first * inner
+        (first, last), inner = self._bounds(k)
+        step, count = self.tile.levels[k].x, len(x)
+        panel, x, w = w, [p + first * step for p in x], w + first * inner
         if isinstance(first, int) and last == first + 1:
-            return self.level(k + 1, x, w, state, rows)
+            return self.level(k + 1, x, w, state)
 
-        carried = [x, w, *state]
+        carried = [*x, w, *state]
         for turn in self.f.range(first, last, 1, carried):
-            xs, ws, *own = carried
+            xs, ws, own = carried[:count], carried[count], carried[count + 1 :]
             self.enter(panel, turn)
-            carried[:] = [xs + step, ws + inner, *self.level(k + 1, xs, ws, own, rows)]
-        return carried[2:]
+            carried[:] = [*(p + step for p in xs), ws + inner, *self.level(k + 1, xs, ws, own)]
+        return carried[count + 1 :]
 
-    def _edge(self, k: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
-        """The turns of columns at an edge: each run of turns that the same rows take is a loop."""
-        count = self.tile.levels[k].count
-        valid = {r: self.tile.rows[r].valid for r in rows}
-        reading = [[r for r, turns in valid.items() if turns is None or turn in turns] for turn in range(count)]
-        first = 0
-        for last in range(1, count + 1):
-            if last == count or reading[last] != reading[first]:
-                if reading[first]:
-                    state = self._turns(k, first, last, x, w, state, reading[first])
-                first = last
-        return state
+    def _bounds(self, k: int) -> tuple[tuple[AnyInt, AnyInt], int]:
+        """The turns of a level, and the bytes of the weights of one."""
+        levels = self.tile.levels
+        inner = prod(each.count for each in levels[k + 1 :]) // self.tile.dot.members * self.width
+        return self.bounds.get(k, (0, levels[k].count)), inner
 
-    def _run(self, count: int, stride: int, x: Pointer, w: Pointer, state: list[Any], rows: Sequence[int]) -> list[Any]:
+    def _taps(self, k: int, x: list[Pointer], w: Pointer, state: list[Any], inside: list[Any]) -> list[Any]:
+        """The taps of windows along an axis, with all levels within. `inside`: the rows whose taps are in the data."""
+        windows, f, level = self.windows, self.f, self.tile.levels[k]
+        assert windows is not None
+        assert level.axis is not None
+        axis, size = level.axis, windows.sizes[level.axis]
+        (first, last), inner = self._bounds(k)
+        w = w + first * inner
+
+        def turn(at: AnyInt, w: Pointer, state: list[Any]) -> list[Any]:
+            own = list(inside)
+            if size is not None:
+                firsts = [row[axis] + at * windows.dilations[axis] for row in windows.first]
+                own = [f.integer(n).below(size) & ok for n, ok in zip(firsts, own, strict=True)]
+            moved = [p + at * level.x for p in x]
+            if k + 1 < len(self.tile.levels) and self.tile.levels[k + 1].axis is not None:
+                return self._taps(k + 1, moved, w, state, own)
+            moved = [f.select(ok, p, windows.zeros) for ok, p in zip(own, moved, strict=True)]
+            return self.level(k + 1, moved, w, state)
+
+        if isinstance(first, int) and last == first + 1:
+            return turn(first, w, state)
+        carried = [w, *state]
+        for at in f.range(first, last, 1, carried):
+            ws, *own = carried
+            carried[:] = [ws + inner, *turn(at, ws, own)]
+        return carried[1:]
+
+    def _run(self, count: AnyInt, stride: AnyInt, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
         """The innermost loop: elements of the data `stride` bytes apart."""
-        members = self.tile.dot.members
+        members, pointers = self.tile.dot.members, len(x)
         turn = max(UNROLL, members)
-        whole = count // turn * turn if count > 2 * turn else 0
+        few = isinstance(count, int) and count <= 2 * turn
+        whole = 0 if few else count // turn * turn
+        offsets = [u * stride for u in range(turn + 1)]
         asked = [
             panel * self.panel + LINE * line
             for panel in range(-(-self.tile.vectors // self.tile.panel))
             for line in range(self.tile.ahead)
         ]
-        carried = [x, w, *state]
-        for _ in self.f.range(0, whole, turn, carried) if whole else ():
-            xs, ws, *own = carried
+        carried = [*x, w, *state]
+        for _ in () if few else self.f.range(0, whole, turn, carried):
+            xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
             self.loaded = {}
             for u in range(turn):
                 for place in asked[u::turn]:
                     self.f.prefetch(own[0], place)
-                own = self._element(xs, ws, u * stride, u, own, rows)
+                own = self._element(xs, ws, offsets[u], u, own)
             if self.tile.ahead:
                 own[0] = own[0] + LINE * self.tile.ahead
-            carried[:] = [xs + turn * stride, ws + turn // members * self.width, *own]
-        x, w, *state = carried
+            carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *own]
+        x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
         self.loaded = {}
-        for u in range(count - whole):
-            state = self._element(x, w, u * stride, u, state, rows)
-        return state
+        rest = count - whole
+        for u in range(rest) if isinstance(rest, int) else ():
+            state = self._element(x, w, offsets[u] if u <= turn else u * stride, u, state)
+        for _ in () if isinstance(rest, int) else self.f.range(0, rest, 1, carried):
+            xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
+            own = self._element(xs, ws, 0, 0, own)
+            carried[:] = [*(p + stride for p in xs), ws + self.width, *own]
+        return state if isinstance(rest, int) else carried[pointers + 1 :]
 
-    def _element(self, x: Pointer, w: Pointer, offset: int, k: int, state: list[Any], rows: Sequence[int]) -> list[Any]:
+    def _element(self, x: list[Pointer], w: Pointer, offset: AnyInt, k: int, state: list[Any]) -> list[Any]:
         f, tile = self.f, self.tile
         state = list(state)
         weights = [self._weights(w, k, v) for v in range(tile.vectors)]
-        for r in rows:
-            element = f.broadcast(x, tile.rows[r].x + offset)
+        for r, row in enumerate(tile.rows):
+            element = f.broadcast(x[r if len(x) > 1 else 0], offset + row)
             for v in range(tile.vectors):
                 at = 1 + r * tile.vectors + v
                 state[at] = tile.dot.multiply(f, state[at], element, weights[v])
@@ -205,22 +239,24 @@ class _Sum:
 def write_sums(
     f: Function,
     tile: RegisterTile,
-    x: Pointer,
+    x: Pointer | Sequence[Pointer],
     w: Pointer,
     bounds: dict[int, tuple[AnyInt, AnyInt]],
     ahead: Pointer | None = None,
     start: Sequence[Vec] = (),
+    windows: WindowedRows | None = None,
 ) -> list[Vec]:
-    """Emit the sums of a tile: vectors in the order row by row.
+    """Emit the sums of a tile: vectors in the order row by row. `x`: the address of the data, or of each row of them.
 
     `bounds`: the turns of levels that do not run completely. `ahead`: the address of the weights to prefetch.
-    `start`: the initial sums, zeros by default.
+    `start`: the initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
     """
     sums = start or [tile.dot.zero(f)] * (len(tile.rows) * tile.vectors)
-    found = _Sum(f, tile, bounds)
+    found = _Sum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
         found.enter(w, 0)
-    return found.level(0, x, w, [ahead or w, *sums], range(len(tile.rows)))[1:]
+    data = [x] if isinstance(x, Pointer) else list(x)
+    return found.level(0, data, w, [ahead or w, *sums])[1:]
 
 
 @lru_cache(1024)

@@ -73,6 +73,11 @@ PANEL = 2
 """Vectors of a panel of a matrix: the same for any number of rows, so that weights are packed once for all shapes."""
 MANY_TILES = 4
 """Tiles of a line from which three heights cut it. Shorter lines take longer so than by even heights."""
+MANY_COLUMNS, ANY_COLUMNS = 64, 5040
+"""Columns from which the tile does not depend on their number, and the number for which it is chosen.
+
+ResNet-50 and MobileNetV2 take as long as with tiles for each number (Zen 3).
+"""
 RESIDENT_WEIGHTS = AVX2.l2 // 2
 """Bytes of weights that stay in L2 while data, operands and results pass through it."""
 SHORT_BLOCK = AVX2.cached
@@ -154,8 +159,8 @@ FEW_ROWS = 16
 
 WINOGRAD_CHANNELS, WINOGRAD_MAP = 16, 8
 """The fewest channels and the smallest map for which it is faster (Zen 3)."""
-WINOGRAD_FILLED = 0.5
-"""The fewest outputs on the map, as a share of the outputs of all tiles."""
+WINOGRAD_FILLED = 8
+"""The fewest outputs on the map per tile of 16, on average."""
 WINOGRAD_TILES, MORE_WINOGRAD_TILES = 24, 64
 """The most tiles of a block, whose sums stay in L2; more of them if the weights do not fit into L3.
 

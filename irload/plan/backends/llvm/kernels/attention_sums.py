@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernels.score_rows import Layout, ScoreRows
-from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.record import record
 
 SumsOfRow = tuple[AnyInt, list[Vec]]
@@ -116,5 +116,5 @@ class Sums:
         for r in range(self.rows):
             yield r, sums[r * vectors : (r + 1) * vectors]
 
-    def _tile_rows(self, pitch: int) -> tuple[TileRow, ...]:
-        return tuple(TileRow(r * pitch) for r in range(self.rows))
+    def _tile_rows(self, pitch: int) -> tuple[int, ...]:
+        return tuple(r * pitch for r in range(self.rows))

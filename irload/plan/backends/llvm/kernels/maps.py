@@ -63,11 +63,6 @@ class Maps:
         return tuple(w.stride * stride for w, stride in zip(self.windows, self.strides, strict=True))
 
     @property
-    def start(self) -> int:
-        """The bytes from the data to the first tap of output 0."""
-        return -sum(w.begin * stride for w, stride in zip(self.windows, self.strides, strict=True))
-
-    @property
     def taps(self) -> tuple[int, ...]:
         """The bytes from the data to each tap of output 0."""
         if self.offsets is not None:
@@ -78,11 +73,11 @@ class Maps:
         ]
         return each_tap(along)
 
-    def levels(self, dot: Dot, axes: Iterable[int | None]) -> tuple[Level, ...]:
-        """The loops of a register tile. `axes`: for each spatial axis with padding, the axis of the output."""
+    def levels(self, dot: Dot, *, on_grid: bool = False) -> tuple[Level, ...]:
+        """The loops of a register tile. `on_grid`: columns count through a grid of outputs."""
         taps = [
-            Level(w.kernel, w.dilation * stride, axis, w)
-            for w, stride, axis in zip(self.windows, self.strides, axes, strict=True)
+            Level(w.kernel, w.dilation * pitch, k if on_grid else None, w.stride)
+            for k, (w, pitch) in enumerate(zip(self.windows, self.strides, strict=True))
         ]
         channels = self.chunks.levels(dot)
         outer = len(channels) if self.planar else len(channels) - 1

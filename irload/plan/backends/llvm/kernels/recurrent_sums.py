@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.plan.backends.llvm.tuning import TILE_LATENCY, TILE_LOAD
 from irload.record import record
@@ -132,7 +132,7 @@ class StateSums:
 
     def _write_tile(self, f: Function, panel: Panel, rows: int, row: int) -> None:
         """Write the function for a tile."""
-        width, own = panel.packed.panel, tuple(TileRow(r * row) for r in range(rows))
+        width, own = panel.packed.panel, tuple(r * row for r in range(rows))
         tile = RegisterTile(own, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
         sums = write_sums(f, tile, f["h"], f["w"], {})
         for r in range(rows):

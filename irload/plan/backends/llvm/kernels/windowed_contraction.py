@@ -11,13 +11,13 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.build import (
     Results,
     even_rows,
-    outer_and_columns,
     packing_of,
     register_product,
     shared,
     tile_product,
     tile_width,
 )
+from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.groups import block_diagonal, joined, side_by_side
 from irload.plan.backends.llvm.kernels.maps import Maps
@@ -37,19 +37,20 @@ def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -
     by_group = (1 if groups > 1 else 0, maps.group, *(channels * t.strides[1] for t in tensors))
     of_groups = Axis(groups, by_group, fixed=groups > 1 and not dot.tiled)
     samples = Axis(conv.out.shape[0], (0, maps.batch, *(t.strides[0] for t in tensors)))
-    padded = [not dot.tiled and window.is_padded for window in maps.windows]
     positions = [
-        Axis(window.count, (0, step, *(t.strides[2 + k] for t in tensors)), fixed=padded[k])
+        Axis(window.count, (0, step, *(t.strides[2 + k] for t in tensors)))
         for k, (window, step) in enumerate(zip(maps.windows, maps.steps, strict=True))
     ]
     if dot.tiled:
         width = tile_width(channels) if maps.few else _tile_width(channels, maps, positions)
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
-    axes = [samples, of_groups, *positions]
-    kept = outer_and_columns(axes)
-    places = iter(k if k < len(kept) - 1 else -1 for k, axis in enumerate(kept) if axis.fixed and axis is not of_groups)
-    linked = [next(places) if skips else None for skips in padded]
-    return register_product(target, dot, axes, maps.levels(dot, linked), results, start=maps.start)
+    inside = not any(window.begin or window.is_padded for window in maps.windows)
+    if inside and len(merged(positions)) <= 1:
+        return register_product(target, dot, [samples, of_groups, *positions], maps.levels(dot), results)
+    grid = Grid.of(maps.windows, maps.strides, [t.strides[2:] for t in tensors])
+    columns = Axis(prod(axis.size for axis in positions), positions[-1].strides, fixed=True)
+    levels = maps.levels(dot, on_grid=True)
+    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid)
 
 
 def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:

@@ -43,8 +43,11 @@ def edges(axis: WindowAxis) -> int:
 
 def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
     """Emit `WindowAxis.taps`: the first tap, and the one after the last, which may precede the first."""
-    if not axis.is_padded:
-        return 0, axis.kernel
+    return clipped_taps(f, axis, position, size) if axis.is_padded else (0, axis.kernel)
+
+
+def clipped_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
+    """Emit the same for an axis with padding, without its `size` and `count`."""
     start = position * axis.stride - axis.begin
     first, last = f.maximum(0 - start, 0), f.maximum(size - start, 0)
     if axis.dilation > 1:

@@ -7,14 +7,17 @@ zeros; outputs beyond the map are not stored.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
+from irload.plan.backends.llvm.kernels.loops import digits, offset
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import load_lanes, read, write
@@ -33,8 +36,8 @@ class Winograd(Kernel):
     `tiles`: the tiles of a block. `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the value
     of padding.
 
-    The batch, the sizes of the maps, the strides of samples and rows, and `tiles` are read at run time. Compiled in are
-    the products: the channels, which are the lengths of the inner loops, and the rows, which unroll them.
+    The batch, the sizes of the maps, the channels, strides and `tiles` are read at run time. Compiled in are the tails
+    of the channels, and the rows of the products, which unroll loops.
     """
 
     products: WinogradProducts
@@ -53,18 +56,19 @@ class Winograd(Kernel):
     @property
     def code(self) -> Winograd:
         def known(strides: tuple[int, ...]) -> tuple[int, ...]:
-            return 0, strides[1], 0, strides[3]
+            return 0, strides[1], 0, ANY if strides[3] else 0
 
-        none = (0, 0)
-        operands = tuple(known(strides) for strides in self.operands)
-        return replace(
-            self, batch=0, sizes=none, outputs=none, x=known(self.x), y=known(self.y), operands=operands, tiles=0
-        )
+        none, products = (0, 0), self.products.code
+        x, y, *operands = map(known, (self.x, self.y, *self.operands))
+        sizes = {"products": products, "batch": 0, "sizes": none, "outputs": none, "tiles": 0}
+        return replace(self, **sizes, x=x, y=y, operands=tuple(operands))
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        strides = [s for strides in (self.x, self.y, *self.operands) for s in strides[::2]]
-        return (self._all, self.tiles, *self.sizes, *self.outputs, *self._pitches, *strides)
+        tensors = self.x, self.y, *self.operands
+        strides = [n for s in tensors for n in (*s[::2], *([s[3]] if s[3] else []))]
+        sizes = (self._all, self.tiles, *self.sizes, *self.outputs, *self._pitches)
+        return (*sizes, self.products.depth, self.products.channels, *strides)
 
     @property
     def count(self) -> int:
@@ -86,13 +90,13 @@ class Winograd(Kernel):
 
     @property
     def _offsets(self) -> list[int]:
-        """Offsets in scratch memory of zeros, pointers to inputs, vectors of one tile, and transformed inputs."""
-        zeros, pointers = self.products.deep * 4, -(-MATRICES * 8 // LINE) * LINE
-        return [0, zeros, zeros + pointers, zeros + pointers + 40 * self.products.lanes * 4]
+        """Offsets in scratch memory: pointers to inputs, vectors of one tile, and zeros; transformed inputs follow."""
+        pointers = -(-MATRICES * 8 // LINE) * LINE
+        return [0, pointers, pointers + 40 * self.products.lanes * 4]
 
     @property
     def scratch(self) -> int:
-        return self._offsets[-1] + MATRICES * sum(self._pitches)
+        return self._offsets[-1] + self.products.deep * 4 + MATRICES * sum(self._pitches)
 
     def write(self, function: Function) -> None:
         f = function
@@ -100,11 +104,19 @@ class Winograd(Kernel):
         x, w, y, *operands = given.pointers(3 + len(self.operands))
         count, tiles, *sizes = given.integers(4)
         outputs, pitches = given.integers(2), (given.integer(), given.integer())
-        strides = [(given.integer(), s[1], given.integer(), s[3]) for s in (self.x, self.y, *self.operands)]
-        zeros, table, square, inputs = (f["scratch"] + place for place in self._offsets)
-        sums, products = inputs + pitches[0] * MATRICES, self.products
+        read: Any = given.integers(2)  # typed as the numbers of the record
+        depth, channels = read
+        strides = [
+            (given.integer(), s[1], given.integer(), given.integer() if s[3] else 0)
+            for s in (self.x, self.y, *self.operands)
+        ]
+        products = replace(self.products, depth=depth, channels=channels)
+        deep, wide = f.integer(products.deep), f.integer(products.wide)
+        table, square, zeros = (f["scratch"] + place for place in self._offsets)
+        inputs = zeros + deep * 4
+        sums = inputs + pitches[0] * MATRICES
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
-        for at in f.range(0, products.deep, f.lanes):
+        for at in f.range(0, deep, f.lanes):
             f.store(padding, zeros, at * 4)
 
         def place_of(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
@@ -119,10 +131,10 @@ class Winograd(Kernel):
                 sample, top, left = place_of(tile)
                 top, left = top - self.begin[0], left - self.begin[1]
                 source = x + offset(f, strides[0], (sample, 0, top, left))
-                target = inputs + (tile - first) * (products.deep * 4)
+                target = inputs + (tile - first) * (deep * 4)
                 places = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
                 position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
-                steps = {"stride": strides[0][2], "pitch": pitches[0]}
+                steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0], "depth": depth}
                 f.call("inputs", {**places, **position, **steps}, self._write_inputs)
             products.write(f, (inputs, w, sums), pitches, last - first)
             for tile in f.range(first, last):
@@ -130,10 +142,12 @@ class Winograd(Kernel):
                 results: dict[str, AnyInt | Pointer] = {}
                 for name, pointer, steps in zip(self._results, (y, *operands), strides[1:], strict=True):
                     results[name] = pointer + offset(f, steps, (sample, 0, top, left))
-                results |= {f"stride_{name}": steps[2] for name, steps in zip(self._results, strides[1:], strict=True)}
+                for name, steps in zip(self._results, strides[1:], strict=True):
+                    results |= {f"stride_{name}": steps[2], f"across_{name}": steps[3]}
                 rows, columns = (f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True))
-                source = sums + (tile - first) * (products.wide * 4)
+                source = sums + (tile - first) * (wide * 4)
                 shape = {"m": source, "square": square, "pitch": pitches[1], "rows": rows, "columns": columns}
+                shape |= {"channels": channels}
                 f.call("outputs", {**shape, **results}, self._write_outputs)
 
     @property
@@ -147,10 +161,10 @@ class Winograd(Kernel):
             on_map = (f["top"] + i).below(f["height"])
             for j in f.range(0, 6):
                 inside = on_map & (f["left"] + j).below(f["width"])
-                place = f.select(inside, f["x"] + (i * f["stride"] + j * self.x[3]), f["zeros"])
+                place = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
                 f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
-        for at, count in each_vector(f, self.products.depth):
+        for at, count in _each_vector(f, f["depth"], self.products.depth):
             for column in f.range(0, 6):
                 places, vectors = f["table"] + column * 8, f["square"] + column * nbytes
                 data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
@@ -167,11 +181,11 @@ class Winograd(Kernel):
         """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
-        for at, count in each_vector(f, self.products.channels):
+        for at, count in _each_vector(f, f["channels"], self.products.channels):
 
             def output(i: Int, j: Int) -> None:
                 def place(name: str, strides: tuple[int, ...]) -> Pointer:
-                    return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * strides[3])
+                    return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * f[f"across_{name}"])
 
                 values = [f.load(line, j * nbytes)]
                 for name, strides, element in zip(self._results[1:], self.operands, self.elements[2:], strict=True):
@@ -190,6 +204,15 @@ class Winograd(Kernel):
                     f.store(value, line, nbytes * j)
                 for j in f.range(0, f["columns"]):
                     output(row, j)
+
+
+def _each_vector(f: Function, size: Int, known: int) -> Iterator[tuple[AnyInt, int | None]]:
+    """The first channel of each vector, and its count, None for whole ones. `known`: `size` in the key."""
+    whole, tail = size // f.lanes * f.lanes, known % f.lanes
+    for at in f.range(0, whole, f.lanes) if known >= f.lanes else ():
+        yield at, None
+    if tail:
+        yield whole, tail
 
 
 def count_tiles(batch: int, height: int, width: int) -> int:

@@ -5,11 +5,12 @@ They are not `Product` kernels, since a block of tiles is transformed, multiplie
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.plan.backends.llvm.tuning import UNROLL
 from irload.record import record
 
@@ -17,6 +18,8 @@ from irload.record import record
 @record()
 class WinogradProducts:
     """The products of blocks of any number of tiles, which register tiles of `rows` and `rows` − 1 cover.
+
+    In code `depth` and `channels` are read at run time.
 
     `rows` × `vectors`: the register tile. `spread`: the register tiles, at most two, that prefetch the next panel
     together; one burst would occupy all line fill buffers.
@@ -30,15 +33,24 @@ class WinogradProducts:
     spread: int
 
     @property
+    def code(self) -> WinogradProducts:
+        """The key of the code: the tails of the depth and of the channels, and whether there are whole vectors."""
+
+        def tail(count: int) -> int:
+            return count % self.lanes + (self.lanes if count >= self.lanes else 0)
+
+        return replace(self, depth=tail(self.depth), channels=tail(self.channels))
+
+    @property
     def deep(self) -> int:
         """Floats of a row of transformed inputs."""
-        return -(-self.depth // self.lanes) * self.lanes
+        return (self.depth + (self.lanes - 1)) // self.lanes * self.lanes
 
     @property
     def wide(self) -> int:
         """Floats of a row of sums: whole panels."""
         panel = self.vectors * self.lanes
-        return -(-self.channels // panel) * panel
+        return (self.channels + (panel - 1)) // panel * panel
 
     @property
     def _ahead(self) -> int:
@@ -47,11 +59,11 @@ class WinogradProducts:
 
     def _write_tile(self, f: Function, rows: int) -> None:
         """Write the function of a register tile."""
-        data = tuple(TileRow(k * self.deep * 4) for k in range(rows))
-        tile = RegisterTile(data, self.vectors, self.vectors, (Level(self.depth, 4),), self._ahead)
-        for k, value in enumerate(write_sums(f, tile, f["x"], f["w"], {}, f["ahead"])):
+        data = [f["x"] + k * f["deep"] for k in range(rows)]
+        tile = RegisterTile((0,) * rows, self.vectors, self.vectors, (Level(f["depth"], 4),), self._ahead)
+        for k, value in enumerate(write_sums(f, tile, data, f["w"], {}, f["ahead"])):
             row, vector = divmod(k, self.vectors)
-            f.store(value, f["y"], row * self.wide * 4 + vector * f.target.bytes)
+            f.store(value, f["y"] + row * f["wide"], vector * f.target.bytes)
 
     def write(
         self, f: Function, pointers: tuple[Pointer, Pointer, Pointer], pitches: tuple[AnyInt, AnyInt], count: AnyInt
@@ -59,7 +71,8 @@ class WinogradProducts:
         """Multiply the matrices of `count` tiles, `pitches` bytes apart. Pointers: inputs, weights, sums."""
         x, w, y = pointers
         width = self.vectors * self.lanes * 4
-        groups, panel_bytes = self.wide * 4 // width, self.depth * width
+        deep, wide = self.deep * 4, self.wide * 4
+        groups, panel_bytes = wide // width, self.depth * width
         lines = (count + self.rows - 1) // self.rows
         taller = f.maximum(count - lines * self._lower, 0)
         prefetched = self.depth // UNROLL * self._ahead * LINE
@@ -71,8 +84,8 @@ class WinogradProducts:
                 for line in f.range(first, last):
                     at = line * rows + (taller if rows < self.rows else 0)
                     ahead = weights + (line * prefetched + panel_bytes)
-                    result = target + at * (self.wide * 4)
-                    places = {"x": data + at * (self.deep * 4), "w": weights, "ahead": ahead, "y": result}
+                    places = {"x": data + at * deep, "w": weights, "ahead": ahead, "y": target + at * wide}
+                    places |= {"depth": self.depth, "deep": deep, "wide": wide}
                     f.call(f"product{rows}", places, partial(self._write_tile, rows=rows))
 
     @property

@@ -36,7 +36,7 @@ def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
         return False
     batch, _, height, width = conv.out.shape
     tiles = count_tiles(batch, height, width)
-    is_filled = batch * height * width >= WINOGRAD_FILLED * 16 * tiles
+    is_filled = batch * height * width >= WINOGRAD_FILLED * tiles
     large = min(channels, depth) >= WINOGRAD_CHANNELS and min(height, width) >= WINOGRAD_MAP
     enough = selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads
     return large and is_filled and enough and not selector.precise

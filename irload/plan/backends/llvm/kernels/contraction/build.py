@@ -12,13 +12,14 @@ from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import LONG_SUM, PART, UNROLL
+from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_SUM, MANY_COLUMNS, PART, UNROLL
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -72,15 +73,23 @@ def register_product(
     levels: Sequence[Level],
     results: Results,
     *,
-    start: int = 0,
     panel: int | None = None,
+    grid: Grid | None = None,
 ) -> Product:
     """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile."""
     kept = outer_and_columns(axes)
-    rows, vectors = tile_shape(target, kept[-1].size, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
+    columns = kept[-1].size if kept[-1].size < MANY_COLUMNS else ANY_COLUMNS
+    rows, vectors = tile_shape(target, columns, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
     panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
     product = Product(
-        *_described(dot, kept, results, start), rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached
+        *_described(dot, kept, results),
+        rows,
+        tuple(levels),
+        target.lanes,
+        vectors,
+        panel,
+        cached=target.cached,
+        grid=grid,
     )
     return in_parts(product)
 
@@ -103,7 +112,7 @@ def compressed_product(
     kept = outer_and_columns(axes)
     vectors = -(-results.channels // target.lanes)
     panel = min(panel, vectors)
-    described = _described(dot, kept, results, 0)
+    described = _described(dot, kept, results)
     rows, most = kept[-1].size, target.registers // 2
     separate = any(axis.strides[0] for axis in kept)
     if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in kept[:-1]) == 1):
@@ -130,8 +139,7 @@ def in_parts(product: Product) -> Product:
     if length <= LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
         return product
     if rest:
-        is_split = first.windows is not None and first.windows.size > 0 and first.axis != -1  # rows of taps
-        return replace(product, split=is_split)
+        return replace(product, split=first.stride is not None)  # rows of taps
     turn = max(UNROLL, product.dot.members)
     parts = next((n for n in range(2, length // PART * 2 + 2) if length % (n * turn) == 0 and length <= n * PART), 1)
     if parts == 1 or first.axis is not None:
@@ -155,7 +163,7 @@ def tile_product(
     rows = even_rows(kept[-1].size, ROWS)
     lines = prod(axis.size for axis in kept[:-1] if not axis.strides[0])
     height = min(4 // width, lines * -(-kept[-1].size // rows))
-    return TileProduct(*_described(dot, kept, results, 0), rows, chunks, taps, height, width)
+    return TileProduct(*_described(dot, kept, results), rows, chunks, taps, height, width)
 
 
 def packing_of(product: Contraction, chunks: Chunks) -> Packing:
@@ -166,21 +174,20 @@ def packing_of(product: Contraction, chunks: Chunks) -> Packing:
 
 
 def _described(
-    dot: Dot, axes: Sequence[Axis], results: Results, start: int
+    dot: Dot, axes: Sequence[Axis], results: Results
 ) -> tuple[Dot, tuple[int, ...], int, int, Access, Access, tuple[Access, ...], Expression, tuple[int, ...]]:
     """The first fields of a contraction."""
     *outer, columns = axes
 
-    def access(k: int, channel: int = 0, start: int = 0, element: str = dot.a) -> Access:
-        return Access(tuple(axis.strides[k] for axis in outer), columns.strides[k], channel, start, element)
+    def access(k: int, channel: int = 0, element: str = dot.a) -> Access:
+        return Access(tuple(axis.strides[k] for axis in outer), columns.strides[k], channel, element)
 
     y, *operands = (
-        access(2 + k, channel, 0, element)
+        access(2 + k, channel, element)
         for k, (channel, element) in enumerate(zip(results.channel, results.elements, strict=True))
     )
     sizes, weights = tuple(axis.size for axis in outer), tuple(axis.strides[0] for axis in outer)
-    x = access(1, 0, start)
-    return dot, sizes, columns.size, results.channels, x, y, tuple(operands), results.epilogue, weights
+    return dot, sizes, columns.size, results.channels, access(1), y, tuple(operands), results.epilogue, weights
 
 
 def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:

@@ -8,10 +8,12 @@ from functools import lru_cache
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
     """One height, or two that differ by 1, of as few tiles of `rows` at most as possible.
 
-    `free`: the code serves lines of other lengths, so two heights for some tiles of which none is a whole one.
+    `free`: the code serves lines of other lengths, so it has two heights even if one cuts this line.
     """
     height, taller = divmod(columns, -(-columns // rows))
-    return (height + 1, height) if taller or (free and height == rows - 1) else (height,)
+    if free and rows > 1 and height >= rows - 1:
+        return rows, rows - 1
+    return (height + 1, height) if taller else (height,)
 
 
 def any_heights(rows: int) -> tuple[int, int, int]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.ir.expression import Expression
@@ -28,13 +29,18 @@ class Access:
     outer: tuple[int, ...]
     column: int
     channel: int = 0
-    start: int = 0
-    """The bytes from the tensor's pointer to the first output: negative for data with padding."""
     element: str = F32
+
+    @property
+    def key(self) -> Access:
+        """The access of code that reads the strides, except of columns and of contiguous channels."""
+        outer = tuple(ANY if stride else 0 for stride in self.outer)
+        channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
+        return replace(self, outer=outer, channel=channel)
 
     def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
         """The address of an element."""
-        offset: AnyInt = self.start
+        offset: AnyInt = 0
         for index, stride in zip(outer, self.outer, strict=True):
             offset = offset + index * stride
         offset = offset + column * self.column
@@ -47,7 +53,11 @@ class Turn:
 
     pointers: list[Pointer]
     numbers: list[Int]
-    """The kernel's `numbers`, as loaded."""
+    """The kernel's first `sizes` numbers, as loaded."""
+    given: Pointer
+    """The address of the other numbers."""
+    own: Any
+    """What `_read` returned."""
     start: Int
     """The first unit of the block."""
     unit: Int
@@ -96,7 +106,7 @@ class Contraction(Kernel):
     @property
     @abstractmethod
     def sizes(self) -> int:
-        """How many `numbers` there are."""
+        """How many `numbers` precede the numbers of `_read`."""
 
     @property
     @abstractmethod
@@ -136,6 +146,8 @@ class Contraction(Kernel):
         f = function
         given = Arguments(f)
         pointers, numbers = given.pointers(3 + len(self.operands)), given.integers(self.sizes)
+        rest = given.rest
+        own = self._read(given)
         begin, end, first, last = f["begin"], f["end"], 0, self.panels
         if self.shared == PANELS:
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
@@ -150,7 +162,7 @@ class Contraction(Kernel):
                     final = None if ends is None else ends & f.equal(p + 1, last)
                     self._begin_panel(f, pointers, p, k)
                     for u in f.range(start, stop):
-                        self._write_unit(f, Turn(pointers, numbers, start, u, p, k, final))
+                        self._write_unit(f, Turn(pointers, numbers, rest, own, start, u, p, k, final))
         self._complete(f)
 
     @abstractmethod
@@ -160,6 +172,9 @@ class Contraction(Kernel):
     @abstractmethod
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Write the results of one unit for one panel."""
+
+    def _read(self, given: Arguments) -> Any:
+        """Read the other numbers."""
 
     def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
         """Emit the set-up of a panel, or of a part of it, before the units of a block."""

@@ -6,17 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
+from typing import Any
 
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import WORD
+from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_heights
-from irload.plan.backends.llvm.kernels.contraction.nest import Contraction, Turn
+from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction, Turn
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
 from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
-from irload.plan.backends.llvm.kernels.loops import first_above, indices
-from irload.plan.backends.llvm.kernels.windows import emit_taps
+from irload.plan.backends.llvm.kernels.loops import first_above, indices, offset
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import Level, RegisterTile, TileRow, write_sums
+from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
 from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
@@ -28,12 +31,15 @@ class Product(Contraction):
 
     A panel holds its weights in the order of the `levels` of the sum, whose elements are words of the dot.
 
-    The code reads the size of the first outer axis, or the columns if there are no outer axes, from its numbers: how
-    many tiles there are, and of each of the `heights`. Three heights cut lines of almost any length; shorter lines have
-    two that differ by 1, whole tiles one. `heights` and `block`, the most tiles of a block, are given for the code.
+    The code reads the size of the first outer axis and the columns from its numbers: how many tiles there are, and of
+    each of the `heights`. Three heights cut lines of almost any length; shorter lines have two that differ by 1, whole
+    tiles one. `heights` and `block`, the most tiles of a block, are given for the code.
 
-    Compiled in are the other outer sizes (divisions by constants), the columns of lines with padding (which rows of a
-    tile read padding), channels, levels and strides (immediate offsets).
+    `grid`: for convolutions, the outputs through which columns count. Tiles on one line without padding address
+    neighbouring rows by known offsets, other tiles have an address for each row, of the data or of zeros.
+
+    Compiled in are the other outer sizes (divisions by constants), channels, levels, and the strides of columns and of
+    contiguous elements (immediate offsets).
 
     `cached`: bytes of data that stay in the cache while weights pass through it. `split`: each turn of the outermost
     level is a part of the sum; partial sums are stored in y. `widens`: compressed weights of a panel are widened once
@@ -49,29 +55,60 @@ class Product(Contraction):
     cached: int = SHORT_BLOCK
     split: bool = False
     widens: bool = False
+    grid: Grid | None = None
 
     @property
     def code(self) -> Product:
-        if self.outer:
-            return replace(self, outer=(0, *self.outer[1:]), block=self._block)
-        if self._has_padding:
-            return self
-        return replace(self, columns=0, rows=self._heights[0], heights=self._heights, block=self._block)
+        last = len(self.levels) - 1
+        levels = tuple(
+            level if level.axis == self._lines or (k == last and level.x == WORD) else replace(level, x=ANY)
+            for k, level in enumerate(self.levels)
+        )
+        return replace(
+            self,
+            outer=(0, *self.outer[1:]) if self.outer else (),
+            columns=0,
+            x=self.x.key,
+            y=self.y.key,
+            operands=tuple(operand.key for operand in self.operands),
+            rows=self._heights[0],
+            levels=levels,
+            heights=self._heights,
+            block=self._block,
+            grid=None if self.grid is None else self.grid.key,
+        )
 
     @property
     def numbers(self) -> tuple[int, ...]:
         if self._counts is None:
-            return self.units, self.columns % self._line
-        tall, middle, _ = self._counts
-        return self.units, tall, tall + middle
+            ends: tuple[int, ...] = (self.columns - self._line * self._heights[-1],)
+        else:
+            tall, middle, _ = self._counts
+            ends = (tall, tall + middle)
+        return (self.units, *ends, self._tiles, *unknown(self._addressed, self.code._addressed))
 
     @property
     def sizes(self) -> int:
-        return 3 if len(self._heights) == 3 else 2
+        return 4 if len(self._heights) == 3 else 3
+
+    @property
+    def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:
+        """The records with sizes and strides that the code reads."""
+        return self.x, self.y, self.operands, self.levels, self.grid
 
     @property
     def units(self) -> int:
-        return prod(self.outer) * self._line if self._counts is None else sum(self._counts)
+        return prod(self.outer) * self._tiles
+
+    @property
+    def _tiles(self) -> int:
+        """Tiles of one line of columns."""
+        return self._line if self._counts is None else sum(self._counts)
+
+    @property
+    def _lines(self) -> int:
+        """The axis of the grid along lines; −1 without a grid."""
+        return -1 if self.grid is None else len(self.grid.windows) - 1
 
     @property
     def panels(self) -> int:
@@ -114,21 +151,17 @@ class Product(Contraction):
 
     @property
     def _line(self) -> int:
-        """Tiles of one line of columns."""
+        """The fewest tiles of one line of columns."""
         return -(-self.columns // self.rows)
-
-    @property
-    def _has_padding(self) -> bool:
-        return any(level.axis is not None for level in self.levels)
 
     @property
     def _is_free(self) -> bool:
         """True if the code serves other numbers of columns."""
-        return not self.outer and not self._has_padding and self.columns >= MANY_TILES * self.rows
+        return self.columns >= MANY_TILES * self.rows
 
     @property
     def _counts(self) -> tuple[int, int, int] | None:
-        """The tiles of three heights, None for lines of two heights or one and for lines of several outer positions."""
+        """The tiles of three heights, None for lines of two heights or one."""
         return counts(self.columns, self.rows) if self._is_free else None
 
     @property
@@ -139,15 +172,6 @@ class Product(Contraction):
         if self._counts is not None:
             return any_heights(self.rows)
         return even_heights(self.columns, self.rows, free=self._is_free)
-
-    @property
-    def _limited(self) -> list[int]:
-        """The levels of which a tile does not take all turns."""
-        return [
-            k
-            for k, level in enumerate(self.levels)
-            if (level.axis is not None and level.axis >= 0) or (k == 0 and self.split)
-        ]
 
     @property
     def _block(self) -> int:
@@ -189,7 +213,23 @@ class Product(Contraction):
 
     @property
     def scratch(self) -> int:
-        return self._part.nbytes if self.widens else 0
+        return self._part.nbytes if self.widens else self._zeros
+
+    @property
+    def _zeros(self) -> int:
+        """The bytes that taps in the padding read."""
+        if self.grid is None or not any(self.grid.padded):
+            return 0
+        taps = max(k for k, level in enumerate(self.levels) if level.axis is not None)
+        nbytes = WORD + sum((level.count - 1) * level.x for level in self.levels[taps + 1 :] if level.count > 1)
+        return -(-nbytes // LINE) * LINE
+
+    def _prepare(self, f: Function) -> None:
+        for at in f.range(0, self._zeros, f.target.bytes) if self._zeros else ():
+            f.store(f.zero(), f["scratch"], at)
+
+    def _read(self, given: Arguments) -> Any:
+        return given.filled(self._addressed)
 
     def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
         if self.widens:
@@ -202,9 +242,9 @@ class Product(Contraction):
         return (own + (blocks - 1)) // blocks
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
-        """Compute the addresses of one tile, and call the function for its kind."""
-        ends = turn.numbers[1:]
-        line, q = divmod(turn.unit, self._line) if self.outer else (0, turn.unit)
+        """Compute the addresses of one tile, and call the function for its height."""
+        ends, tiles = turn.numbers[1:-1], turn.numbers[-1]
+        line, q = divmod(turn.unit, tiles) if self.outer else (0, turn.unit)
         outer = indices(f, line, self.outer)
         *taller, lowest = self._heights
         if len(taller) < 2:
@@ -214,19 +254,35 @@ class Product(Contraction):
             for end, (height, lower) in zip(ends, pairwise(self._heights), strict=True):
                 column = column - f.maximum(q - end, 0) * (height - lower)
         channel = turn.panel * (self.vectors * self.lanes)
-        bounds = self._bounds(f, turn, outer)
-        x, weights, y, *operands = turn.pointers
+        pointers = list(turn.pointers)
+        x, y, operands, _, grid = turn.own
+        at = [] if grid is None else grid.at(f, column)
+        if grid is not None:
+            column = 0
+            pointers[0] = pointers[0] + grid.start(f, at)
+            for k, strides in enumerate(grid.results):
+                pointers[2 + k] = pointers[2 + k] + offset(f, strides, at)
         w: AnyInt = turn.panel * self._group_bytes
         for index, stride in zip(outer, self.weights, strict=True):
             w = w + index * (stride * self.matrix_bytes)
-        panel = weights + w
+        panel = pointers[1] + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
-        places: dict[str, AnyInt | Pointer] = {"x": self.x.place(f, x, outer, column, channel), "w": panel}
-        places["ahead"] = weights + w + self._next_panel(f, turn) if self._ahead else panel
-        for name, pointer, access in zip(self._results, (y, *operands), (self.y, *self.operands), strict=True):
+        places: dict[str, AnyInt | Pointer] = {"x": x.place(f, pointers[0], outer, column, channel), "w": panel}
+        places["ahead"] = pointers[1] + w + self._next_panel(f, turn) if self._ahead else panel
+        for name, pointer, access in zip(self._results, pointers[2:], (y, *operands), strict=True):
             places[name] = access.place(f, pointer, outer, column, channel)
-        self._dispatch(f, q, turn.panel, ends, {**places, **bounds})
+        places |= {f"at{k}": index for k, index in enumerate(at)}
+        places |= {"given": turn.given, "part": turn.part, "scratch": f["scratch"]}
+        for height in first_above(f, q, list(zip((*ends, 0), self._heights, strict=False))):
+            if grid is None:
+                self._dispatch(f, height, turn.panel, places, spread=False)
+                continue
+            together = grid.on_one_line(f, at, height)
+            with f.when(together):
+                self._dispatch(f, height, turn.panel, places, spread=False)
+            with f.otherwise():
+                self._dispatch(f, height, turn.panel, places, spread=True)
 
     @property
     def _results(self) -> list[str]:
@@ -242,73 +298,56 @@ class Product(Contraction):
             offset = f.minimum(offset, part)
         return offset + turn.part * part + self._group_bytes
 
-    def _bounds(self, f: Function, turn: Turn, outer: list[AnyInt]) -> dict[str, AnyInt]:
-        """The part of a split sum, then the turns of the `_limited` levels."""
-        bounds: dict[str, AnyInt] = {"part": turn.part} if self.split else {}
-        for k in self._limited:
-            level = self.levels[k]
-            low, high = 0, level.count
-            if level.windows is not None and level.axis is not None and level.axis >= 0:
-                low, high = emit_taps(f, level.windows, outer[level.axis], level.windows.size)
-            if k == 0 and self.split:
-                low, high = f.maximum(low, turn.part), f.minimum(high, turn.part + 1)
-            bounds |= {f"first{k}": low, f"last{k}": high}
-        return bounds
-
     def _dispatch(
-        self, f: Function, q: AnyInt, group: Int, ends: Sequence[AnyInt], arguments: Mapping[str, AnyInt | Pointer]
+        self, f: Function, height: int, group: Int, arguments: Mapping[str, AnyInt | Pointer], *, spread: bool
     ) -> None:
         """Call the function for the rows of a tile, and for a whole group of channels or the last one."""
         full = self.vectors * self.lanes
         whole, rest = divmod(self.channels, full)
-        for rows in first_above(f, q, self._kinds(ends)):
-            if whole and rest:
-                with f.when(f.equal(group, whole)):
-                    self._call(f, rows, rest, arguments)
-                with f.otherwise():
-                    self._call(f, rows, full, arguments)
-            else:
-                self._call(f, rows, full if whole else rest, arguments)
 
-    def _kinds(self, ends: Sequence[AnyInt]) -> list[tuple[AnyInt, tuple[TileRow, ...]]]:
-        """Tiles of a line that run the same code: where they end, and their rows. The last ones end with the line."""
-        windows = next((level.windows for level in self.levels if level.axis == -1), None)
-        if windows is None:
-            rows = [tuple(TileRow(k * self.x.column) for k in range(height)) for height in self._heights]
-            return list(zip((*ends, 0), rows, strict=False))
-        found: list[tuple[AnyInt, tuple[TileRow, ...]]] = []
-        height, taller = divmod(self.columns, self._line)
-        start = 0
-        for q in range(self._line):
-            count = height + (q < taller)
-            rows = tuple(TileRow(k * self.x.column, windows.taps(start + k)) for k in range(count))
-            start += count
-            if found and found[-1][1] == rows:
-                found.pop()
-            found.append((q + 1, rows))
-        return found
+        def call(channels: int) -> None:
+            name = f"{'spread' if spread else 'tile'}_{height}_{channels}"
+            f.call(name, arguments, lambda own: self._write_tile(own, height, channels, spread=spread))
 
-    def _call(
-        self, f: Function, rows: tuple[TileRow, ...], channels: int, arguments: Mapping[str, AnyInt | Pointer]
-    ) -> None:
-        """Call the function for these rows."""
-        taps = [f"{row.valid.start}.{row.valid.stop}" for row in rows if row.valid is not None]
-        name = "_".join(["tile", str(len(rows)), *taps, str(channels)])
-        f.call(name, arguments, lambda own: self._write_tile(own, rows, channels))
+        if whole and rest:
+            with f.when(f.equal(group, whole)):
+                call(rest)
+            with f.otherwise():
+                call(full)
+        else:
+            call(full if whole else rest)
 
-    def _write_tile(self, f: Function, rows: tuple[TileRow, ...], channels: int) -> None:
-        bounds = {k: (f[f"first{k}"], f[f"last{k}"]) for k in self._limited}
+    def _write_tile(self, f: Function, height: int, channels: int, *, spread: bool) -> None:
+        """Write the function of a tile. `spread`: its rows may be on several lines, and windows in the padding."""
+        x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
-        tile = RegisterTile(rows, vectors, self.panel, self.levels, self._ahead, dot)
-        y, *operands = zip(map(f.__getitem__, self._results), (self.y, *self.operands), strict=True)
-        results = TileResults(self.epilogue, len(rows), channels, y, operands)
+        at = [f[f"at{k}"] for k in range(self._lines + 1)]
+        offsets = (0,) * height if spread else tuple(k * x.column for k in range(height))
+        tile = RegisterTile(offsets, vectors, self.panel, levels, self._ahead, dot)
+        first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
+        rows = GridRows(f, grid, at, height) if spread and grid is not None else None
+        results = TileResults(self.epilogue, height, channels, first, others, rows and rows.result)
         results.ask(f)
+        bounds = self._bounds(f, None if spread else grid, at)
+        data = f["x"] if rows is None else rows.data(f["x"])
+        windows = None if rows is None else rows.windowed(f["scratch"])
 
         def sums(start: Sequence[Vec]) -> list[Vec]:
-            return write_sums(f, tile, f["x"], f["w"], bounds, f["ahead"], start)
+            return write_sums(f, tile, data, f["w"], bounds, f["ahead"], start, windows)
 
         if self.split:
             results.write_part(f, f["part"], self.parts, sums)
         else:
             results.write(f, sums(()))
+
+    def _bounds(self, f: Function, grid: Grid | None, at: Sequence[AnyInt]) -> dict[int, tuple[AnyInt, AnyInt]]:
+        """The turns of levels that do not run completely, in tiles on one line of a `grid`, or any others."""
+        found: dict[int, tuple[AnyInt, AnyInt]] = {}
+        for k, level in enumerate(self.levels):
+            if grid is not None and level.axis is not None and level.axis != self._lines and grid.padded[level.axis]:
+                found[k] = grid.taps(f, level.axis, at)
+        if self.split:
+            low, high = found.get(0, (0, self.levels[0].count))
+            found[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)
+        return found

@@ -17,23 +17,27 @@ from irload.record import record
 
 @record()
 class TileResults:
-    """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor."""
+    """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor.
+
+    `row`: the bytes from the tile to a row of a tensor, y being tensor 0, if rows are not equally far apart.
+    """
 
     epilogue: Expression
     rows: int
     channels: int
     y: tuple[Pointer, Access]
     operands: Sequence[tuple[Pointer, Access]]
+    row: Callable[[int, AnyInt], AnyInt] | None = None
 
     def ask(self, f: Function) -> None:
         """Prefetch the cache lines of the results, and of operands of their size, before the sums."""
-        for tensor in (self.y, *self.operands):
-            pointer, access = tensor
+        for k, (pointer, access) in enumerate((self.y, *self.operands)):
             size = SIZES[access.element]
             if access.column and access.channel == size:
                 for r in range(self.rows):
+                    row = self._row(k, access, r)
                     for at in range(0, size * self.channels, LINE):
-                        f.prefetch(pointer, r * access.column + at, to_write=tensor is self.y)
+                        f.prefetch(pointer, row + at, to_write=k == 0)
 
     def write(self, f: Function, sums: Sequence[Vec]) -> None:
         """Store the results of sums: vectors row by row."""
@@ -73,7 +77,7 @@ class TileResults:
         """The sums of those rows that `keep` stored."""
         pointer, access = self.y
         return [
-            read(f, pointer, _offset(f, access, r, v), access.channel, count)
+            read(f, pointer, self._offset(f, 0, access, r, v), access.channel, count)
             for r in rows
             for v, count in enumerate(self._lanes(f))
         ]
@@ -91,7 +95,7 @@ class TileResults:
                 if values[0].element == I32 != self.y[1].element:
                     values[0] = values[0].converted()
                 for k, (pointer, access) in enumerate(self.operands):
-                    offset = _offset(f, access, r, v)
+                    offset = self._offset(f, 1 + k, access, r, v)
                     if (k, offset) not in same:
                         same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
                     values.append(same[k, offset])
@@ -100,9 +104,13 @@ class TileResults:
 
     def _store(self, f: Function, result: Vec, r: AnyInt, v: int) -> None:
         pointer, access = self.y
-        write(f, result, pointer, _offset(f, access, r, v), access.channel, self._lanes(f)[v], access.element)
+        place = self._offset(f, 0, access, r, v)
+        write(f, result, pointer, place, access.channel, self._lanes(f)[v], access.element)
 
+    def _row(self, k: int, access: Access, r: AnyInt) -> AnyInt:
+        """The bytes from a tile to its row `r` in tensor `k`."""
+        return r * access.column if self.row is None else self.row(k, r)
 
-def _offset(f: Function, access: Access, r: AnyInt, v: int) -> AnyInt:
-    """The bytes from a tile to vector `v` of its row `r`."""
-    return r * access.column + v * f.lanes * access.channel
+    def _offset(self, f: Function, k: int, access: Access, r: AnyInt, v: int) -> AnyInt:
+        """The bytes to vector `v` of that row."""
+        return self._row(k, access, r) + v * f.lanes * access.channel

@@ -1,0 +1,125 @@
+"""The outputs of a convolution along its spatial axes, through which the columns of a contraction count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import ANY
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer
+from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
+from irload.plan.backends.llvm.kernels.windows import clipped_taps
+from irload.plan.backends.llvm.tile import WindowedRows
+from irload.record import record
+
+
+@record()
+class Grid:
+    """Columns count through the outputs along all spatial axes, the last axis innermost.
+
+    `windows`: along each axis; `padded`: whether some of them contain padding; `data`: the bytes between neighbours of
+    the data; `results`: the bytes between outputs in y and in each operand.
+    """
+
+    windows: tuple[WindowAxis, ...]
+    padded: tuple[bool, ...]
+    data: tuple[int, ...]
+    results: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(windows: Sequence[WindowAxis], data: Sequence[int], results: Sequence[Sequence[int]]) -> Grid:
+        """The grid of these windows."""
+        return Grid(tuple(windows), tuple(w.is_padded for w in windows), tuple(data), tuple(map(tuple, results)))
+
+    @property
+    def key(self) -> Grid:
+        """The grid of code that reads all sizes, and all strides but those along the last axis."""
+        windows = tuple(replace(w, size=ANY, count=ANY) for w in self.windows)
+        return Grid(windows, self.padded, _key(self.data), tuple(map(_key, self.results)))
+
+    @property
+    def steps(self) -> tuple[AnyInt, ...]:
+        """The bytes between the data of neighbouring outputs."""
+        return tuple(pitch * w.stride for pitch, w in zip(self.data, self.windows, strict=True))
+
+    def at(self, f: Function, column: AnyInt) -> list[AnyInt]:
+        """The position of a column along each axis."""
+        return indices(f, column, [w.count for w in self.windows])
+
+    def start(self, f: Function, at: Sequence[AnyInt]) -> AnyInt:
+        """The bytes from the data to the first tap of an output."""
+        firsts = [n * w.stride - w.begin for n, w in zip(at, self.windows, strict=True)]
+        return offset(f, self.data, firsts)
+
+    def on_one_line(self, f: Function, at: Sequence[AnyInt], outputs: int) -> AnyInt | Bool:
+        """True if that many outputs are on one line, and all their taps along it are in the data."""
+        window, first = self.windows[-1], at[-1]
+        found = first + outputs <= window.count
+        if not self.padded[-1]:
+            return found
+        begin = first * window.stride - window.begin
+        last = begin + ((outputs - 1) * window.stride + (window.kernel - 1) * window.dilation)
+        return found & (begin >= 0) & (last < window.size)
+
+    def taps(self, f: Function, axis: int, at: Sequence[AnyInt]) -> tuple[AnyInt, AnyInt]:
+        """The taps along an axis inside the data: the first one, and the one after the last."""
+        window = self.windows[axis]
+        return clipped_taps(f, window, at[axis], window.size) if self.padded[axis] else (0, window.kernel)
+
+
+def _key(strides: Sequence[int]) -> tuple[int, ...]:
+    *outer, last = strides
+    return (*(ANY if stride else 0 for stride in outer), last)
+
+
+class GridRows:
+    """Neighbouring outputs from `start` on, which may be on several lines."""
+
+    def __init__(self, f: Function, grid: Grid, start: Sequence[AnyInt], count: int) -> None:
+        self._f, self._grid = f, grid
+        self.positions: list[list[AnyInt]] = [list(start)]
+        """Along each axis, of each output."""
+        for _ in range(count - 1):
+            self.positions.append(self._next(self.positions[-1]))
+
+    def data(self, x: Pointer) -> list[Pointer]:
+        """The address of the data of each output; `x`: of the first one."""
+        return [x + self._offset(self._grid.steps, row) for row in range(len(self.positions))]
+
+    def windowed(self, zeros: Pointer) -> WindowedRows:
+        """The windows of each output. `zeros`: the data of taps in the padding."""
+        axes = list(zip(self._grid.windows, self._grid.padded, strict=True))
+        firsts = [[n * w.stride - w.begin for n, (w, _) in zip(at, axes, strict=True)] for at in self.positions]
+        sizes = [w.size if padded else None for w, padded in axes]
+        return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
+
+    def result(self, tensor: int, row: AnyInt) -> AnyInt:
+        """The bytes from the first output to another one, in y or an operand."""
+        return self._offset(self._grid.results[tensor], row)
+
+    def _offset(self, strides: Sequence[AnyInt], row: AnyInt) -> AnyInt:
+        first = self.positions[0]
+        at = self.positions[row] if isinstance(row, int) else self._position(row)
+        return offset(self._f, strides, [b - a if b is not a else 0 for a, b in zip(first, at, strict=True)])
+
+    def _position(self, row: AnyInt) -> list[AnyInt]:
+        """The position `row` outputs after the first one."""
+        *outer, last = self.positions[0]
+        counts = [w.count for w in self._grid.windows]
+        column = last + row
+        found: list[AnyInt] = []
+        for at, count in zip(reversed(outer), reversed(counts[1:]), strict=True):
+            rest, (own,) = digits(self._f, column, [count])
+            found.insert(0, own)
+            column = at + rest
+        return [column, *found]
+
+    def _next(self, at: Sequence[AnyInt]) -> list[AnyInt]:
+        f, found = self._f, list(at)
+        found[-1] = found[-1] + 1
+        for k in range(len(found) - 1, 0, -1):
+            ends = f.equal(found[k], self._grid.windows[k].count)
+            found[k] = f.select(ends, f.integer(0), f.integer(found[k]))
+            found[k - 1] = found[k - 1] + ends.as_int()
+        return found
