@@ -87,7 +87,11 @@ class _Family:
 
 
 class TracedPlans:
-    """Traced plans of a model, created for the second shape, for the first one if it has variables. Thread-safe."""
+    """Traced plans of a model. Thread-safe.
+
+    The first shape without values of variables is planned alone, except that of a model with variables whose plans are
+    stored: prompts differ in length.
+    """
 
     def __init__(
         self,
@@ -109,7 +113,9 @@ class TracedPlans:
         self._families: dict[Hashable, _Family] = {}
         self._recent: OrderedDict[Variant, _Family] = OrderedDict()
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
-        """By shape; None for the first one, which is planned alone."""
+        """By shape; None for the one that is planned alone."""
+        self._alone: Hashable = None
+        """The shape that is planned alone."""
         self._traces = traces
         """False if plans are restored only."""
         self.kept = kept
@@ -137,15 +143,18 @@ class TracedPlans:
                 if found.variant in self._recent:
                     self._recent.move_to_end(found.variant)
                 return found
-            first = not self._shapes and not self._variables
-            if first and self.kept is None:
+            begins = not any(held) and (self.kept is None and state is not None if self._variables else True)
+            if self._alone is None and begins:
+                self._alone = key
                 self._shapes[key] = None
-                return None
-            if key in self._shapes and not self._recent:
+                if self.kept is None:
+                    return None
+            elif key in self._shapes and not self._recent:
                 return None
         with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
-            found = self._shapes.get(key) or self._found(given, differences, state, traces=self._traces and not first)
-            if found is not None or first:
+            traces = self._traces and key != self._alone
+            found = self._shapes.get(key) or self._found(given, differences, state, traces=traces)
+            if found is not None:
                 self._shapes[key] = found
                 if len(self._shapes) > SHAPES:
                     self._shapes.popitem(last=False)
@@ -337,7 +346,7 @@ class TracedPlans:
         differences: RunDifferences | None,
         state: State | None,
     ) -> Template:
-        from irload.plan.traced.program import traced_program
+        from irload.plan.traced.planning import traced_program
         from irload.plan.traced.template import Template
 
         trace, limits = Trace(), self._options.limits

@@ -28,6 +28,18 @@ def convert(net: Net, x: ir.Ref, to: str = "f32") -> ir.Ref:
     return net.op("Convert", x, destination_type=to)
 
 
+@pytest.mark.parametrize("last", [(), (1,), (1, 1)])
+def test_axes_of_length_1_after_the_stored_weights(last: tuple[int, ...]) -> None:
+    net = Net()
+    stored = np.random.default_rng(0).integers(0, 15, (N, K, *last)).astype(np.uint8)
+    scale = net.constant(np.full((N, 1, *last), 0.5, np.float32))
+    w = net.op("Multiply", convert(net, net.constant(stored)), scale)
+    source, array = weights_of(net, net.reshape(w, N, K) if last else w)
+    assert source is not None
+    assert source.groups(1) == 1
+    np.testing.assert_array_equal(array, stored.reshape(N, K) * np.float32(0.5))
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("zero_point", [False, True])
 @pytest.mark.parametrize("through", ["f32", "f16"])

@@ -96,13 +96,14 @@ def run_sequences(element: et.ElementType, seed: int) -> None:
 def test_tokens_share_one_plan() -> None:
     rng = np.random.default_rng(0)
     model, plain = compiled(decoder())
-    twin = Twin(model, plain)
-    with sanitizing(False):
-        for rows in [7, *[1] * 40]:
-            twin.infer(*some(rng, 1, rows))
     plans = model._traced._recent  # pyright: ignore[reportPrivateUsage]
-    assert len(plans) == 2, "one for prompts, one for tokens"
-    assert not model._schedules, "no length is planned alone"  # pyright: ignore[reportPrivateUsage]
+    with sanitizing(False):
+        for prompt, count in ((7, 1), (7, 1), (9, 2), (5, 2), (7, 2)):
+            twin = Twin(model, plain)
+            for rows in [prompt, *[1] * 20]:
+                twin.infer(*some(rng, 1, rows))
+            assert len(plans) == count, "one for tokens, and one for prompts once they differ in length"
+            assert len(model._schedules) == 1, "the first prompt"  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_error_leaves_the_variables() -> None:

@@ -88,6 +88,7 @@ BROKEN: dict[str, Callable[[], Step]] = {
         [value(2, 3)], [value(2, 5)], axis=1, taps=Taps(np.full((5, 1), 3), np.ones((5, 1), np.float32))
     ),
     "not sorted": lambda: ReduceStep([value(2, 3, 4)], [value(3)], kind="sum", axes=(2, 0)),
+    "axes (-1, 1) are": lambda: ReduceStep([value(2, 3, 4)], [value(2, 1, 4)], kind="sum", axes=(-1, 1)),
     "expected (2, 1, 4) or (2, 4)": lambda: ReduceStep([value(2, 3, 4)], [value(3, 4)], kind="sum", axes=(1,)),
     "out of range": lambda: SoftmaxStep([value(2, 3)], [value(2, 3)], axis=2),
     "the axes": lambda: NormalizeStep([value(2, 3)], [value(2, 3)], axes=(0,), eps=1.0),

@@ -17,7 +17,7 @@ from irload.core.tensor import Array
 from irload.model import Model
 from irload.model_cache.cached_dynamic import CachedDynamicModel
 from irload.plan.backends.llvm.target import host_target
-from irload.plan.traced import program
+from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.safety.private_folder import PrivateFolder
 from tests.plan.compressed_weights import Weights
@@ -60,7 +60,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr("irload.loading.read_opened", refused)
         monkeypatch.setattr("irload.runtime.traced.schedule_graph", refused)
         monkeypatch.setattr("irload.runtime.plans.schedule_graph", refused)
-        monkeypatch.setattr(program, "lower", refused)
+        monkeypatch.setattr(planning, "lower", refused)
 
     return refuse
 
@@ -261,13 +261,13 @@ def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkey
     """Each stored plan serves the shapes for which its guards hold."""
     path = saved(encoder(1), tmp_path)
     with monkeypatch.context() as patch:
-        planned = program.traced_program
+        planned = planning.traced_program
 
-        def specialised(part: Any, trace: Any, options: Any) -> program.TracedProgram:
+        def specialised(part: Any, trace: Any, options: Any) -> planning.TracedProgram:
             trace.holds("==", {(0,): 1, (): -trace.hints[0]})
             return planned(part, trace, options)
 
-        patch.setattr(program, "traced_program", specialised)
+        patch.setattr(planning, "traced_program", specialised)
         results(irload.compile_model(path, 1), [[values(1, n, 32)] for n in (10, 20, 30)])
     assert folder.contents().count == 3
     found = irload.compile_model(path, 1)

@@ -16,7 +16,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
-from irload.plan.traced import program
+from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.traced import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
@@ -144,7 +144,7 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     model = net.model(linear(net, x, 16, 16))
     compiled = irload.compile_model(model, 1)
     plain = irload.compile_model(model, 1, optimize=False)
-    monkeypatch.setattr(program, "traced_program", _specialised(program.traced_program))
+    monkeypatch.setattr(planning, "traced_program", _specialised(planning.traced_program))
     for length in range(2, 2 + 3 * VARIANTS):
         agrees(compiled, plain, values(1, length, 16))
     (family,) = [f for f in compiled._traced._families.values() if f.traced]
@@ -153,10 +153,10 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     assert "depend on the sizes" in compiled._traced.explained() or variants(compiled)
 
 
-def _specialised(planned: Callable[..., program.TracedProgram]) -> Callable[..., program.TracedProgram]:
+def _specialised(planned: Callable[..., planning.TracedProgram]) -> Callable[..., planning.TracedProgram]:
     """Fixes every symbol, as a kernel does in which sizes are compiled in."""
 
-    def created(part: Any, trace: Any, options: Any) -> program.TracedProgram:
+    def created(part: Any, trace: Any, options: Any) -> planning.TracedProgram:
         for k, hint in enumerate(trace.hints[: trace.symbols]):
             trace.holds("==", {(k,): 1, (): -hint})
         return planned(part, trace, options)
@@ -165,7 +165,7 @@ def _specialised(planned: Callable[..., program.TracedProgram]) -> Callable[...,
 
 
 def test_a_trace_that_fails_leaves_the_static_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "lower", lambda part, *_: range(part.types[part.parameters[0]].shape[1].lo))
+    monkeypatch.setattr(planning, "lower", lambda part, *_: range(part.types[part.parameters[0]].shape[1].lo))
     compiled = irload.compile_model(encoder(), 1)
     plain = irload.compile_model(encoder(), 1, optimize=False)
     for length in (5, 6, 7):

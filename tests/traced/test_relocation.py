@@ -22,7 +22,7 @@ from irload.plan.memory.arena import aligned_bytes
 from irload.plan.schedule import schedule_graph
 from irload.plan.traced.binding import Binding
 from irload.plan.traced.pattern import Symbols
-from irload.plan.traced.program import traced_program
+from irload.plan.traced.planning import traced_program
 from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes

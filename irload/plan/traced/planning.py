@@ -1,0 +1,44 @@
+"""The planning of a traced plan: a program whose sizes are symbols, before it is prepared for binding."""
+
+from __future__ import annotations
+
+from irload.core.trace import Trace
+from irload.options import Options
+from irload.plan.backends.registry import backends, integer_steps, operation
+from irload.plan.ir.program import Program
+from irload.plan.lowering.lower import lower
+from irload.plan.passes.pipeline import optimize
+from irload.plan.schedule import StaticPart
+from irload.plan.segments import Owners, divide
+from irload.plan.traced.early import take_early
+from irload.plan.traced.growth import Growing, readers, request, take_growing
+from irload.plan.traced.late import take_late
+from irload.plan.traced.ordering import gather_segments
+from irload.plan.traced.program import TracedProgram
+from irload.safety.limits import checkpoint
+
+
+def traced_program(part: StaticPart, trace: Trace, options: Options) -> TracedProgram:
+    """Plan a part of a graph whose dims are symbols."""
+    offered = backends(options)
+    program = lower(part, lambda step: any(b.supports(step) for b in offered), lambda op: operation(op, offered))
+    optimize(program, _check, integer_steps(offered))
+    late = take_late(program)
+    given = program.inputs
+    early = take_early(program)
+    growing: list[Growing] = []
+
+    def arrange(changed: Program, owners: Owners) -> None:
+        if options.precision == "f32":
+            growing.extend(take_growing(changed, owners, offered[-1], given))
+        gather_segments(changed, owners, offered[-1], readers(changed, growing))
+
+    owners, requests = divide(program, offered, _check, arrange)
+    request(requests, growing)
+    order = [owners[step] for step in program.steps]
+    return TracedProgram(trace, program, given, early, late, growing, order, requests)
+
+
+def _check(program: Program, after: str) -> None:
+    """Check the deadline, after each pass."""
+    checkpoint()
