@@ -147,6 +147,7 @@ def test_text_is_read_as_numbers_with_cast(batch, tmp_path, model):
     assert report["failed"] == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("order", [None, [1, 0, 2], [2, 0, 1]])
 def test_tensors_have_their_logical_axes(batch, tmp_path, nulls, order):
@@ -181,6 +182,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
 def test_columns_of_any_type_are_carried(batch, tmp_path, model, form):
     pq.write_table(pa.table({"x": pa.array([[1.0, 2.0]] * 2), **STRANGE}), tmp_path / "t.parquet")

@@ -28,6 +28,7 @@ def model():
     return irload.compile_model(MODEL)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_each_result_equals_that_of_a_single_sample(batch, model, tmp_path, size):
     samples = digits(tmp_path / "in", 100)

@@ -143,6 +143,7 @@ def test_names_that_are_no_utf8(batch, model, tmp_path, form):
     assert shown(os.fsdecode(b"a\xff/\xc3\xa9")) == "a\\xff/é"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
 def test_carried_columns_keep_their_values_beside_outputs(batch, model, tmp_path, form):
     write_table(tmp_path / "t.parquet", 2, y=pa.array(["mine", "too"]), input=pa.array([7, 8]))

@@ -67,6 +67,7 @@ def test_few_items_are_all_tried(batch, tmp_path):
 # -- outputs -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["r.json", "r.txt", "r.v2", "R.JSONLINES"])
 def test_an_unknown_suffix_is_a_usage_error(irrun, tmp_path, name):
     digits(tmp_path / "in", 1)
@@ -108,7 +109,7 @@ def test_csv_of_odd_values_and_shapes(batch, tmp_path):
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\0"])
 @pytest.mark.parametrize("word", ["-", "@list.txt", "image=@list.txt", "image=-"])
 def test_lists_of_inputs(batch, tmp_path, monkeypatch, between, word):

@@ -29,7 +29,7 @@ def columns(samples):
     }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("form", ["fixed", "list", "nested", "tensor"])
 def test_rows_in_rows_out(batch, tmp_path, monkeypatch, form):
     monkeypatch.setattr(tables, "ROWS", 8)  # several blocks
@@ -122,6 +122,7 @@ def expected(values, *words):
     return found if options.get("--layout") == "NHWC" else found.transpose(2, 0, 1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("shape", "words"),
     [

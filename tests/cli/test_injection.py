@@ -70,6 +70,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["digits", "state", "loop", "unknown"])
 def test_no_name_is_shown_as_it_is(model: str, irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

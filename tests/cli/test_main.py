@@ -154,6 +154,7 @@ def test_completion_covers_commands_and_options(words, expected):
     assert expected <= set(found.stdout.split("\n"))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("words", "found"),
     [

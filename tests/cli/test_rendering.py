@@ -41,6 +41,7 @@ def test_sizes(count, text):
     assert size_text(count) == text
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("words", [("run", IMAGE, "--top", 3), ("inspect", "--layers"), ("infer",)])
 @pytest.mark.parametrize("width", ["20", "40", "80", "200"])
 def test_no_line_is_wider_than_the_terminal(words, width):
@@ -55,6 +56,7 @@ def test_pipes_get_whole_rows_without_colour():
     assert re.search(r"Convolution +conv0 +f32\[\?,16,8,8\] +f32\[\?,16,8,8\]", shown.stdout)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("forced", ["", "1"])
 @pytest.mark.parametrize(
     "words",

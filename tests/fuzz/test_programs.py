@@ -75,6 +75,7 @@ def test_programs_are_of_all_kinds():
     assert any(graph.layers[r.layer].name.startswith("exact_") for graph in programs for r in graph.results)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("index", range(3))
 @pytest.mark.parametrize(("precision", "share"), [("f32", 0.02), ("bf16", 2.0)])
 def test_a_wrong_number_is_detected(precision, share, index):

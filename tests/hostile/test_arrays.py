@@ -257,6 +257,7 @@ ROWS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("row", ROWS)
 def test_refused_on_the_command_line(tmp_path, row):
     (tmp_path / "x.npy").write_bytes(ROWS[row])

@@ -139,6 +139,7 @@ def test_files_that_are_no_weights(tmp_path: Path, kind: str, named: bool) -> No
         assert FILES[kind] in found.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "device", "link to nothing", "link to itself"])
 def test_the_same_as_a_model(tmp_path: Path, kind: str) -> None:
     place(kind, tmp_path / "model.xml")

@@ -82,6 +82,7 @@ def test_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
     assert len(found.stderr.splitlines()) == 1  # no traceback
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("element", ["<net ", '<layer id="1" ', '<port id="1" ', "<edge "])
 def test_100_000_attributes_on_elements_without_any(tmp_path: Path, element: str) -> None:
     """Listing them takes quadratic time. The few supported ones are looked up by name."""
@@ -142,6 +143,7 @@ def test_a_long_file_is_streamed(tmp_path: Path) -> None:
     assert confined(["-c", tree, file], memory=MEMORY // 2, seconds=2 * SECONDS).returncode != 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

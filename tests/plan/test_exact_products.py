@@ -45,6 +45,7 @@ def behind(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ..
     return net.op("ReLU", y) if rng.random() < 0.3 else y
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(14))
 def test_by_constant_matrices(seed: int, small: bool, in_place: bool) -> None:

@@ -61,6 +61,7 @@ def behind(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]
     return y
 
 
+@pytest.mark.one_in(2)
 @blocks
 @pytest.mark.parametrize("kind", ["mvn", "rms", "softmax", "groups"])
 @pytest.mark.parametrize("seed", range(8))
@@ -130,6 +131,7 @@ def test_resampling(seed: int, mode: str, small: bool) -> None:
         agrees(net.model(y), net.shapes, tolerance=1e-5)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("seed", range(6))

@@ -115,6 +115,7 @@ def test_pointwise(small: bool, channels: tuple[int, int], batch: int, stride: i
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("kind", ["MaxPool", "AvgPool"])
 @pytest.mark.parametrize("seed", range(18))

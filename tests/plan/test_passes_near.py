@@ -198,6 +198,7 @@ def test_rotary(change: str) -> None:
     assert ("halves" in kernels(model, net.shapes)) == (change in ("none", "a part", "wide"))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mask", [None, (1, 1, 5, 5), (2, 6, 5, 5), (1, 6, 1, 5), (5, 5), (5,)])
 @pytest.mark.parametrize(
     "change", ["none", "keys alone", "another group", "repeated inside", "batch", "rows", "axis", "not attention"]

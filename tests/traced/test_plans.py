@@ -47,6 +47,7 @@ def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * float(np.abs(expected).max()))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("options", [{}, {"jit": False}, {"threads": 2}], ids=str)
 def test_results_at_random_shapes(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ def test_depthwise(
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("kernel", "stride", "pads"), [(3, 1, (1, 1)), (5, 2, (2, 1)), (2, 1, (0, 0)), (9, 1, (8, 0))])
 def test_rows_of_any_length(kernel: int, stride: int, pads: tuple[int, int], target: Target) -> None:

@@ -41,7 +41,7 @@ def reversed_axis(value: Value, plain: Array) -> Array:
     return guarded((*plain.shape[:-1], 2 * plain.shape[-1]))[..., ::-2]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("cell", list(GATES))
 @pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)])
