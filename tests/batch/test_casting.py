@@ -117,7 +117,7 @@ def test_lists_of_doubles_as_pandas_writes_them(batch, tmp_path):
     assert batch(tmp_path / "t.parquet", "-o", tmp_path / "o.parquet")["done"] == 12
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("column", "wanted", "failures"),
     [

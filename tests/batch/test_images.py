@@ -219,6 +219,7 @@ def told(model, reverse="True", embedded="False"):
     return model
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("reverse", ["True", "False"])
 def test_model_metadata_sets_the_image_options(batch, tmp_path, reverse):
     (tmp_path / "in").mkdir()

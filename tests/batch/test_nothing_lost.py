@@ -121,7 +121,7 @@ def test_a_file_instead_of_a_folder(batch, model, tmp_path):
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(os.name == "nt", reason="names of files are text on this system")
 @pytest.mark.parametrize("form", ["out/", "o.jsonl", "o.parquet", "o.csv"])
 def test_names_that_are_no_utf8(batch, model, tmp_path, form):

@@ -122,7 +122,7 @@ def expected(values, *words):
     return found if options.get("--layout") == "NHWC" else found.transpose(2, 0, 1)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("shape", "words"),
     [

@@ -26,7 +26,7 @@ runpy.run_module("irrun", run_name="__main__")
 """
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the size of files")
 @pytest.mark.parametrize(
     ("words", "file"),

@@ -12,7 +12,7 @@ import pytest
 T = TypeVar("T")
 
 NIGHTLY = os.environ.get("IRLOAD_TESTS") == "all"
-SEEDS = 12
+SEEDS = 8
 """The number of seeds per commit of a test parametrized by `seed`.
 
 A multiple of the small cycles by which tests derive targets, layouts and padding from the seed.

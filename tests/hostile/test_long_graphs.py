@@ -81,7 +81,7 @@ def test_a_long_chain_is_read_inferred_and_run_within_2_gib(tmp_path: Path) -> N
     assert grown < LINEAR
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("kind", LINKS)
 def test_chains_and_wide_graphs_run(kind: str, tmp_path: Path) -> None:
     links, expected = LINKS[kind]

@@ -123,7 +123,7 @@ FILES = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("named", [False, True], ids=["beside the model", "named"])
 @pytest.mark.parametrize("kind", FILES)
 def test_files_that_are_no_weights(tmp_path: Path, kind: str, named: bool) -> None:
@@ -213,6 +213,7 @@ def sharing(constants: list[str]) -> str:
     return net("".join(layers), "".join(edges))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("element", "values"), [("f32", 1 << 20), ("u4", 1 << 23)], ids=["used as they are", "unpacked"]
 )

@@ -41,6 +41,7 @@ def peak(run: Callable[[], Any]) -> int:
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("a", "optimize"), [("fast", True), ("plain", False)])
 def test_memory_beyond_both_runs(a, optimize):
     g = Graph()

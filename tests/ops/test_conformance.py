@@ -13,7 +13,7 @@ from tests.harness.verify import Proofs
 from tests.ops.families import load_families
 
 load_families()
-CASES_A_ROW = 6
+CASES_A_ROW = 4
 
 
 @pytest.mark.parametrize("row", sorted(GENERATORS), ids="-".join)

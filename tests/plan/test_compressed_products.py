@@ -13,6 +13,7 @@ from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("transposed", [True, False])
 def test_matmuls(element: ElementType, transposed: bool) -> None:

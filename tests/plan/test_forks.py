@@ -47,6 +47,7 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "module",
     tiered(

@@ -83,6 +83,7 @@ def expression(build: Build, numbers: Mapping[str, float]) -> str:
     return str(kernel.step.expression)  # type: ignore[attr-defined]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("by", [1.001, -1.0, None])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str, by: float | None) -> None:

@@ -52,6 +52,7 @@ def plain(x: Array) -> Array:
     return x * COS + np.concatenate([-x[..., 4:], x[..., :4]], -1) * SIN
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("order", ["plain first", "turned first", "by minus one"])
 @pytest.mark.parametrize("shape", [(5, 8), (2, 3, 5, 8), (64, 1200, 5, 8)])

@@ -15,6 +15,7 @@ def factor(net: Exact, *shape: int) -> ir.Ref:
     return net.constant((np.arange(1, np.prod(shape, dtype=int) + 1, dtype=np.float32) / 2).reshape(shape))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("shape", "folded"),
     [

@@ -225,6 +225,7 @@ def test_an_interrupted_inference_leaves_the_model_usable() -> None:
     assert int(script(text)) == 40
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_forked_child_can_infer(others: int) -> None:

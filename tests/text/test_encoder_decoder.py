@@ -55,6 +55,7 @@ def tone(count: int, rate: int = 16000) -> np.ndarray:
     return (0.4 * np.sin(2 * np.pi * 440 * np.arange(count) / rate)).astype(np.float32)
 
 
+@pytest.mark.one_in(2)
 def test_texts(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = irload.TextGeneration(texts)
     prompts = ["The model", "a", "one two three four"]

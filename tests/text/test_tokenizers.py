@@ -60,6 +60,7 @@ def theirs(kind: str, name: str) -> ov.CompiledModel:
     return runtime.core().compile_model(DATA / kind / f"openvino_{name}.xml", "CPU")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ids_and_texts_equal_those_of_the_extension(kind: str) -> None:
     ours = irload.Tokenizer(DATA / kind)

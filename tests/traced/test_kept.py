@@ -20,6 +20,7 @@ from irload.plan.backends.llvm.target import host_target
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.safety.private_folder import PrivateFolder
+from tests.harness.tiers import tiered
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
 from tests.traced.nets import encoder, fully_convolutional
@@ -116,6 +117,7 @@ MODELS: dict[str, tuple[Callable[[], Model], Callable[[int], tuple[int, ...]]]] 
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_other_shapes(name: str, tmp_path: Path, refusing: Callable[[], None]) -> None:
     make, shape = MODELS[name]
@@ -123,7 +125,7 @@ def test_other_shapes(name: str, tmp_path: Path, refusing: Callable[[], None]) -
     agree(saved(make(), tmp_path), first, later, refusing, 1e-2 if name == "half" else 1e-4)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(tiered(1, 3)))
 def test_random_decoders(seed: int, tmp_path: Path, refusing: Callable[[], None]) -> None:
     decoder = Decoder(seed)
 

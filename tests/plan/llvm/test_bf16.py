@@ -86,6 +86,7 @@ def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, ta
     assert names(step, target) == ["Reorder", "TileProduct" if target.tiles else "Product"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize(
@@ -237,6 +238,7 @@ def test_nan_and_infinities_affect_only_their_rows(target: Target) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
 def test_nan_affects_only_its_windows(monkeypatch: pytest.MonkeyPatch, target: Target, depth: int) -> None:
@@ -252,7 +254,7 @@ def test_nan_affects_only_its_windows(monkeypatch: pytest.MonkeyPatch, target: T
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("target", "instruction"),
     [(AMX, "x86.tdpbf16ps"), (SAPPHIRE_RAPIDS, "x86.tdpbf16ps"), (AVX512_BF16, "x86.avx512bf16.dpbf16ps.512")],

@@ -27,7 +27,7 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "kernel", "strides", "dilations", "begin", "more"), GEOMETRIES)
 @pytest.mark.parametrize(("groups", "depth", "channels"), [(1, 5, 20), (2, 3, 4), (17, 1, 1)])

@@ -31,7 +31,7 @@ def matrix(kind: str, size: int) -> Array:
     return (0.75 * eye.repeat(2, 0) + 0.25 * np.roll(eye, 1, 0).repeat(2, 0)).astype(np.float32)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("shape", [(2, 3, 9, 18), (2, 20, 5, 7), (1, 1, 4, 1), (1, 33, 6)])
 @pytest.mark.parametrize("kind", ["dense", "repeated", "picked", "linear"])
