@@ -75,7 +75,7 @@ def convolution(rng: np.random.Generator, *, winograd: bool) -> tuple[ConvStep, 
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(tiered(5, 10)))
 def test_random_convolutions_are_exact(seed: int, target: Target) -> None:
     rng = np.random.default_rng(seed)
     for k in range(tiered(5, 20)):
