@@ -5,12 +5,14 @@ from __future__ import annotations
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
-from irload.plan.backends.llvm.kernels.maps import maps_in_place, unpadded_copy
+from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, unpadded_copy
+from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.tuning import PADDED_CHANNELS
 from irload.plan.ir.steps import ConvStep
 
 
@@ -38,7 +40,12 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 
 def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launch]:
     """The contraction of a convolution by register tiles, of the data in place or of a copy."""
-    maps = maps_in_place(conv, dot, conv.shape[2]) or unpadded_copy(conv, selector)
+    depth = conv.shape[2]
+    few = dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data))
+    if few and any(window.is_padded for window in conv.windows):
+        maps = padded_maps(conv, dot, 0, selector)
+    else:
+        maps = maps_in_place(conv, dot, depth) or unpadded_copy(conv, selector)
     return launched(conv, maps, contraction_of(conv, maps, dot, selector.target), selector)
 
 

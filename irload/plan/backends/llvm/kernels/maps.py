@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from irload.plan.backends.llvm.kernels.reorder import Reorder
 
 
-def _channels_last(weights: Array) -> Array:
+def channels_last(weights: Array) -> Array:
     """Weights [G,O,C,K…] → [G,O,K…,C]."""
     return np.moveaxis(weights, 2, -1)
 
@@ -49,12 +49,12 @@ class Maps:
     windows: tuple[WindowAxis, ...]
     chunks: Chunks
     nbytes: int
-    copy: Launch | None = None
+    copies: Sequence[Launch] = ()
     offsets: tuple[int, ...] | None = None
     planar: bool = False
     few: bool = False
     """True for copies in which windows along columns are contiguous."""
-    arrange: Callable[[Array], Array] = _channels_last
+    arrange: Callable[[Array], Array] = channels_last
     key: Hashable = None
 
     @property
@@ -96,7 +96,7 @@ def maps_in_place(conv: WindowedKernel, dot: Dot, depth: int) -> Maps | None:
     data = conv.data
     if not reads_in_place(data, 1, depth, dot):
         return None
-    planar = data.shape[1] > 1 and data.strides[1] != data.itemsize
+    planar = is_planar(data)
     return Maps(
         data,
         data.strides[0],
@@ -106,12 +106,18 @@ def maps_in_place(conv: WindowedKernel, dot: Dot, depth: int) -> Maps | None:
         Chunks.in_place(depth, data.strides[1], dot),
         data.nbytes,
         planar=planar,
-        arrange=_unchanged if planar else _channels_last,
+        arrange=unchanged if planar else channels_last,
         key=planar,
     )
 
 
-def _unchanged(weights: Array) -> Array:
+def is_planar(data: Array) -> bool:
+    """True if the channels of a position are not contiguous."""
+    return data.shape[1] > 1 and data.strides[1] != data.itemsize
+
+
+def unchanged(weights: Array) -> Array:
+    """Weights [G,O,C,K…], the order of planar data."""
     return weights
 
 
@@ -135,7 +141,7 @@ def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector:
     if copy is None:
         return maps
     place = selector.temporary(maps.nbytes)
-    return replace(maps, data=place, copy=selector.launch(copy, [conv.data, place]))
+    return replace(maps, data=place, copies=[selector.launch(copy, [conv.data, place])])
 
 
 def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:

@@ -85,4 +85,4 @@ def launched(conv: WindowedKernel, maps: Maps, product: Contraction, selector: S
     packed = conv.packed(selector, (packing, together, taps, maps.key), pack, stored=True)
     product = shared(product, selector.threads, maps.nbytes)
     launch = selector.launch(product, [maps.data, packed, *conv.tensors])
-    return [launch] if maps.copy is None else [maps.copy, launch]
+    return [*maps.copies, launch]

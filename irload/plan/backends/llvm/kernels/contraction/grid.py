@@ -94,6 +94,17 @@ class GridRows:
         sizes = [w.size if padded else None for w, padded in axes]
         return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
 
+    def taps(self, axis: int) -> tuple[AnyInt, AnyInt]:
+        """The taps along an axis, but for the last one, that any of the outputs has inside the data."""
+        f, window = self._f, self._grid.windows[axis]
+        first, last = self.positions[0], self.positions[-1]
+        begin, end = f.integer(self._grid.taps(f, axis, last)[0]), f.integer(self._grid.taps(f, axis, first)[1])
+        for a, b in zip(first[:axis], last[:axis], strict=True):
+            together = f.equal(a, b)
+            begin = f.select(together, begin, f.integer(0))
+            end = f.select(together, end, f.integer(window.kernel))
+        return begin, end
+
     def result(self, tensor: int, row: AnyInt) -> AnyInt:
         """The bytes from the first output to another one, in y or an operand."""
         return self._offset(self._grid.results[tensor], row)

@@ -39,7 +39,8 @@ class Product(Contraction):
     neighbouring rows by known offsets, other tiles have an address for each row, of the data or of zeros.
 
     Compiled in are the other outer sizes (divisions by constants), channels, levels, and the strides of columns and of
-    contiguous elements (immediate offsets).
+    contiguous channels (immediate offsets), but not the stride of innermost taps: LLVM would load the data that
+    neighbouring outputs share once, and spill sums for them. 3 × 3 × 3 taps of 3 channels take 0.93 ms, else 1.47 (Zen 3).
 
     `cached`: bytes of data that stay in the cache while weights pass through it. `split`: each turn of the outermost
     level is a part of the sum; partial sums are stored in y. `widens`: compressed weights of a panel are widened once
@@ -59,11 +60,9 @@ class Product(Contraction):
 
     @property
     def code(self) -> Product:
-        last = len(self.levels) - 1
-        levels = tuple(
-            level if level.axis == self._lines or (k == last and level.x == WORD) else replace(level, x=ANY)
-            for k, level in enumerate(self.levels)
-        )
+        *outer, inner = self.levels
+        levels = [level if level.axis == self._lines else replace(level, x=ANY) for level in outer]
+        levels.append(inner if inner == Level(inner.count, WORD) else replace(inner, x=ANY))
         return replace(
             self,
             outer=(0, *self.outer[1:]) if self.outer else (),
@@ -72,7 +71,7 @@ class Product(Contraction):
             y=self.y.key,
             operands=tuple(operand.key for operand in self.operands),
             rows=self._heights[0],
-            levels=levels,
+            levels=tuple(levels),
             heights=self._heights,
             block=self._block,
             grid=None if self.grid is None else self.grid.key,
@@ -329,7 +328,7 @@ class Product(Contraction):
         rows = GridRows(f, grid, at, height) if spread and grid is not None else None
         results = TileResults(self.epilogue, height, channels, first, others, rows and rows.result)
         results.ask(f)
-        bounds = self._bounds(f, None if spread else grid, at)
+        bounds = self._bounds(f, grid, at, rows)
         data = f["x"] if rows is None else rows.data(f["x"])
         windows = None if rows is None else rows.windowed(f["scratch"])
 
@@ -341,12 +340,14 @@ class Product(Contraction):
         else:
             results.write(f, sums(()))
 
-    def _bounds(self, f: Function, grid: Grid | None, at: Sequence[AnyInt]) -> dict[int, tuple[AnyInt, AnyInt]]:
-        """The turns of levels that do not run completely, in tiles on one line of a `grid`, or any others."""
+    def _bounds(
+        self, f: Function, grid: Grid | None, at: Sequence[AnyInt], rows: GridRows | None
+    ) -> dict[int, tuple[AnyInt, AnyInt]]:
+        """The turns of levels that do not run completely. `rows`: of a tile on several lines of the `grid`."""
         found: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):
             if grid is not None and level.axis is not None and level.axis != self._lines and grid.padded[level.axis]:
-                found[k] = grid.taps(f, level.axis, at)
+                found[k] = grid.taps(f, level.axis, at) if rows is None else rows.taps(level.axis)
         if self.split:
             low, high = found.get(0, (0, self.levels[0].count))
             found[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)

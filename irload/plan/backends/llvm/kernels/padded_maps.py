@@ -1,0 +1,81 @@
+"""Copies of the maps of a convolution with their padding, or with whole words of channels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
+from irload.plan.backends.llvm.kernels.maps import Maps, channels_last, is_planar, unchanged
+from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.weight_memory import weight_bytes
+from irload.plan.ir.strides import Strided
+
+FILLED = 4096
+"""Bytes that a run of a fill copies."""
+
+
+def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Selector) -> Maps:
+    """A copy with whole words of channels, and with padding whose bytes are `fill`; without padding for None.
+
+    The copy has the order of planar data, otherwise channels last. Elements after the channels of a group are not
+    written: their weights are 0.
+    """
+    data, (groups, _, depth), rank = conv.data, conv.shape[:3], len(conv.windows)
+    whole, size = dot.words(depth) * dot.k, data.itemsize
+    planar = dot.k == 1 and is_planar(data)
+    windows, read, begins = conv.windows, tuple(w.size for w in conv.windows), (0,) * rank
+    sizes = read
+    if fill is not None:
+        begins = tuple(max(w.begin, 0) for w in windows)
+        sizes = tuple(max(b + w.size, w.reach - w.begin + b) for b, w in zip(begins, windows, strict=True))
+        windows = tuple(
+            replace(w, size=size, begin=w.begin - b) for w, size, b in zip(windows, sizes, begins, strict=True)
+        )
+    order = range(3 + rank) if planar else (0, *range(3, 3 + rank), 1, 2)
+    strides = Strided.dense((data.shape[0], groups, whole, *sizes), order).in_bytes(size).strides
+    nbytes = -(-data.shape[0] * strides[0] // FILLED) * FILLED
+    place = selector.temporary(nbytes)
+    copies = [] if fill is None else [_filled(place, nbytes, fill, selector)]
+    start = sum(b * stride for b, stride in zip(begins, strides[3:], strict=True))
+    shape = (data.shape[0], groups, depth, *read)
+    split = np.lib.stride_tricks.as_strided(
+        data, shape, (data.strides[0], depth * data.strides[1], *data.strides[1:]), writeable=False
+    )
+    target = CopyOperand(place, Strided(shape, strides, start))
+    if all(read):
+        copies.append(copy(target, replace(CopyOperand.of(split), keep=[data]), size, selector))
+
+    def arrange(weights: Array) -> Array:
+        pads = [(0, 0)] * weights.ndim
+        pads[2] = (0, whole - depth)
+        return channels_last(np.pad(weights, pads))
+
+    return Maps(
+        place,
+        strides[0],
+        strides[1],
+        strides[3:],
+        windows,
+        Chunks.in_place(whole, strides[2], dot),
+        nbytes,
+        copies=copies,
+        planar=planar,
+        arrange=unchanged if planar else arrange,
+        key=(planar, whole),
+    )
+
+
+def _filled(place: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
+    """Fill memory with one byte."""
+    run = weight_bytes(FILLED)
+    run[...] = fill
+    shape = (nbytes // FILLED, FILLED)
+    source = CopyOperand.of(np.broadcast_to(run, shape))
+    return copy(CopyOperand(place, Strided.dense(shape)), replace(source, keep=[run]), 1, selector)
