@@ -14,7 +14,7 @@ equal to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,7 +165,9 @@ class _Size:
                     del rest[monomial]
         elif (times := multiple(dividend, divisor)) is not None:
             return times
-        if rest:
+        if [*rest, *divisor] == [(), ()]:  # two numbers
+            exact = add(exact, terms_of(rest[()] // divisor[()]), 1)
+        elif rest:
             exact = add(exact, {(self.trace.quotient(rest, divisor),): 1}, 1)
         return self._made(exact, self.trace.value(exact))
 
@@ -213,6 +215,30 @@ def hint(value: Any) -> int:
     return value.hint if isinstance(value, _Size) else int(value)
 
 
+def largest(a: int, b: int) -> int:
+    """The maximum of two numbers or sizes, without a guard."""
+    return _extreme("max", a, b)
+
+
+def smallest(a: int, b: int) -> int:
+    """The minimum of two numbers or sizes, without a guard."""
+    return _extreme("min", a, b)
+
+
+def _extreme(of: str, a: Any, b: Any) -> Any:
+    size: Any = a if is_size(a) else b
+    if not is_size(size):
+        return max(a, b) if of == "max" else min(a, b)
+    trace: Trace = size.trace
+    left, right = terms_of(a), terms_of(b)
+    low, high = trace.bounds(add(left, right, -1))
+    if low is not None and low >= 0:
+        return a if of == "max" else b
+    if high is not None and high <= 0:
+        return b if of == "max" else a
+    return size_of(trace, {(trace.extreme(of, left, right),): 1})
+
+
 def alike(a: int, b: int) -> bool:
     """True if two sizes are equal for all shapes. Never records a guard."""
     if isinstance(a, _Size) or isinstance(b, _Size):
@@ -242,18 +268,22 @@ def has_sizes(array: NDArray[Any]) -> bool:
 
 
 class Deferred:
-    """A function of a size, which is not a polynomial."""
+    """A function of sizes, which is not a polynomial. Raises NotDefined at shapes for which it has no value."""
 
-    __slots__ = ("function", "size")
+    __slots__ = ("function", "sizes")
 
-    def __init__(self, function: Callable[[int], int], size: Size) -> None:
+    def __init__(self, function: Callable[..., Any], sizes: Sequence[Size]) -> None:
         self.function = function
-        self.size = size
+        self.sizes = sizes
+
+
+class NotDefined(Exception):
+    """A deferred function has no value at a shape."""
 
 
 def applied(function: Callable[[int], int], value: Size) -> Size:
     """A function of a number; deferred for a size."""
-    made: Any = Deferred(function, value) if is_size(value) else function(value)
+    made: Any = Deferred(function, (value,)) if is_size(value) else function(value)
     return made
 
 

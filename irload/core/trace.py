@@ -13,7 +13,12 @@ LEAST = 2
 MOST = 1 << 24
 """The greatest value of a symbol, so that products of a few are below the limits of 64 bits, for all shapes."""
 
+_EXTREMES: Mapping[str, Callable[..., Any]] = {"max": max, "min": min}
 _RELATIONS: Mapping[str, Callable[[int], bool]] = {"==": lambda n: n == 0, "<": lambda n: n < 0}
+
+
+Operation = tuple[str, Key, Key]
+"""A floor quotient `//`, `max` or `min` of two polynomials."""
 
 
 class TraceEnded(TypeError):
@@ -21,7 +26,10 @@ class TraceEnded(TypeError):
 
 
 class Trace:
-    """The symbols of one planning, the quotients of their polynomials, and the guards recorded so far."""
+    """The symbols of one planning, the quotients of their polynomials, and the guards recorded so far.
+
+    Maxima and minima of two polynomials count as quotients.
+    """
 
     def __init__(self) -> None:
         self.hints: list[int] = []
@@ -30,7 +38,7 @@ class Trace:
         """(relation of a polynomial to 0, its terms) → whether it holds."""
         self.symbols = 0
         self.closed = False
-        self._quotients: dict[tuple[Key, Key], int] = {}
+        self._quotients: dict[Operation, int] = {}
         self._lows: list[int | None] = []
         self._highs: list[int | None] = []
 
@@ -43,18 +51,33 @@ class Trace:
 
     def quotient(self, dividend: Terms, divisor: Terms) -> int:
         """The index of the floor quotient of two polynomials; the divisor is not 0."""
-        key = (key_of(dividend), key_of(divisor))
+        key = ("//", key_of(dividend), key_of(divisor))
         found = self._quotients.get(key)
         if found is None:
             (low, high), (least, most) = self.bounds(dividend), self.bounds(divisor)
             positive = low is not None and low >= 0 and least is not None and least > 0
             lower = low // most if positive and low is not None and most else 0 if positive else None
             upper = high // least if positive and high is not None and least else None
-            if len(key[1]) == 1 and key[1][0][0] == () and key[1][0][1] > 0:  # by a number
-                by = key[1][0][1]
+            if len(key[2]) == 1 and key[2][0][0] == () and key[2][0][1] > 0:  # by a number
+                by = key[2][0][1]
                 lower, upper = (None if n is None else n // by for n in (low, high))
             hint = self.value(dividend) // self.value(divisor)
             found = self._quotients[key] = self._atom(hint, lower, upper)
+        return found
+
+    def extreme(self, of: str, a: Terms, b: Terms) -> int:
+        """The index of the `max` or `min` of two polynomials."""
+        first, second = sorted((key_of(a), key_of(b)))
+        key = (of, first, second)
+        found = self._quotients.get(key)
+        if found is None:
+            choose = _EXTREMES[of]
+            lows, highs = zip(self.bounds(a), self.bounds(b), strict=True)
+            one, both = (lows, highs) if of == "max" else (highs, lows)
+            near = choose([n for n in one if n is not None], default=None)
+            far = None if None in both else choose(both)
+            low, high = (near, far) if of == "max" else (far, near)
+            found = self._quotients[key] = self._atom(choose(self.value(a), self.value(b)), low, high)
         return found
 
     def value(self, terms: Terms) -> int:
@@ -109,7 +132,7 @@ class Trace:
             "symbols": self.symbols,
             "hints": self.hints,
             "bounds": [self._lows, self._highs],
-            "quotients": [[a, b, k] for (a, b), k in self._quotients.items()],
+            "quotients": [[of, a, b, k] for (of, a, b), k in self._quotients.items()],
             "guards": [[relation, key, holds] for (relation, key), holds in self.guards.items()],
         }
 
@@ -119,14 +142,28 @@ class Trace:
         found = Trace()
         found.symbols, found.hints = said["symbols"], said["hints"]
         found._lows, found._highs = said["bounds"]
-        found._quotients = {(key_in(a), key_in(b)): k for a, b, k in said["quotients"]}
+        found._quotients = {(of, key_in(a), key_in(b)): k for of, a, b, k in said["quotients"]}
         found.guards = {(relation, key_in(key)): holds for relation, key, holds in said["guards"]}
+        return found
+
+    def at(self, symbols: Sequence[int]) -> Trace:
+        """An open trace with the same symbols and quotients at another shape, without guards."""
+        found = Trace()
+        found.symbols, found.hints = self.symbols, list(symbols)
+        found._lows, found._highs = self._lows.copy(), self._highs.copy()
+        found._quotients = self._quotients.copy()
+        for of, a, b in found._quotients:
+            values = found.value(dict(a)), found.value(dict(b))
+            found.hints.append(_EXTREMES[of](values) if of != "//" else values[0] // values[1] if values[1] else 0)
         return found
 
     def text(self, terms: Terms) -> str:
         """A polynomial as Python source over s0, s1, … and the quotients q…."""
-        names = [f"s{k}" if k < self.symbols else f"q{k}" for k in range(len(self.hints))]
-        found = "+".join("*".join([f"({c})", *(names[k] for k in m)]) for m, c in sorted(terms.items()))
+
+        def name(k: int) -> str:
+            return f"s{k}" if k < self.symbols else f"q{k}"
+
+        found = "+".join("*".join([f"({c})", *map(name, m)]) for m, c in sorted(terms.items()))
         return found.replace("(1)*", "") or "0"
 
     def compiled(self, polynomials: Sequence[Terms]) -> Callable[[Sequence[int]], list[int]]:
@@ -134,10 +171,18 @@ class Trace:
         needed: set[int] = set()
         for terms in polynomials:
             self._collect(terms, needed)
-        return self._function(needed, f"return [{', '.join(map(self.text, polynomials))}]")
+        return self._function(needed, self._listed(polynomials))
+
+    def guarded(self, polynomials: Sequence[Terms]) -> Callable[[Sequence[int]], list[int] | None]:
+        """A function to the values of these polynomials, or to None if a guard does not hold."""
+        return self._tested(polynomials, self._listed(polynomials), None)
 
     def test(self) -> Callable[[Sequence[int]], bool]:
         """A function from the values of the symbols to whether all guards hold."""
+        return self._tested((), "return True", False)
+
+    def _tested(self, polynomials: Sequence[Terms], result: str, fails: bool | None) -> Callable[[Sequence[int]], Any]:
+        """A function that returns `fails` if a guard does not hold."""
         needed: set[int] = set()
         conditions = [f"{LEAST} <= s{k} <= {MOST}" for k in range(self.symbols)]
         for (relation, key), expected in self.guards.items():
@@ -145,16 +190,24 @@ class Trace:
             conditions.append(f"({self.text(dict(key))} {relation} 0) is {expected}")
         plain = [c for c in conditions if "q" not in c]
         rest = [c for c in conditions if "q" in c]
-        early = f"if not ({' and '.join(plain) or 'True'}): return False\n "
-        function = self._function(needed, f"return {' and '.join(rest) or 'True'}", early)
+        early = f"if not ({' and '.join(plain) or 'True'}): return {fails}\n "
+        late = f"if not ({' and '.join(rest)}): return {fails}\n " if rest else ""
+        tested = needed.copy()
+        for terms in polynomials:
+            self._collect(terms, needed)
+        own = "".join(f"{line}\n " for line in self._lines(needed - tested))
+        function = self._function(tested, f"{late}{own}{result}", early)
 
-        def holds(symbols: Sequence[int]) -> bool:
+        def found(symbols: Sequence[int]) -> Any:
             try:
                 return function(symbols)
             except ZeroDivisionError:  # of a quotient that the traced code reaches only if the guards hold
-                return False
+                return fails
 
-        return holds
+        return found
+
+    def _listed(self, polynomials: Sequence[Terms]) -> str:
+        return f"return [{', '.join(map(self.text, polynomials))}]"
 
     def _atom(self, hint: int, low: int | None, high: int | None) -> int:
         self.hints.append(hint)
@@ -164,19 +217,27 @@ class Trace:
 
     def _collect(self, terms: Terms, needed: set[int]) -> None:
         """Add the quotients that a polynomial depends on."""
-        for k in {k for monomial in terms for k in monomial if k >= self.symbols} - needed:
-            needed.add(k)
-            for key in self._operands(k):
-                self._collect(dict(key), needed)
+        operations = list(self._quotients)
+        left = [terms]
+        while left:
+            for k in {k for monomial in left.pop() for k in monomial if k >= self.symbols} - needed:
+                needed.add(k)
+                _, a, b = operations[k - self.symbols]
+                left += [dict(a), dict(b)]
 
-    def _operands(self, quotient: int) -> tuple[Key, Key]:
-        return next(key for key, k in self._quotients.items() if k == quotient)
+    def _lines(self, needed: Iterable[int]) -> list[str]:
+        """The assignments of quotients."""
+        operations = list(self._quotients)
+        found: list[str] = []
+        for k in sorted(needed):
+            of, *keys = operations[k - self.symbols]
+            a, b = (self.text(dict(key)) for key in keys)
+            found.append(f"q{k} = ({a}) // ({b})" if of == "//" else f"q{k} = {of}({a}, {b})")
+        return found
 
     def _function(self, needed: Iterable[int], result: str, early: str = "") -> Callable[[Sequence[int]], Any]:
         lines = [f"[{', '.join(f's{k}' for k in range(self.symbols))}] = s", *([early] if early else [])]
-        for k in sorted(needed):
-            a, b = (self.text(dict(key)) for key in self._operands(k))
-            lines.append(f"q{k} = ({a}) // ({b})")
+        lines += self._lines(needed)
         scope: dict[str, Any] = {}
         body = "\n ".join([*lines, result])
         exec(f"def f(s):\n {body}", scope)
