@@ -255,21 +255,35 @@ class TracedPlans:
         held = {} if state is None else {n: t for n, t in state.items() if t is not None}
         declared = [*self._declared, *(self._variables[n] for n in held)]
         types = [*given, *held.values()]
-        symbols = Symbols.of(declared, [t.shape.static for t in types])
+        shapes = [t.shape.static for t in types]
+        symbols, separate = Symbols.of(declared, shapes), Symbols.of(declared, shapes, separate=True)
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
-        family = self._families.setdefault((symbols.pattern, elements, differences is None), _Family())
-        found = next((v for v in family.variants if v.template.holds(symbols.values)), None)
-        name = self._name(symbols, types, differences, held) if found is None and self.kept is not None else ""
-        found = found or self._restored(name, family, symbols, types)
+        several = [symbols] if separate == symbols else [symbols, separate]  # whose plans serve equal dims, too
+        pairs = [(self._families.setdefault((s.pattern, elements, differences is None), _Family()), s) for s in several]
+        for family, own in pairs:
+            found = next((v for v in family.variants if v.template.holds(own.values)), None)
+            if found is not None:
+                return self._bound(family, found, own, differences)
+        names = [self._name(s, types, differences, held) if self.kept is not None else "" for s in several]
+        for name, (family, own) in zip(names, pairs, strict=True):
+            found = self._restored(name, family, own, types)
+            if found is not None:
+                return self._bound(family, found, own, differences)
+        family = pairs[0][0]
+        if not traces or not self._is_worthwhile(family, symbols):
+            return None
+        found = self._traced(family, symbols, types, differences, state)
         if found is None:
-            if not traces or not self._is_worthwhile(family, symbols):
-                return None
-            found = self._traced(family, symbols, types, differences, state)
-            if found is None:
-                return None
-            if self.kept is not None and family.kept < VARIANTS:
-                self.kept.keep(f"{name} {family.kept}", found.template)
-                family.kept += 1
+            return None
+        if self.kept is not None and family.kept < VARIANTS:
+            self.kept.keep(f"{names[0]} {family.kept}", found.template)
+            family.kept += 1
+        return self._bound(family, found, symbols, differences)
+
+    def _bound(
+        self, family: _Family, found: Variant, symbols: Symbols, differences: RunDifferences | None
+    ) -> BoundShape:
+        """A traced plan for values of its symbols, which is used now."""
         family.bound += 1
         self._recent.move_to_end(found)
         return BoundShape(found, symbols.values, differences is not None)

@@ -26,18 +26,23 @@ class Symbols:
     values: tuple[int, ...]
 
     @staticmethod
-    def of(declared: Sequence[Shape], shapes: Sequence[tuple[int, ...]]) -> Symbols:
-        """The symbols of these shapes."""
-        found: dict[int, int] = {}
+    def of(declared: Sequence[Shape], shapes: Sequence[tuple[int, ...]], *, separate: bool = False) -> Symbols:
+        """The symbols of these shapes. `separate`: equal dims are several symbols."""
+        values: list[int] = []
 
         def dim(size: int, fixed: bool) -> int:
-            return size if fixed or not LEAST <= size <= MOST else -1 - found.setdefault(size, len(found))
+            if fixed or not LEAST <= size <= MOST:
+                return size
+            if separate or size not in values:
+                values.append(size)
+                return -len(values)
+            return -1 - values.index(size)
 
         pattern = tuple(
             tuple(dim(n, declaration.rank == len(shape) and declaration[k].is_static) for k, n in enumerate(shape))
             for declaration, shape in zip(declared, shapes, strict=True)
         )
-        return Symbols(pattern, tuple(found))
+        return Symbols(pattern, tuple(values))
 
     def traced(self, given: Sequence[TensorType], trace: Trace) -> list[TensorType]:
         """The types of the inputs with the symbols of a new trace."""
