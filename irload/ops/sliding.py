@@ -66,16 +66,16 @@ class WindowAxis:
         return end - first
 
     @property
-    def interior(self) -> range:
-        """The windows without padding."""
+    def interior(self) -> tuple[int, int]:
+        """The first window without padding, and the window after the last."""
         reach = self.size - dilated(self.kernel, self.dilation) + self.begin
         first = min(-(-max(self.begin, 0) // self.stride), self.count)
-        return range(first, max(first, min(self.count, reach // self.stride + 1)))
+        return first, max(first, min(self.count, reach // self.stride + 1))
 
     @property
     def is_padded(self) -> bool:
         """True if some windows contain padding."""
-        return self.interior != range(self.count)
+        return self.interior != (0, self.count)
 
     def slices(self, rank: int, axis: int) -> Iterator[tuple[slice, ...]]:
         """For each element of the kernel, the elements of the padded data at that offset, as slices of all axes."""

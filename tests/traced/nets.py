@@ -64,6 +64,23 @@ def fully_convolutional() -> Model:
     return net.model(net.conv(net.concat(first, wide), 24, 4, 1))
 
 
+def backbone() -> Model:
+    """The kinds of convolutions of an image classifier on [1, 3, height, width], a pooling and an enlarged map."""
+    net = Net()
+    pads = {"pads_begin": "1,1", "pads_end": "1,1"}
+    strided = {**pads, "strides": "2,2"}
+    x = net.op("ReLU", net.conv(net.input(1, 3, -1, -1), 3, 16, 3, **strided))
+    x = net.op("Add", net.depthwise(x, 16, **strided), net.weights(1, 16, 1, 1))
+    x = net.op("Swish", net.conv(x, 16, 16, 3, **pads), version="opset4")
+    pooling = {"strides": "1,1", "kernel": "3,3", "rounding_type": "floor", **pads}
+    x = net.concat(x, net.op("MaxPool", x, **pooling))
+    how = {"mode": "nearest", "shape_calculation_mode": "scales", "coordinate_transformation_mode": "asymmetric"}
+    how |= {"nearest_mode": "floor", "antialias": False, "pads_begin": "0", "pads_end": "0", "cube_coeff": -0.75}
+    twice = net.constant(np.full(2, 2, np.float32))
+    wide = net.op("Interpolate", x, net.constant([0, 0]), twice, net.constant([2, 3]), version="opset4", **how)
+    return net.model(net.conv(wide, 32, 24, 1), net.conv(x, 32, 2, 5))
+
+
 def detector() -> Model:
     """A small SSD on [1, 3, height, width]: strided convolutions, an enlarged map, boxes of each cell."""
     net = Net()

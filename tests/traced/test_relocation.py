@@ -15,6 +15,8 @@ from irload.core.trace import Trace
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
+from irload.plan.backends.llvm import axes
+from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.relocation import RelocatableSegment
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
@@ -27,7 +29,7 @@ from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
 from tests.plan.test_variables import WIDTH, decoder
-from tests.traced.nets import encoder, fully_convolutional
+from tests.traced.nets import backbone, encoder, fully_convolutional
 
 FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(6)
 
@@ -52,14 +54,23 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
     return found
 
 
+@pytest.fixture
+def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps with numbers have the code that selections with symbols choose, as it serves more shapes."""
+    monkeypatch.setattr(axes, "SHORT", 0.99)
+    monkeypatch.setattr(build, "MANY_COLUMNS", 1)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     ("make", "shape", "others"),
     [
         (encoder, (2, 17, 32), [(2, 17), (3, 50), (5, 2), (2, 61)]),
         (fully_convolutional, (2, 3, 12, 16), [(2, 12, 16), (5, 12, 16), (2, 20, 24), (2, 31, 16)]),
+        (backbone, (1, 3, 64, 96), [(64, 96), (80, 96), (77, 141), (126, 61), (72, 72)]),
     ],
 )
+@pytest.mark.usefixtures("equal_code")
 def test_relocated_tables(
     make: Callable[[], Model],
     shape: tuple[int, ...],
@@ -85,7 +96,21 @@ def test_other_lengths_change_words_only(backend: CompiledBackend) -> None:
     assert groups[0] is groups[1]
 
 
+def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> None:
+    """All kernels of other image sizes are those of the first one, with other words, in memory that grows."""
+    template, _ = template_of(backbone(), Options(threads=1), (1, 3, 64, 96))
+    workspace = Workspace(template)
+    sizes = [(96, 64), (160, 192), (128, 96), (96, 224), (132, 132), (220, 68)]
+    plans = [workspace.bind(values) for values in sizes]
+    groups = [segment.executable.groups for plan in plans for segment in plan.segments]
+    assert all(part.traced is not None for group in groups[0] for part in group)
+    launches = [[each.function for group in found for part in group for each in part.launches] for found in groups]
+    assert launches == [launches[0]] * len(sizes)
+    assert groups[-1] is groups[1], "a table is built again"
+
+
 @pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.usefixtures("equal_code")
 def test_relocated_tables_of_a_decoder(threads: int, backend: CompiledBackend) -> None:
     """Lengths of the past that grow, jump and return, in memory that moves at times."""
     options = Options(threads=threads)

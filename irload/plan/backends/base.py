@@ -171,6 +171,10 @@ class BoundSizes(Protocol):
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
         ...
 
+    def depends(self, step: Step) -> bool:
+        """True if the concrete step may differ between shapes in more than addresses."""
+        ...
+
     @property
     def symbols(self) -> Sequence[int]:
         """The values of the symbols of which all sizes are expressions."""

@@ -18,6 +18,7 @@ from irload.plan.memory.memory import Memory
 from irload.plan.traced.concrete import Concrete
 
 if TYPE_CHECKING:
+    from irload.plan.traced.numbers import SymbolicNumbers
     from irload.plan.traced.symbolic import SymbolicSizes
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
@@ -41,6 +42,8 @@ class Binding(Concrete):
         template = workspace.template
         self.symbols = symbols
         self._previous = previous
+        self._symbolic: SymbolicNumbers | None = None
+        """The sizes with symbols, which all traces of selections share."""
         before = () if previous is None else previous.numbers
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
         """The positions of the sizes that differ from the previous binding."""
@@ -89,6 +92,10 @@ class Binding(Concrete):
         """True if the concrete step may differ from that of the previous binding in more than addresses."""
         return self._previous is None or not self.changed.isdisjoint(self.template.dependencies[step])
 
+    def depends(self, step: Step) -> bool:
+        """True if the concrete step may differ between shapes in more than addresses."""
+        return bool(self.template.dependencies[step])
+
     def value(self, value: Value) -> Value:
         found = self._values.get(value)
         if found is None:
@@ -97,10 +104,12 @@ class Binding(Concrete):
         return found
 
     def symbolic(self) -> SymbolicSizes:
-        """The same plan with symbols that have the values of this shape."""
+        """The same plan with symbols that have the values of this shape, without guards. Ends the previous one."""
         from irload.plan.traced.symbolic import SymbolicSizes
 
-        return SymbolicSizes(self.template, self.symbols)
+        if self._symbolic is None:
+            self._symbolic = self.template.numbers.symbolic(self.symbols)
+        return SymbolicSizes(self.template, self._symbolic)
 
     def addresses(self, numbers: Array) -> Array:
         """The addresses of symbolic values, which may be late constants."""

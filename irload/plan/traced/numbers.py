@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
-from irload.core.size import is_size, terms_of
+from irload.core.polynomial import Terms
+from irload.core.size import is_size, size_of, terms_of
 from irload.core.trace import Trace
 from irload.plan.ir.building import Build, builder, parts_of
 from irload.plan.ir.sized import hashable
@@ -101,6 +102,10 @@ class Numbers:
             found[form] = None
         return Items(self._builders, found, values)
 
+    def symbolic(self, symbols: Sequence[int]) -> SymbolicNumbers:
+        """All sizes as sizes of a new trace, whose symbols have these values."""
+        return SymbolicNumbers(self._trace.at(symbols), list(map(terms_of, self._sizes)))
+
     def index(self, size: Any) -> int:
         """The position of a size in the result of `evaluate`."""
         key = size.key
@@ -112,6 +117,24 @@ class Numbers:
     def builder(self, item: Any) -> Build:
         """The function from the values of the sizes to the object with numbers; the object itself without sizes."""
         return builder(item, self.index) or (lambda values: item)
+
+
+class SymbolicNumbers(Sequence[Any]):
+    """The sizes that polynomials are in a trace, created on first use."""
+
+    def __init__(self, trace: Trace, terms: Sequence[Terms]) -> None:
+        self.trace = trace
+        self._terms = terms
+        self._found: dict[int, Any] = {}
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._found.get(index)
+        if found is None:
+            found = self._found[index] = size_of(self.trace, self._terms[index])
+        return found
+
+    def __len__(self) -> int:
+        return len(self._terms)
 
 
 class Items:

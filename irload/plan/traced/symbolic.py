@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irload.core.size import Size, symbol
-from irload.core.trace import Trace
+from irload.core.size import Size
 from irload.plan.ir.program import Value
 from irload.plan.ir.strides import Strided, View
 from irload.plan.memory.layout import PLANAR, Layout
@@ -18,6 +17,7 @@ from irload.plan.traced.concrete import Concrete
 from irload.record import record
 
 if TYPE_CHECKING:
+    from irload.plan.traced.numbers import SymbolicNumbers
     from irload.plan.traced.template import Template
 
 
@@ -108,11 +108,11 @@ class SymbolicArray:
 
 
 class SymbolicSizes(Concrete):
-    """The values and steps of a plan with symbols of a new `trace`, whose values at this shape are `symbols`."""
+    """The values and steps of a plan with sizes of a `trace`, of which the guards are removed."""
 
-    def __init__(self, template: Template, symbols: Sequence[int]) -> None:
-        self.trace = Trace()
-        numbers = template.numbers.evaluate([symbol(self.trace, n) for n in symbols])
+    def __init__(self, template: Template, numbers: SymbolicNumbers) -> None:
+        self.trace = numbers.trace
+        self.trace.guards = {}
         Concrete.__init__(self, template, numbers, template.numbers.items(numbers), {})
         self.memory = SymbolicMemory(self, template)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irload.core.size import is_size
 from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.tuning import SHORT
 from irload.record import record
@@ -73,8 +74,12 @@ def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
-    """The key of code with vectors of `lanes` positions along an axis: the size of a row of few vectors is kept."""
-    return Axis(row.size if 0 <= row.size <= SHORT * lanes else ANY, strides_key(row, contiguous))
+    """The key of code with vectors of `lanes` positions along an axis: the size of a row of few vectors is kept.
+
+    Of a size that differs between shapes, only less than one vector is kept.
+    """
+    most = lanes - 1 if is_size(row.size) else SHORT * lanes
+    return Axis(row.size if 0 <= row.size <= most else ANY, strides_key(row, contiguous))
 
 
 def numbers(axes: Sequence[Axis], code: Sequence[Axis]) -> tuple[int, ...]:

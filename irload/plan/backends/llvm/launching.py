@@ -21,7 +21,7 @@ from irload.record import record
 if TYPE_CHECKING:
     from irload.plan.backends.base import BoundSizes
     from irload.plan.backends.llvm.row_table import Patch
-    from irload.plan.backends.llvm.traced_selection import TracedSelection
+    from irload.plan.backends.llvm.traced_selection import TracedSelection, Words
 
 Cycles = Sequence[tuple[Array, float]]
 """The rows of kernels that threads may share, and the cycles of each."""
@@ -163,7 +163,7 @@ class TableRows:
         other._cycles = self._cycles.copy()
         return other
 
-    def update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
+    def update(self, changed: Sequence[int], patch: Patch, words: Sequence[Words], sizes: BoundSizes) -> None:
         """Write other words of the groups that change."""
         patch.write(words, self.rows, self.arguments, sizes)
         for k, scratch in zip(changed, patch.scratch(words), strict=True):

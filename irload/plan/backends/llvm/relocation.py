@@ -21,11 +21,11 @@ from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData, SymbolicSizes
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import Codes, Selected
-from irload.plan.backends.llvm.row_table import BoundTable
+from irload.plan.backends.llvm.row_table import BoundTable, Tables, Variant
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.traced_selection import Operands, TracedSelection, operands_of
+from irload.plan.backends.llvm.traced_selection import Operands, TracedSelection, Words, operands_of
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
@@ -35,10 +35,12 @@ from irload.record import record
 
 UNSUPPORTED = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
 """Errors of selections that require numbers."""
+TABLES = 16
+"""Maximum number of tables of one arena that are cached for other shapes with the same traced selections."""
 SETS = 16
 """Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
-TRACES = 4
-"""Maximum number of traced selections of a group of steps."""
+TRACES = 8
+"""Maximum number of selections of a group of steps with symbols; at further shapes they run with numbers."""
 
 
 @record(eq=False)
@@ -126,12 +128,11 @@ class RelocatableSegment:
         self._groups = [_group([(k, steps[k]) for k in group], numbering, aliases) for group in found.values()]
         self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
         """The traced selections of each group."""
-        self._selections = [0] * len(self._groups)
-        """How often the kernels of each group were selected with other numbers than before."""
+        self._traces = [0] * len(self._groups)
+        """How often the kernels of each group were selected with symbols."""
         self._changes: dict[Hashable, tuple[int, ...]] = {}
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
-        self._numeric: set[type[Step]] = set()
-        """The kinds of steps whose selections require numbers."""
+        self._depends: tuple[int, ...] | None = None
         self._codes = Codes(target)
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
         """The addresses of constants of a group, packed or not, and the arrays."""
@@ -139,22 +140,55 @@ class RelocatableSegment:
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> BoundTable:
         """The segment for one shape."""
         before = previous if isinstance(previous, BoundTable) else None
-        changed = frozenset(range(len(self._groups)))
+        dependent = self._dependent(sizes)
         if before is not None:
             differing = self._changed(sizes)
+            differing = dependent if 2 * len(differing) > len(dependent) else differing  # which share their words
             found = before.at(differing, sizes) if differing else before
             if found is not None:
                 return found
-            changed = before.patched.union(differing)
+        found = [self._traced(k, sizes) for k in dependent]
+        variant = dependent, tuple(each and each[0] for each in found)
+        tables: Tables = {} if before is None else before.tables
+        words = [each[1] for each in found if each is not None]
+        table = tables[variant].with_words(*variant, words, sizes) if variant in tables else None
+        return table or self._table(sizes, before, dict(zip(dependent, found, strict=True)), tables, variant)
+
+    def _table(
+        self,
+        sizes: BoundSizes,
+        before: BoundTable | None,
+        traced: Mapping[int, tuple[TracedSelection, Words] | None],
+        tables: Tables,
+        variant: Variant,
+    ) -> BoundTable:
+        """A new table. `traced`: the selections of the groups that depend on sizes, which are the `variant`."""
         selector = RecordingSelector(sizes.memory, self.target, self.options, self._packs)
-        groups = [
-            list(self._selected(k, selector, sizes, again=before is not None))
-            if before is None or k in changed
-            else before.groups[k]
-            for k in range(len(self._groups))
-        ]
+        groups: list[Sequence[Selected]] = []
+        for k, group in enumerate(self._groups):
+            found = traced.get(k)
+            if found is not None:
+                selection, words = found
+                selector.temporary_bytes = max(selector.temporary_bytes, words[selection.temporary])
+                groups.append([selection.at(words, group.positions, sizes)])
+            elif before is None or k in traced:
+                groups.append(list(self._selected(k, selector, sizes)))
+            else:
+                groups.append(before.groups[k])
         temporary, threads = selector.temporary_bytes, self.options.threads
-        return BoundTable(self._steps, groups, self.target, threads, temporary, sizes)
+        table = BoundTable(self._steps, groups, self.target, threads, temporary, sizes, tables)
+        if None not in variant[1]:
+            if len(tables) >= TABLES:
+                tables.clear()
+            tables[variant] = table
+        return table
+
+    def _dependent(self, sizes: BoundSizes) -> tuple[int, ...]:
+        """The groups whose launches may differ between shapes."""
+        if self._depends is None:
+            groups = enumerate(self._groups)
+            self._depends = tuple(k for k, g in groups if sizes.depends(g.steps[0]) or g.is_external)
+        return self._depends
 
     def _changed(self, sizes: BoundSizes) -> tuple[int, ...]:
         """The groups whose launches may differ from the previous binding."""
@@ -170,24 +204,22 @@ class RelocatableSegment:
             )
         return found
 
-    def _selected(
-        self, index: int, selector: RecordingSelector, sizes: BoundSizes, *, again: bool
-    ) -> Iterator[Selected]:
-        """The kernels of a group; of each step separately if they read memory that cannot be relocated.
-
-        `again`: the group differs from the previous binding, not the memory of all groups.
-        """
-        group = self._groups[index]
-        for traced in self.traced[index]:
-            words = traced.words(sizes.symbols)
-            if words is not None:
-                selector.temporary_bytes = max(selector.temporary_bytes, words[traced.temporary])
-                found = [launch.at(words, sizes) for launch in traced.launches]
-                yield Selected(group.positions, words[traced.flops], found, traced.keep, traced)
-                return
-        self._selections[index] += again
-        if again and self._selections[index] <= TRACES and type(group.steps[0]) not in self._numeric:
+    def _traced(self, index: int, sizes: BoundSizes) -> tuple[TracedSelection, Words] | None:
+        """The selection of a group with symbols whose guards hold, and its words; None if it requires numbers."""
+        for _ in range(2):
+            for selection in self.traced[index]:
+                words = selection.words(sizes.symbols)
+                if words is not None:
+                    return selection, words
+            if self._traces[index] == TRACES:
+                break
+            self._traces[index] += 1
             self._trace(index, sizes)
+        return None
+
+    def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
+        """The kernels of a group with numbers; of each step separately if they read memory that is not relocated."""
+        group = self._groups[index]
         together = self._relocated(index, selector, sizes) if len(group.steps) > 1 else None
         if together is not None:
             yield together
@@ -226,7 +258,7 @@ class RelocatableSegment:
             given = launches, operands, first.flops, temporary, selector.kept
             self.traced[index].append(TracedSelection(symbolic.trace, *given, self._codes.code))
         except UNSUPPORTED:
-            self._numeric.add(type(step))
+            return  # at this shape
 
     def _operands(
         self,

@@ -14,9 +14,15 @@ from irload.plan.backends.llvm.kernel import Temporary
 from irload.plan.backends.llvm.launching import Block, Cycles, Selected
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.team import FUNCTION, UNITS
-from irload.plan.backends.llvm.traced_selection import TracedLaunch, TracedSelection
+from irload.plan.backends.llvm.traced_selection import TracedLaunch, TracedSelection, Words
 from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.plan.ir.program import Step
+
+
+Variant = tuple[Sequence[int], Sequence[TracedSelection | None]]
+"""The groups that depend on sizes, and for each its selection at a shape."""
+Tables = dict[Variant, "BoundTable"]
+"""The tables of one arena: for each variant one that is bound to some shape."""
 
 
 class Patch:
@@ -32,7 +38,7 @@ class Patch:
         firsts = np.cumsum([0, *(len(selection) for selection in selections)]).tolist()
         self._parts = list(zip(selections, blocks, firsts, strict=False))
         """For each selection its blocks, and the position of its first word."""
-        self.calculates = any(selection.varies(selection.flops) for selection in selections)
+        self.calculates = any(selection.flops in selection.varying for selection in selections)
         """True if the operations differ."""
         values: list[tuple[int, int, Array]] = []
         numbers: list[tuple[int, int, int]] = []
@@ -40,60 +46,50 @@ class Patch:
         for selection, launch, block, first in self._launches():
             steps, width = block.shape
             starts = [block.start + width * k for k in range(steps)]
+            varying = selection.varying
             columns = launch.operands.columns
-            for column, own in zip(columns, launch.operands.values.T, strict=True):
+            for column, own in zip(columns, launch.operands.values.T.tolist(), strict=True):
                 word = first + launch.distances[column]
                 values += [(start + column, word, number) for start, number in zip(starts, own, strict=True)]
             for column, word in enumerate((*launch.distances, *launch.numbers)):
-                if column not in columns and selection.varies(word):
+                if word in varying and column not in columns:
                     pointer = launch.pointers[column] if column < len(launch.pointers) else None
                     base = temporary.ctypes.data if isinstance(pointer, Temporary) else 0
                     numbers += [(start + column, first + word, base) for start in starts]
             for column, word in ((FUNCTION, launch.function), (UNITS, launch.units)):
-                if selection.varies(word):
+                if word in varying:
                     rows += [(row, column, first + word) for row in block.index.tolist()]
         self._places, self._words, bases = np.array([*values, *numbers], np.int64).reshape(-1, 3).T.copy()
         self._values, self._bases = bases[: len(values)], bases[len(values) :]
         self._rows, self._columns, self._of_rows = np.array(rows, np.int64).reshape(-1, 3).T.copy()
 
-    def words(self, symbols: Sequence[int]) -> list[int] | None:
-        """The words of all selections for values of the symbols; None if a guard fails."""
-        found: list[int] = []
-        for selection in self._selections:
-            own = selection.words(symbols)
-            if own is None:
-                return None
-            found += own
-        return found
-
-    def temporary(self, words: Sequence[int]) -> int:
+    def temporary(self, words: Sequence[Words]) -> int:
         """The bytes of temporary memory."""
-        return max(words[first + selection.temporary] for selection, _, first in self._parts)
+        return max(own[selection.temporary] for selection, own in zip(self._selections, words, strict=True))
 
-    def flops(self, words: Sequence[int]) -> list[int]:
+    def flops(self, words: Sequence[Words]) -> list[int]:
         """For each selection the operations of a step."""
-        return [words[first + selection.flops] for selection, _, first in self._parts]
+        return [own[selection.flops] for selection, own in zip(self._selections, words, strict=True)]
 
-    def scratch(self, words: Sequence[int]) -> list[int]:
+    def scratch(self, words: Sequence[Words]) -> list[int]:
         """For each selection the bytes of scratch memory per thread."""
         return [
-            max([words[first + launch.scratch] for launch in selection.launches], default=0)
-            for selection, _, first in self._parts
+            max([own[launch.scratch] for launch in selection.launches], default=0)
+            for selection, own in zip(self._selections, words, strict=True)
         ]
 
-    def cycles(self, words: Sequence[int]) -> list[Cycles]:
+    def cycles(self, words: Sequence[Words]) -> list[Cycles]:
         """For each selection the kernels that threads may share."""
         found: list[Cycles] = []
-        for selection, blocks, first in self._parts:
-            own = words[first:]
+        for (selection, blocks, _), own in zip(self._parts, words, strict=True):
             pairs = zip(selection.launches, blocks, strict=True)
             cycles = [(block.index, launch.whole(own).cycles) for launch, block in pairs if own[launch.units] > 1]
             found.append([(index, each) for index, each in cycles if each >= SHARED_CYCLES])
         return found
 
-    def write(self, words: Sequence[int], rows: Array, arguments: Array, sizes: BoundSizes) -> None:
+    def write(self, words: Sequence[Words], rows: Array, arguments: Array, sizes: BoundSizes) -> None:
         """Write words into the rows and arguments of a table."""
-        given = np.array(words, np.int64)
+        given = np.array([word for own in words for word in own], np.int64)
         found = given[self._words]
         count = len(self._values)
         found[:count] += sizes.addresses(self._values)
@@ -111,7 +107,8 @@ class Patch:
 class BoundTable(BoundKernels):
     """A segment bound to one shape.
 
-    `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps.
+    `steps`: all of the segment, symbolic; `groups`: the launches of each group of steps, at this shape or another one;
+    `tables`: of the same arena.
     """
 
     def __init__(
@@ -122,24 +119,42 @@ class BoundTable(BoundKernels):
         threads: int,
         temporary: int,
         sizes: BoundSizes,
+        tables: Tables,
     ) -> None:
         super().__init__(steps, groups, target, threads, temporary, sizes.working, sizes.memory.arena)
-        self.patched: frozenset[int] = frozenset()
-        """The groups of which `groups` has the launches for another shape."""
-        self._patches: dict[Sequence[int], Patch | None] = {}
-        """For groups that change, None if their launches may have other code."""
+        self.tables = tables
+        self._arrays: dict[int, Sequence[Array]] = {}
+        """The arrays to which the words of patched groups point."""
+        self._patches: dict[Sequence[int], Patch] = {}
+        """For groups that change."""
 
     def at(self, changed: tuple[int, ...], sizes: BoundSizes) -> BoundTable | None:
         """The table for another shape; None if code or the form of arguments may differ.
 
         `changed`: the groups that change, or whose memory has moved.
         """
-        if changed not in self._patches:
-            self._patches[changed] = self._patch(changed)
-        patch = self._patches[changed]
-        words = None if patch is None else patch.words(sizes.symbols)
-        if patch is None or words is None:
-            return None
+        words: list[Words] = []
+        selections = self._selections(changed)
+        for selection in selections:
+            found = None if selection is None else selection.words(sizes.symbols)
+            if found is None:
+                return None
+            words.append(found)
+        return self.with_words(changed, selections, words, sizes)
+
+    def with_words(
+        self,
+        changed: Sequence[int],
+        selections: Sequence[TracedSelection | None],
+        words: Sequence[Words],
+        sizes: BoundSizes,
+    ) -> BoundTable | None:
+        """The table with other words of groups, None if its temporary memory is too small."""
+        patch = self._patches.get(changed)
+        if patch is None:
+            blocks = [self._rows.blocks(k) for k in changed]
+            traced = [selection for selection in selections if selection is not None]
+            patch = self._patches[changed] = Patch(traced, blocks, self._rows.temporary)
         if sizes.working("temporary", patch.temporary(words)) is not self._rows.temporary:
             return None
         table = self if sizes.replaces else self._copied()
@@ -152,9 +167,9 @@ class BoundTable(BoundKernels):
         other.table = self.table.like(other._rows.rows, (other._rows, self._keep))
         return other
 
-    def _update(self, changed: Sequence[int], patch: Patch, words: Sequence[int], sizes: BoundSizes) -> None:
+    def _update(self, changed: Sequence[int], patch: Patch, words: Sequence[Words], sizes: BoundSizes) -> None:
         """Write other words of the groups that change."""
-        self.patched = self.patched.union(changed)
+        self._arrays = self._arrays | {k: own.arrays for k, own in zip(changed, words, strict=True) if own.arrays}
         rows, table = self._rows, self.table
         rows.update(changed, patch, words, sizes)
         if patch.calculates:
@@ -165,9 +180,6 @@ class BoundTable(BoundKernels):
         if table.threads > 1:
             table.set_rows(rows.rows)
 
-    def _patch(self, changed: Sequence[int]) -> Patch | None:
-        parts = [self.groups[k][0] for k in changed]
-        selections = [part.traced for part in parts if part.traced is not None]
-        if len(selections) < len(parts):
-            return None
-        return Patch(selections, [self._rows.blocks(k) for k in changed], self._rows.temporary)
+    def _selections(self, changed: Sequence[int]) -> list[TracedSelection | None]:
+        """The traced selections of groups."""
+        return [self.groups[k][0].traced for k in changed]

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from irload.core.polynomial import Key, Terms, key_of
-from irload.core.size import Deferred, fixed, terms_of
+from irload.core.size import Deferred, NotDefined, fixed, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.plan.backends.base import BoundSizes
 from irload.plan.backends.llvm.choosing import ChosenKernel
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
-from irload.plan.backends.llvm.launching import GroupLaunch
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
+from irload.plan.backends.llvm.launching import GroupLaunch, Selected
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.ir.building import Build, builder
 from irload.record import record
@@ -71,6 +71,14 @@ class TracedLaunch:
         return GroupLaunch(launch, words[self.function], pointers, numbers, words[self.units], words[self.scratch])
 
 
+class Words(list[int]):
+    """The numbers of a selection at one shape, and the `arrays` to which some of them point."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(numbers)
+        self.arrays: list[Array] = []
+
+
 class TracedSelection:
     """The launches of a group of steps as functions of the symbols of a trace, which is complete.
 
@@ -90,7 +98,8 @@ class TracedSelection:
         self.keep = keep
         self._terms: list[Terms] = []
         self._places: dict[Key, int] = {}
-        self._deferred: dict[int, Callable[[int], int]] = {}
+        self._deferred: list[tuple[int, Callable[..., int | Array], list[int]]] = []
+        """The functions of sizes: for each the word of its value, or of its address, and the words of its arguments."""
         self._code_of = code_of
         self.flops, self.temporary = self._index(flops), self._index(temporary)
         self._chosen: list[tuple[int, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
@@ -100,26 +109,39 @@ class TracedSelection:
             distances = [self._index(distance) for distance in own.distances]
             pointers = [p if isinstance(p, Temporary) else 0 for p in launch.pointers]
             self.launches.append(TracedLaunch(*self._kernel(launch.kernel), distances, own, pointers))
-        self._holds = trace.test()
-        self._words: Callable[[Sequence[int]], list[int]] = trace.compiled(self._terms)
+        self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
+        numbers = [k for k, terms in enumerate(self._terms) if any(terms)]
+        functions = [k for k, *_ in self._deferred]
+        kernels = [first + k for first, _ in self._chosen for k in range(WORDS)]
+        self.varying = frozenset((*numbers, *functions, *kernels))
+        """The words that depend on the symbols."""
 
-    def words(self, symbols: Sequence[int]) -> list[int] | None:
+    def words(self, symbols: Sequence[int]) -> Words | None:
         """The numbers of which the launches consist, for values of the symbols; None if a guard fails."""
-        if not self._holds(symbols):
+        numbers = self._words(symbols)
+        if numbers is None:
             return None
-        words = self._words(symbols)
-        for k, function in self._deferred.items():
-            words[k] = function(words[k])
+        words = Words(numbers)
+        try:
+            for k, function, given in self._deferred:
+                value = function(*[words[n] for n in given])
+                if isinstance(value, np.ndarray):
+                    words.arrays.append(value)
+                    value = address(value)
+                words[k] = value
+        except NotDefined:
+            return None
         for first, choose in self._chosen:
             words[first : first + WORDS] = choose(words)[1]
         return words
 
+    def at(self, words: Words, positions: Sequence[int], sizes: BoundSizes) -> Selected:
+        """The launches at a shape of the steps at these positions in the segment."""
+        launches = [launch.at(words, sizes) for launch in self.launches]
+        return Selected(positions, words[self.flops], launches, [*self.keep, *words.arrays], self)
+
     def __len__(self) -> int:
         return len(self._terms)
-
-    def varies(self, word: int) -> bool:
-        """True for a word that depends on the symbols."""
-        return any(self._terms[word]) or any(first <= word < first + WORDS for first, _ in self._chosen)
 
     def _kernel(self, kernel: Kernel) -> tuple[int, int, int, list[int], Build]:
         """The positions of the function, units, scratch memory and numbers of a kernel, and its builder."""
@@ -143,16 +165,15 @@ class TracedSelection:
 
     def _index(self, number: Any) -> int:
         """The position of a number among the words."""
-        deferred = isinstance(number, Deferred)
-        terms = terms_of(number.size if deferred else number)
-        found = None if deferred else self._places.get(key_of(terms))
-        if found is None:
-            found = len(self._terms)
+        if isinstance(number, Deferred):
+            given = [self._index(size) for size in number.sizes]
+            self._terms.append({})
+            self._deferred.append((len(self._terms) - 1, number.function, given))
+            return len(self._terms) - 1
+        terms = terms_of(number)
+        found = self._places.setdefault(key_of(terms), len(self._terms))
+        if found == len(self._terms):
             self._terms.append(terms)
-            if deferred:
-                self._deferred[found] = number.function
-            else:
-                self._places[key_of(terms)] = found
         return found
 
 
@@ -181,6 +202,8 @@ def operands_of(launch: Launch, count: int, resolved: Callable[[Any], Array | tu
     for k, pointer in enumerate(pointers):
         if isinstance(pointer, Temporary):
             distances[k] = pointer.offset
+        elif isinstance(pointer, Deferred):
+            distances[k] = pointer
         elif not isinstance(pointer, int) or pointer:
             found = resolved(pointer)
             if isinstance(found, tuple):

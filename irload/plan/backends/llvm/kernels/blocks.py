@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
+from irload.core.size import largest, smallest
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import ANY, Axis, numbers, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
@@ -86,9 +87,10 @@ class BlockKernel(Kernel):
             rows, height, down, right, parts = alone, 1, 0, chunk, -(-vectors // chunk)
         else:  # a line is all neighbouring rows, its parts are blocks of them
             rows = outer.pop() if outer else alone
-            height = min(max(1, self.block // row.size), rows.size)
+            height = smallest(largest(1, self.block // row.size), rows.size)
             down, right, parts = height, 0, -(-rows.size // height)
-        length = (right, chunk, vectors, vectors if rest else -1, rest) if self.row.size == ANY else ()
+        tail = (vectors + 1) * smallest(rest, 1) - 1  # −1 without a rest
+        length = (right, chunk, vectors, tail, rest) if self.row.size == ANY else ()
         strides = numbers([Axis(0, row.strides)], [replace(self.row, size=0)])
         lines = table(outer, len(row.strides))
         return size_of(outer) * parts, (parts, down, height, rows.size, *length, *strides, *rows.strides, *lines)

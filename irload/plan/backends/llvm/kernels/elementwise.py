@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
@@ -17,6 +15,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.tuning import LONG_EXPRESSION
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.steps import ElementwiseStep
@@ -34,7 +33,7 @@ def pointwise(
 ) -> Launch:
     """The kernel of an expression of these arrays, which broadcast to the shape of the outputs."""
     shape = outputs[0].shape
-    tensors = [*outputs, *(np.broadcast_to(a, shape) for a in operands)]
+    tensors = [*outputs, *(spread(a, shape) for a in operands)]
     axes = by_memory(axes_of(shape, *(t.strides for t in tensors))) or [Axis(1, tuple(t.itemsize for t in tensors))]
     kernel = Pointwise(selector.target.lanes, tuple(axes), expression, elements_of(tensors))
     return selector.launch(kernel, [*outputs, *operands])

@@ -5,11 +5,13 @@ Vectors follow a contiguous axis, channels or columns. If that is the resampled 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irload.core.size import NotDefined, hint
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, merged, size_of, table
@@ -17,10 +19,15 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import computed
 from irload.plan.backends.llvm.tuning import HELD_TAPS
 from irload.plan.backends.llvm.weight_memory import aligned_f32
 from irload.plan.ir.steps import ResampleStep
+from irload.plan.ir.steps.rows import SizedTaps
 from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.ops.image.taps import Taps
 
 VectorAt = Callable[[AnyInt, int | None], Vec]
 """Gives the vector at an element, or some lanes of it."""
@@ -131,24 +138,57 @@ class Resampling(Kernel):
         return vector
 
 
+@record(eq=False)
+class Tables:
+    """The tables of a resampling as functions of the sizes of the axis, if they are not fixed. All have `taps` columns.
+
+    `lanes`: of the vectors of a kernel that gathers, else 0.
+    """
+
+    of: Callable[..., Taps]
+    taps: int
+    lanes: int
+
+    def offsets(self, stride: int, *sizes: int) -> Array:
+        """The bytes to each tap of each position. Raises NotDefined for another number of taps."""
+        return np.ascontiguousarray(self._padded(self._taps(sizes).index * stride), np.int64)
+
+    def weights(self, *sizes: int) -> Array:
+        """The weight of each tap of each position. Raises NotDefined for another number of taps."""
+        weights = self._padded(self._taps(sizes).weight)
+        found = aligned_f32(weights.shape)
+        found[...] = weights
+        return found
+
+    def _taps(self, sizes: Sequence[int]) -> Taps:
+        found = self.of(*sizes)
+        if found.index.shape[1] != self.taps:
+            raise NotDefined
+        return found
+
+    def _padded(self, table: Array) -> Array:
+        if not self.lanes:
+            return table
+        return np.pad(table.T, ((0, 0), (0, -len(table) % self.lanes)))
+
+
 def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
     """The kernel of a resampling."""
     x, y = selector.array(step.inputs[0]), selector.array(step.output)
-    lanes, taps = selector.target.lanes, step.index.shape[1]
+    given, lanes = step.taps, selector.target.lanes
+    of, sizes = (given.of, (given.size, given.out)) if isinstance(given, SizedTaps) else (lambda: given, ())
+    taps = of(*map(hint, sizes)).index.shape[1]
     count, stride = y.shape[step.axis], y.strides[step.axis]
     axes = [Axis(n, (x.strides[k], y.strides[k])) for k, n in enumerate(y.shape) if k != step.axis]
     axes = merged(sorted(axes, key=lambda axis: -abs(axis.strides[1])))
     best = next((k for k, axis in enumerate(axes) if axis.strides == (4, 4)), None)
     if best is None and axes and stride != 4:
         best = len(axes) - 1
-    offsets, weights = step.index * x.strides[step.axis], step.weight
     if best is not None:
         inner = axes.pop(best)
         kernel = Resampling(lanes, tuple(axes), count, stride, inner, taps)
     else:
         kernel = Resampling(lanes, tuple(axes), 1, 0, Axis(count, (0, stride)), taps, gathers=True)
-        filling = ((0, 0), (0, -count % lanes))
-        offsets, weights = np.pad(offsets.T, filling), np.pad(weights.T, filling)
-    tables: list[Array] = [np.ascontiguousarray(offsets, np.int64), aligned_f32(weights.shape)]
-    tables[1][...] = weights
-    return [selector.launch(kernel, [x, *tables, y])]
+    tables = Tables(of, taps, lanes if kernel.gathers else 0)
+    offsets = computed(tables.offsets, x.strides[step.axis], *sizes)
+    return [selector.launch(kernel, [x, offsets, computed(tables.weights, *sizes), y])]

@@ -32,7 +32,7 @@ class TransposedCopy(Kernel):
 
     `rows`: the axis along which the target is contiguous, `columns`: that of the source. A unit is a band of columns,
     all rows. The last squares overlap their neighbours. The code reads all sizes and strides; sizes below that of a
-    square, or of a cache line of squares, are compiled in.
+    square, and the squares of a band, are compiled in.
     """
 
     lanes: int
@@ -42,7 +42,7 @@ class TransposedCopy(Kernel):
 
     @property
     def code(self) -> TransposedCopy:
-        rows, columns = min(self.rows.size, self.lanes), min(self.columns.size, self.lanes * self._most)
+        rows, columns = min(self.rows.size, self.lanes), self._width * self._squares
         return replace(self, outer=(), rows=Axis(rows, ()), columns=Axis(columns, ()))
 
     @property

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-import numpy as np
-
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import ConvStep
@@ -55,7 +54,7 @@ class WindowedKernel:
     @property
     def tensors(self) -> list[Array]:
         """The result and the operands of its epilogue, in its shape."""
-        return [self.out, *(np.broadcast_to(operand, self.out.shape) for operand in self.operands)]
+        return [self.out, *(spread(operand, self.out.shape) for operand in self.operands)]
 
     def packed(
         self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array], *, stored: bool = False

@@ -21,7 +21,8 @@ def is_near(axis: WindowAxis) -> bool:
 
 def is_fixed(axis: WindowAxis) -> bool:
     """True if fewer than two windows are in the interior: code for the axis has its size and count compiled in."""
-    return len(axis.interior) < 2
+    first, stop = axis.interior
+    return stop - first < 2
 
 
 def axis_key(axis: WindowAxis) -> WindowAxis:
@@ -31,14 +32,16 @@ def axis_key(axis: WindowAxis) -> WindowAxis:
     """
     if is_fixed(axis):
         return axis
-    fewer = len(axis.interior) - 2
-    size = min(axis.size, axis.reach - axis.begin) if axis.interior.stop == axis.count else axis.size
+    first, stop = axis.interior
+    fewer = stop - first - 2
+    size = min(axis.size, axis.reach - axis.begin) if stop == axis.count else axis.size
     return replace(axis, size=size - fewer * axis.stride, count=axis.count - fewer)
 
 
 def edges(axis: WindowAxis) -> int:
     """The number of windows outside the interior."""
-    return axis.count - len(axis.interior)
+    first, stop = axis.interior
+    return axis.count - (stop - first)
 
 
 def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
@@ -119,7 +122,7 @@ def in_blocks(f: Function, axis: WindowAxis, count: AnyInt, size: int) -> Iterat
     `is_fixed`. Windows of the interior that do not fill a block are divided into powers of two: the largest one joins
     the left border, and the smallest the right one.
     """
-    inner, half = axis.interior, size // 2
+    inner, half = range(*axis.interior), size // 2
 
     def pieces(at: AnyInt, windows: range) -> Iterator[tuple[AnyInt, list[range]]]:
         for k in range(0, len(windows), size):

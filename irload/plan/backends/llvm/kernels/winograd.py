@@ -222,4 +222,4 @@ def count_tiles(batch: int, height: int, width: int) -> int:
 
 def _pitch(nbytes: int) -> int:
     """An odd number of cache lines, so that equal positions in all matrices belong to different sets of the cache."""
-    return (-(-nbytes // LINE) | 1) * LINE
+    return (-(-nbytes // LINE) // 2 * 2 + 1) * LINE

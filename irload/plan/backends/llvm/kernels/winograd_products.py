@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from irload.core.size import largest
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
@@ -95,6 +96,4 @@ class WinogradProducts:
 
 def filled(tiles: int, rows: int) -> int:
     """The fewest tiles, at least `tiles`, that register tiles of `rows` and `rows` − 1 cover without a remainder."""
-    while -(-tiles // rows) * (rows - 1) > tiles:
-        tiles += 1
-    return tiles
+    return largest(tiles, -(-tiles // rows) * (rows - 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.size import fixed
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
@@ -12,6 +13,7 @@ from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tuning import (
     FEW_WINOGRAD_TILES,
@@ -37,7 +39,7 @@ def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
     batch, _, height, width = conv.out.shape
     tiles = count_tiles(batch, height, width)
     is_filled = batch * height * width >= WINOGRAD_FILLED * tiles
-    large = min(channels, depth) >= WINOGRAD_CHANNELS and min(height, width) >= WINOGRAD_MAP
+    large = min(channels, depth) >= WINOGRAD_CHANNELS and height >= WINOGRAD_MAP and width >= WINOGRAD_MAP
     enough = selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads
     return large and is_filled and enough and not selector.precise
 
@@ -52,19 +54,19 @@ def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 
     most = MORE_WINOGRAD_TILES if 36 * 4 * channels * depth > LARGE_WINOGRAD_WEIGHTS else WINOGRAD_TILES
     blocks = -(-total // most)
     blocks = -(-blocks // selector.threads) * selector.threads
-    rows, vectors = tile_shape(selector.target, min(WINOGRAD_ROWS, total), channels, widest=WINOGRAD_PANEL)
-    rows = min(MORE_WINOGRAD_ROWS, total) if vectors == 1 else rows
+    rows, vectors = tile_shape(selector.target, fixed(min(WINOGRAD_ROWS, total)), channels, widest=WINOGRAD_PANEL)
+    rows = fixed(min(MORE_WINOGRAD_ROWS, total)) if vectors == 1 else rows
     tiles = filled(-(-total // blocks), rows)
-    spread = min(-(-tiles // rows), 2)
+    together = 1 if tiles <= rows else 2
     kernel = Winograd(
-        WinogradProducts(lanes, depth, channels, rows, vectors, spread),
+        WinogradProducts(lanes, depth, channels, rows, vectors, together),
         n,
         (conv.windows[0].size, conv.windows[1].size),
         (height, width),
         (conv.windows[0].begin, conv.windows[1].begin),
         data.strides,
         out.strides,
-        tuple(np.broadcast_to(a, out.shape).strides for a in conv.operands),
+        tuple(spread(a, out.shape).strides for a in conv.operands),
         elements_of((data, out, *conv.operands)),
         conv.epilogue,
         tiles,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
+from irload.core.size import is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
@@ -78,7 +79,9 @@ def register_product(
 ) -> Product:
     """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile."""
     kept = outer_and_columns(axes)
-    columns = kept[-1].size if kept[-1].size < MANY_COLUMNS else ANY_COLUMNS
+    columns = kept[-1].size
+    if is_size(columns) or columns >= MANY_COLUMNS:
+        columns = ANY_COLUMNS
     rows, vectors = tile_shape(target, columns, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
     panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
     product = Product(
@@ -198,12 +201,13 @@ def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
     if threads == 1:
         return product
     panels = replace(product, shared=PANELS)
-    by_units, by_panels = _balance(product.count, threads), _balance(panels.count, threads)
-    better = by_panels > 1.05 * by_units or (product.weight_bytes > data and by_panels >= 0.95 * by_units)
-    better |= product.begins_panels and by_panels >= 0.8 * by_units
-    return panels if better else product
+    by_panels = 100 * panels.count * _slots(product.count, threads)
+    by_units = product.count * _slots(panels.count, threads)
+    if by_panels > 105 * by_units or (product.begins_panels and by_panels >= 80 * by_units):
+        return panels
+    return panels if product.weight_bytes > data and by_panels >= 95 * by_units else product
 
 
-def _balance(count: int, threads: int) -> float:
-    """The share of the time in which all threads work."""
-    return count / (-(-count // threads) * threads)
+def _slots(count: int, threads: int) -> int:
+    """The units that threads would take in the same time if all of them worked until the end."""
+    return -(-count // threads) * threads

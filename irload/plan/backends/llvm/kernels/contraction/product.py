@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows
-from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_heights
+from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
 from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction, Turn
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
 from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
@@ -187,7 +187,7 @@ class Product(Contraction):
         if self.widens:
             room *= WIDENED_BLOCK
         most = max(1, room // max(WORD * self.rows * each, 1))
-        return most if self._is_free else min(1 << (self.units - 1).bit_length(), most)
+        return most if self._is_free else even_block(self.units, most)
 
     @property
     def _ahead(self) -> int:
