@@ -78,12 +78,14 @@ class RecordingSelector(Selector):
 
     slots: Mapping[Value, int]
     reads: list[Read]
+    created: list[Array]
 
     def record(self, step: Step) -> None:
         """Begin a concrete step."""
         self.begin()
         self.slots = {value: k for k, value in enumerate(_distinct(step))}
         self.reads = []
+        self.created = []
 
     @property
     def kept(self) -> Sequence[Array]:
@@ -95,6 +97,10 @@ class RecordingSelector(Selector):
         if value.source is not None and value in self.slots:
             self.reads.append(Read(self.slots[value], None, found, 1, super().stored))
         return found
+
+    def own(self, array: Array) -> Array:
+        self.created.append(array)
+        return super().own(array)
 
     def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
         packed = partial(super().packed_constant, how=how, pack=pack)
@@ -294,6 +300,8 @@ class RelocatableSegment:
             if 0 <= distance < read.room:
                 found = self._addresses(index, read, sizes)
                 return None if found is None else found + distance
+        if any(0 <= pointer - address(array) < array.nbytes for array in selector.created):
+            return np.full(len(self._groups[index].steps), pointer, np.int64)
         return None
 
     def _addresses(self, index: int, read: Read, sizes: BoundSizes | SymbolicSizes) -> Array | None:

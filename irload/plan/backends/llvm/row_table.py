@@ -18,7 +18,6 @@ from irload.plan.backends.llvm.traced_selection import TracedLaunch, TracedSelec
 from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.plan.ir.program import Step
 
-
 Variant = tuple[Sequence[int], Sequence[TracedSelection | None]]
 """The groups that depend on sizes, and for each its selection at a shape."""
 Tables = dict[Variant, "BoundTable"]

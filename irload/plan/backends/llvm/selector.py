@@ -53,6 +53,11 @@ class Selector:
         self.constants.append(found)
         return found
 
+    def own(self, array: Array) -> Array:
+        """Keep an array that a selection has created, equal for all steps that differ only in their operands."""
+        self.constants.append(array)
+        return array
+
     def chunks(self, value: Value) -> Array | None:
         """Return the bytes of a copy in chunks, None for a value that strides describe."""
         return self.memory.buffer(value) if self.memory.layout(value).nbytes is not None else None

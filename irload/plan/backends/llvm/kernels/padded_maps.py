@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from irload.core.size import largest
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
 from irload.plan.backends.llvm.kernels.maps import Maps, channels_last, is_planar, unchanged
@@ -34,7 +35,7 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
     sizes = read
     if fill is not None:
         begins = tuple(max(w.begin, 0) for w in windows)
-        sizes = tuple(max(b + w.size, w.reach - w.begin + b) for b, w in zip(begins, windows, strict=True))
+        sizes = tuple(largest(b + w.size, w.reach - w.begin + b) for b, w in zip(begins, windows, strict=True))
         windows = tuple(
             replace(w, size=size, begin=w.begin - b) for w, size, b in zip(windows, sizes, begins, strict=True)
         )
@@ -45,12 +46,10 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
     copies = [] if fill is None else [_filled(place, nbytes, fill, selector)]
     start = sum(b * stride for b, stride in zip(begins, strides[3:], strict=True))
     shape = (data.shape[0], groups, depth, *read)
-    split = np.lib.stride_tricks.as_strided(
-        data, shape, (data.strides[0], depth * data.strides[1], *data.strides[1:]), writeable=False
-    )
+    split = Strided(shape, (data.strides[0], depth * data.strides[1], *data.strides[1:]))
     target = CopyOperand(place, Strided(shape, strides, start))
     if all(read):
-        copies.append(copy(target, replace(CopyOperand.of(split), keep=[data]), size, selector))
+        copies.append(copy(target, CopyOperand(address(data), split, [data]), size, selector))
 
     def arrange(weights: Array) -> Array:
         pads = [(0, 0)] * weights.ndim
@@ -74,8 +73,8 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
 
 def _filled(place: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
     """Fill memory with one byte."""
-    run = weight_bytes(FILLED)
+    run = selector.own(weight_bytes(FILLED))
     run[...] = fill
     shape = (nbytes // FILLED, FILLED)
-    source = CopyOperand.of(np.broadcast_to(run, shape))
-    return copy(CopyOperand(place, Strided.dense(shape)), replace(source, keep=[run]), 1, selector)
+    source = CopyOperand(address(run), Strided(shape, (0, 1)), [run])
+    return copy(CopyOperand(place, Strided.dense(shape)), source, 1, selector)
