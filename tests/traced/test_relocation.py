@@ -97,7 +97,7 @@ def test_other_lengths_change_words_only(backend: CompiledBackend) -> None:
 
 
 def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> None:
-    """All kernels of other image sizes are those of the first one, with other words, in memory that grows."""
+    """Other image sizes run the kernels of the first one with other words, in memory that grows, too."""
     template, _ = template_of(backbone(), Options(threads=1), (1, 3, 64, 96))
     workspace = Workspace(template)
     sizes = [(96, 64), (160, 192), (128, 96), (96, 224), (132, 132), (220, 68)]
