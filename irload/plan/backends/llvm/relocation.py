@@ -2,7 +2,8 @@
 
 The steps of a deep network repeat. Steps of equal fields whose operands have equal symbolic shapes, strides and types
 have equal kernels at every shape, whose arguments differ only in addresses. To bind a shape, the kernels of one step of
-each group are selected as for a static plan; pointers for the other steps follow by relocation.
+each group are selected, with symbols if the selection supports them, else with numbers; pointers for the other steps
+follow by relocation.
 """
 
 from __future__ import annotations
