@@ -86,11 +86,12 @@ def test_relocated_tables(
     assert symbols.values
 
 
-def test_other_lengths_change_words_only(backend: CompiledBackend) -> None:
-    """Once the selections of all groups are traced, tables are changed, not built."""
-    template, _ = template_of(encoder(), Options(threads=1), (2, 17, 32))
+@pytest.mark.parametrize("values", [[(2, 60), (2, 59), (2, 61), (2, 58)], [(8, 4), (7, 4), (9, 4), (6, 4)]])
+def test_other_shapes_change_words_only(values: list[tuple[int, ...]], backend: CompiledBackend) -> None:
+    """Once the selections of all groups are traced, tables are changed, not built; four tokens are less than a tile."""
+    template, _ = template_of(encoder(), Options(threads=1), (*values[0], 32))
     workspace = Workspace(template)
-    plans = [workspace.bind((2, length)) for length in (60, 59, 61, 58)]
+    plans = [workspace.bind(each) for each in values]
     groups = [segment.executable.groups for plan in plans[-2:] for segment in plan.segments]
     assert len(groups) == 2
     assert groups[0] is groups[1]

@@ -93,6 +93,7 @@ class RestoredExecutable(Protocol):
         ...
 
 
+@runtime_checkable
 class CompiledBackend(Backend, Protocol):
     """A back end that generates code for this machine."""
 

@@ -79,6 +79,11 @@ def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
     return (lambda step: any(backend.supports(step) for backend in found)) if found else None
 
 
+def stores_bf16(offered: Sequence[Backend]) -> bool:
+    """Return True if one of these back ends stores values in bf16."""
+    return any(isinstance(backend, CompiledBackend) and backend.precision == "bf16" for backend in offered)
+
+
 def register(backend: Backend) -> None:
     """Offer steps to this back end before all others. Existing plans do not change."""
     foremost.insert(0, backend)

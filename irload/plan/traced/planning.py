@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irload.core.trace import Trace
 from irload.options import Options
-from irload.plan.backends.registry import backends, integer_steps, operation
+from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16
 from irload.plan.ir.program import Program
 from irload.plan.lowering.lower import lower
 from irload.plan.passes.pipeline import optimize
@@ -29,7 +29,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options) -> TracedPr
     growing: list[Growing] = []
 
     def arrange(changed: Program, owners: Owners) -> None:
-        if options.precision == "f32":
+        if not stores_bf16(offered):
             growing.extend(take_growing(changed, owners, offered[-1], given))
         gather_segments(changed, owners, offered[-1], readers(changed, growing))
 

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from irload.core.size import fixed
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import BF16
@@ -85,7 +86,8 @@ def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, i
 
         rows, height = strips(queries, keys, matrices, selector.threads)
         return TileSums.of(rows, height), rows * height
-    rows, vectors = tile_shape(target, min(queries, ATTENTION_ROWS), ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST)
+    most = fixed(min(queries, ATTENTION_ROWS))
+    rows, vectors = tile_shape(target, most, ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST)
     values = min(vectors, -(-depth // target.lanes))
     return Sums(target.lanes, rows, vectors, values), rows * strips_of_block(
         queries, keys, rows, matrices, selector.threads
