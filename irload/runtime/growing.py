@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irload.core.tensor import Array, TensorType
-from irload.ops.movement.gather import Gather
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.variables import GrownRows, Room
 from irload.record import record
@@ -89,6 +88,8 @@ def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run:
             return found
     past = [run.variables[growing.name] for growing in growth.growing]
     if order is not None:
+        from irload.ops.movement.gather import Gather
+
         axis = np.array(growth.batch)
         past = [Gather().compute(array, order, axis) for array in past]
     limits = run.limits

@@ -12,8 +12,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from irload.core.op import Op
-from irload.ops.detection.boxes import Suppressing
-from irload.ops.text.tools import TextOp
 from irload.plan.backends.llvm.compiler import llvmlite_version
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_RELAID
@@ -71,6 +69,9 @@ class LlvmBackend:
         return TABLE.supports(step)
 
     def operation(self, op: Op) -> Op:
+        from irload.ops.detection.boxes import Suppressing
+        from irload.ops.text.tools import TextOp
+
         if isinstance(op, Suppressing):
             from irload.plan.backends.llvm.kernels.suppression import suppressor  # as above: with kernels
 
