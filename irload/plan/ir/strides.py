@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal
 
+from irload.core.size import is_size
 from irload.record import record
 
 
@@ -79,12 +80,15 @@ def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
 
 
 def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
-    """Match groups of axes with equal element counts before and after; each group must have uniform strides."""
+    """Match groups of axes with equal element counts before and after; each group must have uniform strides.
+
+    A size that may be 1 is matched like other sizes, without a guard.
+    """
     if not prod(shape):
         return Strided(shape, Strided.dense(shape).strides, strided.offset)
-    old = [(n, s) for n, s in zip(strided.shape, strided.strides, strict=True) if n != 1]
+    old = [(n, s) for n, s in zip(strided.shape, strided.strides, strict=True) if is_size(n) or n != 1]
     strides = [0] * len(shape)
-    new = [k for k, n in enumerate(shape) if n != 1]
+    new = [k for k, n in enumerate(shape) if is_size(n) or n != 1]
     i = j = 0
     while i < len(old) and j < len(new):
         first, last = i, j
@@ -105,7 +109,7 @@ def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
         i, j = i + 1, j + 1
     step = 1
     for k in reversed(range(len(shape))):  # an axis of length 1 may have any stride; use that of contiguous memory
-        if shape[k] == 1:
+        if not is_size(shape[k]) and shape[k] == 1:
             strides[k] = step
         step = strides[k] * shape[k]
     return Strided(shape, tuple(strides), strided.offset)

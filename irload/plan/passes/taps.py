@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from irload.core.size import is_size
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import ConvStep
 
@@ -29,6 +30,8 @@ def _needed(step: ConvStep, axis: int) -> range:
     size, count, kernel = (v.shape[k + axis] for v, k in ((step.inputs[0], 2), (step.output, 2), (step.inputs[1], 3)))
     stride, dilation = step.strides[axis], step.dilations[axis]
     begin, end = step.pads_begin[axis], step.pads_end[axis]
+    if dilation == 1 and is_size(size):
+        return range(kernel)  # only maps smaller than the kernel have less, and no guard excludes them from the plan
 
     def reads(tap: int) -> bool:
         offset = tap * dilation - begin
