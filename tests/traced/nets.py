@@ -78,7 +78,17 @@ def backbone() -> Model:
     how |= {"nearest_mode": "floor", "antialias": False, "pads_begin": "0", "pads_end": "0", "cube_coeff": -0.75}
     twice = net.constant(np.full(2, 2, np.float32))
     wide = net.op("Interpolate", x, net.constant([0, 0]), twice, net.constant([2, 3]), version="opset4", **how)
-    return net.model(net.conv(wide, 32, 24, 1), net.conv(x, 32, 2, 5))
+    mean = net.op("ReduceMean", x, net.constant([2, 3]), keep_dims=True)
+    return net.model(net.conv(wide, 32, 24, 1), net.conv(x, 32, 2, 5), mean)
+
+
+def pyramid() -> Model:
+    """Boxes of a map [1, 3, height, width] of a quarter of the height and width, as a row."""
+    net = Net()
+    x = net.input(1, 3, -1, -1)
+    for _ in range(2):
+        x = net.conv(x, 3, 3, 3, pads_begin="1,1", pads_end="1,1", strides="2,2")
+    return net.model(net.reshape(net.transpose(x, 0, 2, 3, 1), 1, -1))
 
 
 def detector() -> Model:

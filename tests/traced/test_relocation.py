@@ -29,7 +29,7 @@ from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
 from tests.plan.test_variables import WIDTH, decoder
-from tests.traced.nets import backbone, encoder, fully_convolutional
+from tests.traced.nets import backbone, encoder, fully_convolutional, pyramid
 
 FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(6)
 
@@ -108,6 +108,14 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
     launches = [[each.function for group in found for part in group for each in part.launches] for found in groups]
     assert launches == [launches[0]] * len(sizes)
     assert groups[-1] is groups[1], "a table is built again"
+
+
+def test_maps_of_one_position(backend: CompiledBackend) -> None:
+    """A plan that is traced where the last map has one position serves other sizes, and the other way round."""
+    shapes = [(4, 3), (8, 16), (20, 4), (3, 24)]
+    for shape in shapes:
+        template, _ = template_of(pyramid(), Options(threads=1), (1, 3, *shape))
+        assert [template.holds(values) for values in shapes] == [True] * len(shapes)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -8,6 +8,7 @@ follow by relocation.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -40,7 +41,9 @@ TABLES = 16
 """Maximum number of tables of one arena that are cached for other shapes with the same traced selections."""
 SETS = 16
 """Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
-TRACES = 8
+FAILURES = 8
+"""Selections with symbols that fail for a kind of steps, one after the other, before the kind is left to numbers."""
+TRACES = 16
 """Maximum number of selections of a group of steps with symbols; at further shapes they run with numbers."""
 
 
@@ -137,6 +140,8 @@ class RelocatableSegment:
         """The traced selections of each group."""
         self._traces = [0] * len(self._groups)
         """How often the kernels of each group were selected with symbols."""
+        self._failures: Counter[type[Step]] = Counter()
+        """How often this failed for each kind of steps since it last succeeded."""
         self._changes: dict[Hashable, tuple[int, ...]] = {}
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
         self._depends: tuple[int, ...] | None = None
@@ -218,10 +223,11 @@ class RelocatableSegment:
                 words = selection.words(sizes.symbols)
                 if words is not None:
                     return selection, words
-            if self._traces[index] == TRACES:
+            kind = type(self._groups[index].steps[0])
+            if self._traces[index] == TRACES or self._failures[kind] == FAILURES:
                 break
             self._traces[index] += 1
-            self._trace(index, sizes)
+            self._failures[kind] = 0 if self._trace(index, sizes) else self._failures[kind] + 1
         return None
 
     def _selected(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Selected]:
@@ -251,8 +257,8 @@ class RelocatableSegment:
         found = [self._codes.launch(*each) for each in zip(launches, pointers, strict=True)]
         return Selected(group.positions, first.flops, found, selector.kept)
 
-    def _trace(self, index: int, sizes: BoundSizes) -> None:
-        """Select the kernels of a group with symbols, if the selection supports them."""
+    def _trace(self, index: int, sizes: BoundSizes) -> bool:
+        """Select the kernels of a group with symbols; False if the selection does not support them at this shape."""
         step = self._groups[index].steps[0]
         try:
             symbolic = sizes.symbolic()
@@ -265,7 +271,8 @@ class RelocatableSegment:
             given = launches, operands, first.flops, temporary, selector.kept
             self.traced[index].append(TracedSelection(symbolic.trace, *given, self._codes.code))
         except UNSUPPORTED:
-            return  # at this shape
+            return False
+        return True
 
     def _operands(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from irload.core.size import applied
 from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, walk_lines
 from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers, row_key, size_of, strides_key, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
@@ -48,6 +49,10 @@ class Formula(ABC):
     def number(self, size: int) -> float:
         """The number that the code reads, for `size` elements."""
 
+    def word(self, size: int) -> int:
+        """The number as `Kernel.numbers` lists it; deferred for a size that varies."""
+        return applied(lambda count: float_word(self.number(count)), size)
+
     @abstractmethod
     def write(self, f: Function, positions: Positions, number: Vec) -> None:
         """Write the code for all elements of a row, or of some columns."""
@@ -76,10 +81,10 @@ class RowFormula(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        tensors, number = len(self.how.elements), self.how.number(size_of(self.inner))
+        tensors = len(self.how.elements)
         *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
         inner = numbers(self.inner, self._key)
-        return (float_word(number), *inner, rows.size, *rows.strides, *table(outer, tensors))
+        return (self.how.word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
 
     @property
     def count(self) -> int:
@@ -136,8 +141,8 @@ class ColumnFormula(BlockKernel):
 
     @property
     def own(self) -> tuple[int, ...]:
-        number = self.how.number(self.group * size_of(self.inner))
-        return (float_word(number), *numbers(self.inner, any_sizes(self.inner)))
+        number = self.how.word(self.group * size_of(self.inner))
+        return (number, *numbers(self.inner, any_sizes(self.inner)))
 
     @property
     def cycles(self) -> float:

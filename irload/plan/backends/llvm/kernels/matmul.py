@@ -35,6 +35,7 @@ from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PANEL
 from irload.plan.backends.llvm.widening import Compression, Panel
@@ -58,7 +59,7 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
 
         operands.insert(0, compensation(b, step.integers.zero_point, (1 if step.transpose_b else 0,), selector))
         epilogue = ADD.then(epilogue, 0)
-    tensors = [out, *(np.broadcast_to(operand, out.shape) for operand in operands)]
+    tensors = [out, *(spread(operand, out.shape) for operand in operands)]
     a = a.swapaxes(-1, -2) if step.transpose_a else a
     how = (b.shape[:-2], tensors, epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)

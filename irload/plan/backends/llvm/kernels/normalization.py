@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, size_of
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
@@ -15,6 +13,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.formulas import ColumnFormula, Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.positions import Positions, Vectors
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tuning import FEW_GROUPED, NORMALIZED_COLUMNS
 from irload.plan.ir.expression import Expression, Instruction
@@ -28,7 +27,7 @@ def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
     """A normalization over trailing axes."""
     x, out = selector.array(step.inputs[0]), selector.array(step.output)
     operands = [selector.array(v) for v in step.operands]
-    axes = axes_of(out.shape, out.strides, x.strides, *(np.broadcast_to(a, out.shape).strides for a in operands))
+    axes = axes_of(out.shape, out.strides, x.strides, *(spread(a, out.shape).strides for a in operands))
     outer = by_memory([axis for k, axis in enumerate(axes) if k not in step.axes])
     inner = by_memory([axes[k] for k in step.axes])
     how = Normalization(step.eps, step.center, step.outside, step.epilogue)
@@ -39,7 +38,7 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
     """A normalization over groups of channels, whose scale and shift are an epilogue."""
     x, scale, bias = (selector.array(v) for v in step.inputs)
     out, lanes = selector.array(step.output), selector.target.lanes
-    columns = [np.broadcast_to(a.reshape(-1, *(1,) * (x.ndim - 2)), x.shape).strides for a in (scale, bias)]
+    columns = [spread(a.reshape(-1, *(1,) * (x.ndim - 2)), x.shape).strides for a in (scale, bias)]
     batch, channels, *positions = axes_of(x.shape, out.strides, x.strides, *columns)
     each = channels.size // step.groups
     groups = Axis(step.groups, tuple(each * s for s in channels.strides))
