@@ -259,15 +259,17 @@ def test_arrays_that_cannot_be_shared_are_copied():
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import signal, sys, threading
 import numpy as np
 import irload.openvino as ov
 
 model = ov.compile_model(sys.argv[1], "CPU", {"NUM_STREAMS": 2})
 queue = ov.AsyncInferQueue(model, 2)
-queue.set_callback(lambda request, data: time.sleep(0.3))
+going = threading.Event()
+queue.set_callback(lambda request, data: going.wait(10))
 main, image = threading.main_thread().ident, np.load(sys.argv[2])
 for wait in (queue.wait_all, lambda: [queue.start_async([image]) for _ in range(4)]):
+    going.clear()
     for _ in range(2):
         queue.start_async([image])
     threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
@@ -275,12 +277,17 @@ for wait in (queue.wait_all, lambda: [queue.start_async([image]) for _ in range(
         wait()
         sys.exit("the wait was not interrupted")
     except KeyboardInterrupt:
+        going.set()
         queue.wait_all()
         assert queue.is_ready()
+going.clear()
 for _ in range(2):
     queue.start_async([image])
 threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-queue.wait_all()
+try:
+    queue.wait_all()
+finally:
+    going.set()
 """
 
 
