@@ -133,7 +133,7 @@ class BoundTable(BoundKernels):
         `changed`: the groups that change, or whose memory has moved.
         """
         words: list[Words] = []
-        selections = self._selections(changed)
+        selections = [self.groups[k][0].traced for k in changed]
         for selection in selections:
             found = None if selection is None else selection.words(sizes.symbols)
             if found is None:
@@ -178,7 +178,3 @@ class BoundTable(BoundKernels):
         table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
         if table.threads > 1:
             table.set_rows(rows.rows)
-
-    def _selections(self, changed: Sequence[int]) -> list[TracedSelection | None]:
-        """The traced selections of groups."""
-        return [self.groups[k][0].traced for k in changed]

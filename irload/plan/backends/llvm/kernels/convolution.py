@@ -41,8 +41,8 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launch]:
     """The contraction of a convolution by register tiles, of the data in place or of a copy."""
     depth = conv.shape[2]
-    few = dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data))
-    if few and any(window.is_padded for window in conv.windows):
+    copies_padding = dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data))
+    if copies_padding and any(window.is_padded for window in conv.windows):
         maps = padded_maps(conv, dot, 0, selector)
     else:
         maps = maps_in_place(conv, dot, depth) or unpadded_copy(conv, selector)

@@ -37,9 +37,9 @@ def channels_last(weights: Array) -> Array:
 class Maps:
     """The data of a convolution: bytes between samples, groups, and positions along each spatial axis.
 
-    `windows`: of the outputs, over the data or the copy. `offsets`: the bytes from the data to each tap of
-    output 0, if they do not follow from the windows. `planar`: channels are the outermost loop of the sum. `arrange`
-    orders weights [G,O,C,K…] as the sum is, `key` identifies it.
+    `windows`: of the outputs, over the data or the copy, which `copies` write. `offsets`: the bytes from the data to
+    each tap of output 0, if they do not follow from the windows. `planar`: channels are the outermost loop of the sum.
+    `arrange` orders weights [G,O,C,K…] as the sum is, `key` identifies it.
     """
 
     data: Array | Temporary
