@@ -22,6 +22,7 @@ from irload.plan.ir.steps import (
     GatherStep,
     GroupNormalizeStep,
     NormalizeStep,
+    PoolStep,
     ReduceStep,
     RelayoutStep,
     SampleStep,
@@ -129,12 +130,26 @@ def sampled(n: int, c: int, h: int, w: int) -> Case:
     return step, [x, grid], wanted
 
 
-def convolved(n: int, c: int, h: int, w: int) -> Case:
-    rng = np.random.default_rng(0)
-    step, arrays = convolution(rng, [h, w], (1, 24, c, 3, 3), batch=n, strides=[2, 2], pads=[(1, 1), (1, 1)])
+def by_numpy(step: Step, arrays: list[Array]) -> Case:
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     (wanted,) = run([step], given, step.outputs, passes=False)
     return step, arrays, wanted
+
+
+def convolved(n: int, c: int, h: int, w: int) -> Case:
+    rng = np.random.default_rng(0)
+    return by_numpy(*convolution(rng, [h, w], (1, 24, c, 3, 3), batch=n, strides=[2, 2], pads=[(1, 1), (1, 1)]))
+
+
+def depthwise(n: int, c: int, h: int, w: int) -> Case:
+    rng = np.random.default_rng(0)
+    return by_numpy(*convolution(rng, [h, w], (c, 1, 1, 3, 3), batch=n, strides=[2, 1], pads=[(1, 1), (1, 1)]))
+
+
+def pooled(n: int, c: int, h: int, w: int) -> Case:
+    x, y = value(n, c, h, w), value(n, c, (h + 1) // 2, w)
+    windows: Any = {"kernel": (2, 3), "strides": (2, 1), "dilations": (1, 1), "pads_begin": (0, 1)}
+    return by_numpy(PoolStep([x], [y], kind="mean", divisor="real", **windows), [numbers(*x.shape)])
 
 
 IMAGES = [(1, 32, 20, 24), (2, 32, 20, 24), (3, 32, 17, 33)]
@@ -147,6 +162,8 @@ TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
     [
         *((make, IMAGES) for make in (bias, contiguous, mean, groups, classes, planar, sampled)),
         (convolved, [(1, 32, 20, 24), (1, 32, 17, 33), (1, 32, 30, 24)]),
+        (depthwise, [(1, 40, 20, 24), (2, 40, 5, 3), (1, 40, 1, 2)]),
+        (pooled, [(1, 40, 21, 24), (2, 40, 5, 3), (1, 40, 1, 1)]),
         *((make, TEXTS) for make in (maximum, total, layers, scores, heads, joined, words)),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",

@@ -354,17 +354,26 @@ class Function:
         self._label(f"end{n}")
 
     @contextmanager
-    def when(self, condition: AnyBool) -> Generator[None]:
-        """`with f.when(condition)`: the statements of the body run if the condition is true."""
+    def when(self, condition: AnyBool, carried: list[Any] | None = None) -> Generator[None]:
+        """`with f.when(condition)`: the statements of the body run if the condition is true.
+
+        `carried`: values that the body may replace.
+        """
         self._count += 1
         n = self._count
+        before, first = self._block, list(carried or ())
         self.emit(f"br i1 {literal(condition)}, label %then{n}, label %end{n}")
         branch = len(self._lines) - 1
         self._label(f"then{n}")
         yield
+        last = self._block
         self.emit(f"br label %end{n}")
         self._label(f"end{n}")
         self._branch = n, branch
+        for k, value in enumerate(first):
+            if carried is not None and carried[k] is not value:
+                text = f"phi {value.type} [ {value}, %{before} ], [ {carried[k]}, %{last} ]"
+                carried[k] = self.value(value.type, text)
 
     @contextmanager
     def otherwise(self) -> Generator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -41,7 +41,7 @@ class Depthwise(WindowFormula):
         assert factor is not None
         return f.fma(element, factor, total)
 
-    def result(self, f: Function, values: list[Vec], elements: AnyInt, taps: int) -> Vec:
+    def result(self, f: Function, values: list[Vec], elements: Callable[[], AnyInt], taps: int) -> Vec:
         return evaluate(f, self.epilogue, values)[0]
 
 

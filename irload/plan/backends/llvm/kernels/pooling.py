@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -45,10 +46,10 @@ class Pooling(WindowFormula):
     def combined(self, f: Function, total: Vec, element: Vec, factor: Vec | None) -> Vec:
         return total + element if self.kind == "mean" else f.select(element.compare("ogt", total), element, total)
 
-    def result(self, f: Function, values: list[Vec], elements: AnyInt, taps: int) -> Vec:
+    def result(self, f: Function, values: list[Vec], elements: Callable[[], AnyInt], taps: int) -> Vec:
         if self.kind == "max":
             return values[0]
-        divisor = taps if self.full else f.maximum(elements, 1)
+        divisor = taps if self.full else f.maximum(elements(), 1)
         if isinstance(divisor, int):
             return values[0] * (1 / divisor)
         return values[0] * f.splat(1.0 / divisor.cast("sitofp", "f32"))

@@ -1,13 +1,13 @@
 """Windows that slide over maps, with vectors over channels: several columns of the output at once, padding skipped.
 
-Taps along the columns are unrolled, and elements that neighbouring windows share are loaded once. Windows at both ends
-of a row, some of whose taps are padding, have separate code.
+Taps along the columns are unrolled, and elements that neighbouring windows share are loaded once. Blocks at both ends
+of a row, some of whose elements are padding, have separate code, which checks the position of each element.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import ClassVar
@@ -18,16 +18,16 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, offset, repeat
+from irload.plan.backends.llvm.kernels.loops import digits, offset
 from irload.plan.backends.llvm.kernels.window_blocks import WindowBlock
 from irload.plan.backends.llvm.kernels.windows import (
     WindowAxes,
     axis_key,
-    edges,
+    clipped_taps,
+    emit_blocks,
+    emit_ends,
     emit_taps,
     five,
-    in_blocks,
-    is_fixed,
     three_axes,
 )
 from irload.plan.backends.llvm.selector import Selector
@@ -61,7 +61,7 @@ class WindowFormula(ABC):
         """The total with one more element."""
 
     @abstractmethod
-    def result(self, f: Function, values: list[Vec], elements: AnyInt, taps: int) -> Vec:
+    def result(self, f: Function, values: list[Vec], elements: Callable[[], AnyInt], taps: int) -> Vec:
         """The result from `values`: the total of the elements, then the operands. `taps`: of a whole window."""
 
 
@@ -73,8 +73,8 @@ class SlidingWindows(Kernel):
     `vectors` × `columns` totals are computed together. `unrolled`: the taps along columns are unrolled, else they are a
     loop.
 
-    The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows and their borders,
-    since taps are unrolled, the tile, the tail of the channels and their stride.
+    The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
+    unrolled, whether planes and rows have padding, the tile, the tail of the channels and their stride.
     """
 
     lanes: int
@@ -120,14 +120,15 @@ class SlidingWindows(Kernel):
     @property
     def code(self) -> SlidingWindows:
         strides = tuple((0, channel, 0, 0, int(column != 0)) for _, channel, _, _, column in self.strides)
-        depth, height, width = map(axis_key, self.axes)
+        depth, height = map(axis_key, self.axes[:2])
+        width = replace(self.axes[2], size=0, count=1)
         step = self.vectors * self.lanes
         channels = self.channels % step + (step if self.channels >= step else 0)
         return replace(self, batch=0, channels=channels, axes=(depth, height, width), strides=strides, share=1)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        sizes = [n for axis in self.axes if not is_fixed(axis) for n in (axis.size, axis.count)]
+        sizes = [n for axis in self.axes for n in (axis.size, axis.count)]
         strides = [s for strides in self.strides for k, s in enumerate(strides) if _varies(k, s)]
         return (self.channels, self.share, self._shares, *sizes, *strides)
 
@@ -155,7 +156,7 @@ class SlidingWindows(Kernel):
         given = Arguments(f)
         pointers = given.pointers(tensors + self.how.has_table)
         channels, share, shares = given.integers(3)
-        sizes = [(a.size, a.count) if is_fixed(a) else (given.integer(), given.integer()) for a in self.axes]
+        sizes = [(given.integer(), given.integer()) for _ in self.axes]
         strides = [
             tuple(given.integer() if _varies(k, s) else s for k, s in enumerate(strides)) for strides in self.strides
         ]
@@ -192,22 +193,22 @@ class SlidingWindows(Kernel):
         width, step, (first, last) = self.axes[2], self.vectors * self.lanes, channels
         whole = last // step * step
 
-        def windows(tail: int) -> Iterator[tuple[AnyInt, Sequence[range] | None]]:
-            if self.unrolled:
-                yield from in_blocks(f, width, count, FEW_COLUMNS if tail and self.channels > tail else self.columns)
-            else:
-                for at in repeat(f, 0, count):
-                    yield at, None
+        def call(at: AnyInt, block: WindowBlock, own: Mapping[str, AnyInt], first: AnyInt, last: AnyInt) -> None:
+            places: dict[str, AnyInt | Pointer] = {}
+            for k, pointer in enumerate(pointers):
+                places[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
+            block.call(f, {**places, **given, "channel": first, "channels": last, **steps, **own})
 
         def write_channels(tail: int, first: AnyInt, last: AnyInt) -> None:
-            for at, valid in windows(tail):
-                places: dict[str, AnyInt | Pointer] = {}
-                for k, pointer in enumerate(pointers):
-                    places[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
-                arguments = {**places, **given, "channel": first, "channels": last, **steps}
-                if valid is None:
-                    arguments["tap"], arguments["taps"] = emit_taps(f, width, at, size)
-                WindowBlock(self, valid, tail).call(f, arguments)
+            if not self.unrolled:
+                for at in f.range(0, count):
+                    tap, taps = clipped_taps(f, width, at, size)
+                    call(at, WindowBlock(self, None, tail), {"tap": tap, "taps": taps}, first, last)
+                return
+            windows = FEW_COLUMNS if tail and self.channels > tail else self.columns
+            for at, at_end in emit_blocks(f, width, size, count, windows):
+                own = emit_ends(f, width, at, size, count, windows) if at_end else {}
+                call(at, WindowBlock(self, windows, tail, at_end=at_end), own, first, last)
 
         if self.channels >= step:
             write_channels(0, first, whole)
@@ -222,20 +223,18 @@ def _varies(k: int, stride: int) -> bool:
 
 
 def is_narrow(width: WindowAxis) -> bool:
-    """True if taps along rows, and windows at their ends, are few enough to be unrolled."""
-    return max(width.kernel, edges(width)) <= WIDEST
+    """True if taps along rows are few enough to be unrolled."""
+    return width.kernel <= WIDEST
 
 
 def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -> tuple[int, int]:
     """Vectors of channels and columns of a block.
 
-    The vectors fill a cache line, unless the factors of a row would occupy too many registers. Rows of one window have
-    one column.
+    The vectors fill a cache line, unless the factors of a row would occupy too many registers.
     """
     line = LINE // target.bytes if width.kernel < WIDE else 1
-    alone = width.count == 1 or not unrolled
-    vectors = min(WINDOW_CHAINS if alone else line, -(-channels // target.lanes))
-    return vectors, 1 if alone else WINDOW_CHAINS // vectors
+    vectors = min(line if unrolled else WINDOW_CHAINS, -(-channels // target.lanes))
+    return vectors, WINDOW_CHAINS // vectors if unrolled else 1
 
 
 def _share(selector: Selector, channels: int, rows: int, vectors: int) -> int:

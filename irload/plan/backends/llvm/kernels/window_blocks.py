@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat
-from irload.plan.backends.llvm.kernels.windows import readers
+from irload.plan.backends.llvm.kernels.windows import clipped_taps, readers
 from irload.plan.backends.llvm.operands import read, write
 
 if TYPE_CHECKING:
@@ -18,20 +20,21 @@ if TYPE_CHECKING:
 class WindowBlock:
     """The function that writes neighbouring windows for a range of the channels.
 
-    `taps`: of each window along the columns; None for one window whose taps are known at run time. `tail`: the channels
-    of the last vectors, 0 for whole vectors.
+    `windows`: of the block, whose taps along the columns are unrolled; None for one window, whose taps are a loop.
+    `tail`: the channels of the last vectors, 0 for whole vectors. `at_end`: some elements or windows of the block may
+    be outside the map.
     """
 
-    def __init__(self, kernel: SlidingWindows, taps: Sequence[range] | None, tail: int) -> None:
+    def __init__(self, kernel: SlidingWindows, windows: int | None, tail: int, *, at_end: bool = False) -> None:
         self._kernel = kernel
-        self._taps = taps
+        self._unrolled = windows is not None
+        self._windows = windows or 1
         self._tail = tail
-        self._windows = 1 if taps is None else len(taps)
+        self._at_end = at_end
 
     def call(self, f: Function, arguments: Mapping[str, AnyInt | Pointer]) -> None:
         """Call the function, which is written when it is first needed."""
-        name = "tail" if self._tail else "windows"
-        name += "" if self._taps is None else "".join(f"_{valid.start}_{valid.stop}" for valid in self._taps)
+        name = ("ends" if self._at_end else "windows") + ("_tail" if self._tail else "")
         f.call(name, arguments, self._write)
 
     def _write(self, f: Function) -> None:
@@ -76,14 +79,16 @@ class WindowBlock:
 
         def unrolled(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
             loaded: dict[tuple[int, int], Vec | None] = {}
-            for at, pairs in sorted(readers(width, self._taps or ()).items()):
-                for v in range(vectors):
-                    x = element(place, column * at, v)
-                    for window, tap in pairs:
-                        if (tap, v) not in loaded:
-                            loaded[tap, v] = factor(factors, tap, v)
-                        k = window * vectors + v
-                        totals[k] = kernel.how.combined(f, totals[k], x, loaded[tap, v])
+            for at, pairs in readers(width, self._windows).items():
+                for tap, v in ((tap, v) for _, tap in pairs for v in range(vectors)):
+                    if (tap, v) not in loaded:
+                        loaded[tap, v] = factor(factors, tap, v)
+                with f.when(self._reads(f, at), totals) if self._at_end else nullcontext():
+                    for v in range(vectors):
+                        x = element(place, column * at, v)
+                        for window, tap in pairs:
+                            k = window * vectors + v
+                            totals[k] = kernel.how.combined(f, totals[k], x, loaded[tap, v])
             return totals
 
         def looped(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
@@ -98,7 +103,7 @@ class WindowBlock:
         def moved(factors: Pointer | None, index: AnyInt, taps: int) -> Pointer | None:
             return None if factors is None else factors + index * (taps * nbytes)
 
-        combine, totals = looped if self._taps is None else unrolled, list(neutral)
+        combine, totals = unrolled if self._unrolled else looped, list(neutral)
         for plane in repeat(f, *planes, 1, totals):
             place, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
             for index in repeat(f, *rows, 1, totals):
@@ -109,6 +114,12 @@ class WindowBlock:
                 else:
                     totals[:] = combine(*start, list(totals))
         return totals
+
+    def _reads(self, f: Function, at: int) -> Bool:
+        """True if an element of the block is on the map and belongs to one of its windows."""
+        if at >= self._kernel.axes[2].begin:
+            return f["last"] > at
+        return (f.integer(at) - f["first"]).below(f.maximum(f["last"] - f["first"], 0))
 
     def _store(self, f: Function, totals: list[Vec], places: list[Pointer], count: int) -> None:
         """Store the results. Operands that are the same for all windows are read once."""
@@ -123,15 +134,25 @@ class WindowBlock:
             return (f[f"column{k}"] * window if strides[4] else 0) + v * lanes * strides[1]
 
         for window in range(self._windows):
-            taps = f.maximum(f["taps"] - f["tap"], 0) if self._taps is None else len(self._taps[window])
-            for v in range(vectors):
-                some = min(count - v * lanes, lanes)
-                values = [totals[window * vectors + v]]
-                for k in range(2, len(places)):
-                    strides = kernel.strides[k]
-                    key = (k, window if strides[4] else 0, v if strides[1] else 0)
-                    if key not in same:
-                        same[key] = read(f, places[k], place(k, window, v), strides[1], some, kernel.elements[k])
-                    values.append(same[key])
-                result = kernel.how.result(f, values, column * taps, kernel.taps)
-                write(f, result, places[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
+            with f.when(f["windows"] > window) if self._at_end and window else nullcontext():
+                for v in range(vectors):
+                    some = min(count - v * lanes, lanes)
+                    values = [totals[window * vectors + v]]
+                    for k in range(2, len(places)):
+                        strides = kernel.strides[k]
+                        key = (k, window if strides[4] else 0, v if strides[1] else 0)
+                        if key not in same:
+                            same[key] = read(f, places[k], place(k, window, v), strides[1], some, kernel.elements[k])
+                        values.append(same[key])
+                    result = kernel.how.result(f, values, partial(self._elements, f, column, window), kernel.taps)
+                    write(f, result, places[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
+
+    def _elements(self, f: Function, column: AnyInt, window: int) -> AnyInt:
+        """The elements of a window that are on the map. `column`: the number of these along the other axes."""
+        width = self._kernel.axes[2]
+        if not self._unrolled:
+            return column * f.maximum(f["taps"] - f["tap"], 0)
+        if not self._at_end:
+            return column * width.kernel
+        first, last = clipped_taps(f, width, f["window"] + window, f["size"])
+        return column * f.maximum(last - first, 0)

@@ -1,13 +1,14 @@
-"""Windows along the spatial axes of maps: keys of code, copies for them, and the loops over the windows of a row."""
+"""Windows along the spatial axes of maps: keys of code, copies for them, and blocks of the windows of a row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from irload.ops.sliding import WindowAxis
+from irload.ops.windows import dilated
 from irload.plan.backends.llvm.builder import AnyInt, Function
-from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.record import record
 
 FARTHEST = 1 << 31
@@ -19,29 +20,9 @@ def is_near(axis: WindowAxis) -> bool:
     return axis.reach + abs(axis.begin) + axis.size < FARTHEST
 
 
-def is_fixed(axis: WindowAxis) -> bool:
-    """True if fewer than two windows are in the interior: code for the axis has its size and count compiled in."""
-    first, stop = axis.interior
-    return stop - first < 2
-
-
 def axis_key(axis: WindowAxis) -> WindowAxis:
-    """The axis that stands for all axes of the same borders: at most two interior windows, no unread end.
-
-    Code for it reads `size` and `count` at run time, except on axes for which `is_fixed` is true.
-    """
-    if is_fixed(axis):
-        return axis
-    first, stop = axis.interior
-    fewer = stop - first - 2
-    size = min(axis.size, axis.reach - axis.begin) if stop == axis.count else axis.size
-    return replace(axis, size=size - fewer * axis.stride, count=axis.count - fewer)
-
-
-def edges(axis: WindowAxis) -> int:
-    """The number of windows outside the interior."""
-    first, stop = axis.interior
-    return axis.count - (stop - first)
+    """The axis that stands for all axes of the same windows, padded or not."""
+    return replace(axis, size=0 if axis.is_padded else dilated(axis.kernel, axis.dilation) - axis.begin, count=1)
 
 
 def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
@@ -115,72 +96,40 @@ WindowAxes = tuple[WindowAxis, WindowAxis, WindowAxis]
 """Depth, height and width."""
 
 
-def in_blocks(f: Function, axis: WindowAxis, count: AnyInt, size: int) -> Iterator[tuple[AnyInt, list[range]]]:
-    """The first window of each block of windows along an axis, and the taps of its windows.
+def emit_blocks(
+    f: Function, axis: WindowAxis, size: AnyInt, count: AnyInt, windows: int
+) -> Iterator[tuple[AnyInt, bool]]:
+    """The first of each block of `windows` windows, and whether some elements or windows may be outside the map.
 
-    A block has at most `size` windows, a power of two; `count` is the number of windows, known at run time unless
-    `is_fixed`. Windows of the interior that do not fill a block are divided into powers of two: the largest one joins
-    the left border, and the smallest the right one.
+    The body is written for either case.
     """
-    inner, half = range(*axis.interior), size // 2
-
-    def pieces(at: AnyInt, windows: range) -> Iterator[tuple[AnyInt, list[range]]]:
-        for k in range(0, len(windows), size):
-            yield at + k, [axis.taps(window) for window in windows[k : k + size]]
-
-    if is_fixed(axis):
-        yield from pieces(0, range(axis.count))
-        return
-    start, stop = max(inner.start - half, 0), min(inner.stop + half, axis.count)
-    left = [axis.taps(k) for k in range(start, inner.start)]
-    right = [axis.taps(k) for k in range(inner.stop, stop)]
-    yield from pieces(0, range(start))
-    end = count - (axis.count - inner.stop)
-    rest = (end - inner.start) % size
-
-    def leading(power: int) -> Iterator[tuple[AnyInt, list[range]]]:
-        if power:
-            with f.when(rest >= power):
-                yield start, [*left, *[range(axis.kernel)] * power]
-            with f.otherwise():
-                yield from leading(power // 2)
-        elif left:
-            yield start, left
-
-    yield from leading(half)
-    taken: AnyInt = 0
-    for power in powers(half):
-        taken = f.maximum(taken, f.minimum(rest // power, 1) * power)
-    rest = rest - taken
-    at = whole = end - rest
-    for first in repeat(f, inner.start + taken, whole, size):
-        yield first, [range(axis.kernel)] * size
-    for power in powers(half // 2):
-        behind, taps = rest % power, [range(axis.kernel)] * power
-        with f.when(rest >= power):
-            with f.when(f.equal(behind, 0) if power > 1 else True):
-                yield at, [*taps, *right]
-            with f.otherwise():
-                yield at, taps
-        at, rest = at + (rest - behind), behind
-    if right:
-        with f.when(f.equal(whole, end)):
-            yield end, right
-    yield from pieces(end + (stop - inner.stop), range(stop, axis.count))
+    first = max(-(-axis.begin // axis.stride), 0)
+    span = dilated(axis.kernel, axis.dilation) - axis.begin
+    stop = f.minimum(f.maximum(size - (span - axis.stride), 0) // axis.stride, count)
+    for at in f.range(0, count, windows):
+        inside = at + windows <= stop
+        with f.when((at >= first) & inside if first else inside):
+            yield at, False
+        with f.otherwise():
+            yield at, True
 
 
-def powers(largest: int) -> list[int]:
-    """The powers of two from `largest`, which is one of them or 0, down to 1."""
-    return [largest, *powers(largest // 2)] if largest else []
+def emit_ends(
+    f: Function, axis: WindowAxis, at: AnyInt, size: AnyInt, count: AnyInt, windows: int
+) -> dict[str, AnyInt]:
+    """Emit the arguments of a block at an end: its `windows`, and of their elements `first`…`last` − 1 on the map."""
+    begin = at * axis.stride - axis.begin
+    own = f.minimum(count - at, windows)
+    last = f.minimum(size - begin, (own - 1) * axis.stride + dilated(axis.kernel, axis.dilation))
+    return {"windows": own, "first": f.maximum(0 - begin, 0), "last": last, "window": at, "size": size}
 
 
-def readers(axis: WindowAxis, taps: Sequence[range]) -> dict[int, list[tuple[int, int]]]:
-    """For each element that neighbouring windows read: the pairs (window, tap) that read it."""
+def readers(axis: WindowAxis, windows: int) -> dict[int, list[tuple[int, int]]]:
+    """For each element that neighbouring windows read, in order: the pairs (window, tap) that read it."""
     pairs: dict[int, list[tuple[int, int]]] = {}
-    for window, valid in enumerate(taps):
-        for tap in valid:
-            pairs.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
-    return pairs
+    for window, tap in product(range(windows), range(axis.kernel)):
+        pairs.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
+    return dict(sorted(pairs.items()))
 
 
 def five(strides: Sequence[int]) -> tuple[int, ...]:
