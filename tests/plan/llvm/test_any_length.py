@@ -46,11 +46,10 @@ def test_nearly_all_lengths_share_three_codes(target: Target, length: int) -> No
     assert code(target, 183, length) == code(target, 517, length)
 
 
-@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda t: t.name)
-def test_depths_and_channels_share_code(target: Target) -> None:
-    assert code(target, 517, 768) == code(target, 517, 256, 1024)
-    assert code(target, 183, 768) != code(target, 183, 766), "a tail after the unrolled words"
-    assert code(target, 183, 768) != code(target, 183, 768, 1025), "a tail of one channel"
+def test_depths_and_channels_share_code() -> None:
+    assert code(AVX2, 517, 768) == code(AVX2, 183, 256, 1024)
+    assert code(AVX2, 183, 768) != code(AVX2, 183, 766), "a tail after the unrolled words"
+    assert code(AVX2, 183, 768) != code(AVX2, 183, 768, 1025), "a tail of one channel"
 
 
 @pytest.mark.parametrize("rows", [57, 59, 60, 63, 64, 65, 72, 84, 100, 113])
