@@ -75,7 +75,8 @@ class WindowAxis:
     @property
     def is_padded(self) -> bool:
         """True if some windows contain padding."""
-        return self.interior != (0, self.count)
+        begin, end = self.pad
+        return begin > 0 or end > 0
 
     def slices(self, rank: int, axis: int) -> Iterator[tuple[slice, ...]]:
         """For each element of the kernel, the elements of the padded data at that offset, as slices of all axes."""

@@ -28,6 +28,7 @@ from irload.plan.traced.planning import traced_program
 from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
+from tests.plan.graphs import Net
 from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import backbone, encoder, fully_convolutional, pyramid
 
@@ -108,6 +109,16 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
     launches = [[each.function for group in found for part in group for each in part.launches] for found in groups]
     assert launches == [launches[0]] * len(sizes)
     assert groups[-1] is groups[1], "a table is built again"
+
+
+@pytest.mark.parametrize("size", [(40, 2), (2, 40), (2, 2)])
+def test_narrow_maps_are_selected_with_symbols(size: tuple[int, int], backend: CompiledBackend) -> None:
+    net = Net()
+    x = net.conv(net.input(1, 3, -1, -1), 3, 16, 3, pads_begin="1,1", pads_end="1,1", strides="2,2")
+    template, _ = template_of(net.model(net.conv(x, 16, 24, 1)), Options(threads=1), (1, 3, 64, 96))
+    plan = Workspace(template).bind(size)
+    parts = [part for segment in plan.segments for group in segment.executable.groups for part in group]
+    assert all(part.traced is not None for part in parts)
 
 
 def test_maps_of_one_position(backend: CompiledBackend) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irload.core.size import is_size
+from irload.core.size import alike, is_size
 from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.tuning import SHORT
 from irload.record import record
@@ -42,10 +42,13 @@ def size_of(axes: Sequence[Axis]) -> int:
 
 
 def merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The same positions in the same order along as few axes as possible, none of size 1."""
+    """The same positions in the same order along as few axes as possible, none of size 1.
+
+    An axis whose size may be 1 at some shapes is kept.
+    """
     found: list[Axis] = []
     for axis in axes:
-        if axis.size == 1 and not axis.fixed:
+        if alike(axis.size, 1) and not axis.fixed:
             continue
         before = found[-1] if found else None
         if before is not None and not before.fixed and not axis.fixed:
@@ -64,12 +67,7 @@ def by_memory(axes: Sequence[Axis]) -> list[Axis]:
 
 def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The key of code that reads all sizes and strides of these axes; which tensors are broadcast is compiled in."""
-    return tuple(Axis(ANY, any_strides(axis.strides)) for axis in axes)
-
-
-def any_strides(strides: Sequence[int]) -> tuple[int, ...]:
-    """The key of code that reads strides; which of them are 0 is compiled in."""
-    return tuple(ANY if stride else 0 for stride in strides)
+    return tuple(Axis(ANY, tuple(ANY if stride else 0 for stride in axis.strides)) for axis in axes)
 
 
 def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:

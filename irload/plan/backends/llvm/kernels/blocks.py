@@ -81,12 +81,11 @@ class BlockKernel(Kernel):
         """The units, and the other numbers."""
         *outer, row = self.axes
         alone = Axis(1, (0,) * len(row.strides))
-        vectors, rest = divmod(row.size, self.width)
-        chunk = max(1, min(self.block // self.width, vectors))
+        (vectors, rest), chunk = divmod(row.size, self.width), self.block // self.width
         if vectors > chunk:  # a line is a row, its parts are chunks
             rows, height, down, right, parts = alone, 1, 0, chunk, -(-vectors // chunk)
         else:  # a line is all neighbouring rows, its parts are blocks of them
-            rows = outer.pop() if outer else alone
+            rows, chunk = outer.pop() if outer else alone, largest(1, vectors)
             height = smallest(largest(1, self.block // row.size), rows.size)
             down, right, parts = height, 0, -(-rows.size // height)
         tail = (vectors + 1) * smallest(rest, 1) - 1  # −1 without a rest

@@ -34,14 +34,16 @@ def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
     groups, channels, depth, *_ = conv.shape
     if groups > 1 or conv.kernel != (3, 3) or conv.data.strides[1] != conv.data.itemsize:
         return False
+    if selector.precise or min(channels, depth) < WINOGRAD_CHANNELS:
+        return False
     if any(w.stride != 1 or w.dilation != 1 for w in conv.windows):
         return False
     batch, _, height, width = conv.out.shape
+    if height < WINOGRAD_MAP or width < WINOGRAD_MAP:
+        return False
     tiles = count_tiles(batch, height, width)
     is_filled = batch * height * width >= WINOGRAD_FILLED * tiles
-    large = min(channels, depth) >= WINOGRAD_CHANNELS and height >= WINOGRAD_MAP and width >= WINOGRAD_MAP
-    enough = selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads
-    return large and is_filled and enough and not selector.precise
+    return is_filled and (selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads)
 
 
 def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
