@@ -32,9 +32,9 @@ def test_tiles_cut_a_line_exactly(rows: int) -> None:
             assert sum(n * height for n, height in zip(tiles, heights, strict=True)) == columns
 
 
-def code(target: Target, columns: int, length: int) -> Kernel:
-    axes = [Axis(columns, (0, 4 * length, 4 * 768))]
-    results = Results(768, (4,), (F32,), IDENTITY)
+def code(target: Target, columns: int, length: int, channels: int = 768) -> Kernel:
+    axes = [Axis(columns, (0, 4 * length, 4 * channels))]
+    results = Results(channels, (4,), (F32,), IDENTITY)
     return register_product(target, FMA, axes, [Level(length, 4)], results, panel=2).code
 
 
@@ -44,6 +44,12 @@ def test_nearly_all_lengths_share_three_codes(target: Target, length: int) -> No
     lengths = [m for m in range(60, 600) if m not in (64, 71)]
     assert len({code(target, m, length) for m in lengths}) <= 3
     assert code(target, 183, length) == code(target, 517, length)
+
+
+def test_depths_and_channels_share_code() -> None:
+    assert code(AVX2, 517, 768) == code(AVX2, 183, 256, 1024)
+    assert code(AVX2, 183, 768) != code(AVX2, 183, 766), "a tail after the unrolled words"
+    assert code(AVX2, 183, 768) != code(AVX2, 183, 768, 1025), "a tail of one channel"
 
 
 @pytest.mark.parametrize("rows", [57, 59, 60, 63, 64, 65, 72, 84, 100, 113])

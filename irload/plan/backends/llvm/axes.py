@@ -67,7 +67,12 @@ def by_memory(axes: Sequence[Axis]) -> list[Axis]:
 
 def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The key of code that reads all sizes and strides of these axes; which tensors are broadcast is compiled in."""
-    return tuple(Axis(ANY, tuple(ANY if stride else 0 for stride in axis.strides)) for axis in axes)
+    return tuple(Axis(ANY, any_strides(axis.strides)) for axis in axes)
+
+
+def any_strides(strides: Sequence[int]) -> tuple[int, ...]:
+    """The key of code that reads strides; which of them are 0 is compiled in."""
+    return tuple(ANY if stride else 0 for stride in strides)
 
 
 def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:

@@ -54,6 +54,11 @@ def call_address(f: Function, address: Pointer, arguments: Sequence[Value | int]
     f.emit(f"call {result} {address}({', '.join(listed)})")
 
 
+def opaque(f: Function, pointer: Pointer) -> Pointer:
+    """The same pointer, which LLVM does not derive from others."""
+    return f.value("ptr", f'call ptr asm "", "=r,0"(ptr {pointer})')
+
+
 def distance(f: Function, a: AnyInt, b: AnyInt) -> Int:
     """|a − b|."""
     return f.value("i64", f"call i64 @llvm.abs.i64(i64 {a - b}, i1 false)")

@@ -7,13 +7,16 @@ are packed into panels of vectors in the order of the sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, I32, WORD
+from irload.plan.backends.llvm.intrinsics import opaque
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
 from irload.plan.backends.llvm.widening import Panel
@@ -26,12 +29,31 @@ class Level:
 
     For loops over the taps of a convolution: `stride`, that of the windows, and `axis`, the axis of the grid of outputs
     if tiles may cover several lines, or windows may contain padding.
+
+    For code that reads `count` and `x`: `even`, true if `count` is a multiple of UNROLL, and `contiguous`, true if `x`
+    is the bytes of all turns of the next level.
     """
 
     count: int
     x: int
     axis: int | None = None
     stride: int | None = None
+    even: bool = False
+    contiguous: bool = False
+
+    def key(self, inner: Sequence[Level], *, free: bool) -> Level:
+        """The level of code that reads `x` unless words are contiguous, and the `count` if `free`.
+
+        `inner`: the levels within. The innermost level has few turns compiled in.
+        """
+        free = free and (len(inner) > 0 or self.count > 2 * UNROLL)
+        return replace(
+            self,
+            count=ANY if free else self.count,
+            x=WORD if not inner and self.stride is None and self.x == WORD else ANY,
+            even=free and self.count % UNROLL == 0,
+            contiguous=len(inner) == 1 and self.x == inner[0].count * inner[0].x,
+        )
 
     @property
     def read(self) -> int:
@@ -43,14 +65,15 @@ class Level:
 class RegisterTile:
     """Rows × `vectors` columns. The weights are stored in panels of `panel` vectors, each with all elements of the sum.
 
-    `rows`: the offset of the data of each row in bytes. `ahead`: cache lines of each later panel that a turn of the
-    innermost loop prefetches, a few at a time: a burst would occupy all line-fill buffers. An element of the sum is a
-    word of the `dot`.
+    `row`: the bytes between the data of neighbouring rows, unless each has its address. `ahead`: cache lines of each
+    later panel that a turn of the innermost loop prefetches, a few at a time: a burst would occupy all line-fill
+    buffers. An element of the sum is a word of the `dot`.
 
     If the dot's weights are compressed in groups, the first of two levels are the groups.
     """
 
-    rows: tuple[int, ...]
+    rows: int
+    row: AnyInt
     vectors: int
     panel: int
     levels: tuple[Level, ...]
@@ -102,18 +125,17 @@ class _Sum:
         """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards."""
         levels = self.tile.levels
         if k == len(levels):
-            return self._element(x, w, 0, 0, state)
+            return self._element(self._rows(x), w, 0, 0, state)
         level = levels[k]
         if level.axis is not None and self.windows is not None:
             return self._taps(k, x, w, state, [True] * len(x))
         whole = k not in self.bounds
         if k == len(levels) - 1 and whole:
-            return self._run(level.count, level.x, x, w, state)
+            return self._run(level.count, level.x, x, w, state, even=level.even)
         if k == len(levels) - 2 and whole and self.compressed is None:
             after = levels[k + 1]
-            follows = self.f.integer(level.x) == self.f.integer(after.count * after.x)
-            if follows and (self.windows is None or after.axis is None):
-                return self._run(level.count * after.count, after.x, x, w, state)
+            if level.contiguous and (self.windows is None or after.axis is None):
+                return self._run(level.count * after.count, after.x, x, w, state, even=after.even)
         return self._turns(k, x, w, state)
 
     def enter(self, w: Pointer, group: AnyInt) -> None:
@@ -176,12 +198,14 @@ class _Sum:
             carried[:] = [ws + inner, *turn(at, ws, own)]
         return carried[1:]
 
-    def _run(self, count: AnyInt, stride: AnyInt, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
-        """The innermost loop: elements of the data `stride` bytes apart."""
+    def _run(
+        self, count: AnyInt, stride: AnyInt, x: list[Pointer], w: Pointer, state: list[Any], *, even: bool
+    ) -> list[Any]:
+        """The innermost loop: elements of the data `stride` bytes apart. `even`: their number is one of whole turns."""
         members, pointers = self.tile.dot.members, len(x)
         turn = max(UNROLL, members)
         few = isinstance(count, int) and count <= 2 * turn
-        whole = 0 if few else count // turn * turn
+        whole = 0 if few else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]
         asked = [
             panel * self.panel + LINE * line
@@ -191,31 +215,49 @@ class _Sum:
         carried = [*x, w, *state]
         for _ in () if few else self.f.range(0, whole, turn, carried):
             xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-            self.loaded = {}
+            self.loaded, rows = {}, self._rows(xs)
             for u in range(turn):
                 for place in asked[u::turn]:
                     self.f.prefetch(own[0], place)
-                own = self._element(xs, ws, offsets[u], u, own)
+                own = self._element(rows, ws, offsets[u], u, own)
             if self.tile.ahead:
                 own[0] = own[0] + LINE * self.tile.ahead
             carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *own]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-        self.loaded = {}
-        rest = count - whole
+        self.loaded, rows = {}, self._rows(x)
+        rest = 0 if even and not few else count - whole
         for u in range(rest) if isinstance(rest, int) else ():
-            state = self._element(x, w, offsets[u] if u <= turn else u * stride, u, state)
+            state = self._element(rows, w, offsets[u] if u <= turn else u * stride, u, state)
         for _ in () if isinstance(rest, int) else self.f.range(0, rest, 1, carried):
             xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-            own = self._element(xs, ws, 0, 0, own)
+            own = self._element(self._rows(xs), ws, 0, 0, own)
             carried[:] = [*(p + stride for p in xs), ws + self.width, *own]
         return state if isinstance(rest, int) else carried[pointers + 1 :]
 
-    def _element(self, x: list[Pointer], w: Pointer, offset: AnyInt, k: int, state: list[Any]) -> list[Any]:
+    def _rows(self, x: list[Pointer]) -> list[tuple[Pointer, AnyInt]]:
+        """An address and an offset for each row, to be used within the same turn of a loop.
+
+        Three rows a multiple of a register apart share an address, since x86 scales registers by 1 and 2. LLVM would
+        keep a register for each row across the loop instead, and spill sums.
+        """
+        rows, row = self.tile.rows, self.tile.row
+        if len(x) > 1:
+            return [(p, 0) for p in x]
+        if isinstance(row, int):
+            return [(x[0], r * row) for r in range(rows)]
+        offsets, starts = [0, row, 2 * row], [opaque(self.f, x[0])]
+        for _ in range(3, rows, 3):
+            starts.append(opaque(self.f, starts[-1] + 3 * row))
+        return [(starts[r // 3], offsets[r % 3]) for r in range(rows)]
+
+    def _element(
+        self, rows: list[tuple[Pointer, AnyInt]], w: Pointer, offset: AnyInt, k: int, state: list[Any]
+    ) -> list[Any]:
         f, tile = self.f, self.tile
         state = list(state)
         weights = [self._weights(w, k, v) for v in range(tile.vectors)]
-        for r, row in enumerate(tile.rows):
-            element = f.broadcast(x[r if len(x) > 1 else 0], offset + row)
+        for r, (x, row) in enumerate(rows):
+            element = f.broadcast(x, offset + row)
             for v in range(tile.vectors):
                 at = 1 + r * tile.vectors + v
                 state[at] = tile.dot.multiply(f, state[at], element, weights[v])
@@ -251,7 +293,7 @@ def write_sums(
     `bounds`: the turns of levels that do not run completely. `ahead`: the address of the weights to prefetch.
     `start`: the initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
     """
-    sums = start or [tile.dot.zero(f)] * (len(tile.rows) * tile.vectors)
+    sums = start or [tile.dot.zero(f)] * (tile.rows * tile.vectors)
     found = _Sum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
         found.enter(w, 0)

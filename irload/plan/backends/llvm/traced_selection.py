@@ -24,9 +24,6 @@ from irload.plan.backends.llvm.loader import Code
 from irload.plan.ir.building import Build, builder
 from irload.record import record
 
-WORDS = 7
-"""Words of a kernel that is chosen for each shape: its code, units and scratch memory, and at most four numbers."""
-
 
 @record(eq=False)
 class Operands:
@@ -102,8 +99,8 @@ class TracedSelection:
         """The functions of sizes: for each the word of its value, or of its address, and the words of its arguments."""
         self._code_of = code_of
         self.flops, self.temporary = self._index(flops), self._index(temporary)
-        self._chosen: list[tuple[int, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
-        """The kernels that are chosen, each with the position of its words."""
+        self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
+        """The kernels that are chosen, each with the positions of its words: code, units, scratch memory, numbers."""
         self.launches: list[TracedLaunch] = []
         for launch, own in zip(launches, operands, strict=True):
             distances = [self._index(distance) for distance in own.distances]
@@ -112,7 +109,7 @@ class TracedSelection:
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
         numbers = [k for k, terms in enumerate(self._terms) if any(terms)]
         functions = [k for k, *_ in self._deferred]
-        kernels = [first + k for first, _ in self._chosen for k in range(WORDS)]
+        kernels = [k for places, _ in self._chosen for k in places]
         self.varying = frozenset((*numbers, *functions, *kernels))
         """The words that depend on the symbols."""
 
@@ -131,8 +128,11 @@ class TracedSelection:
                 words[k] = value
         except NotDefined:
             return None
-        for first, choose in self._chosen:
-            words[first : first + WORDS] = choose(words)[1]
+        for places, choose in self._chosen:
+            described = choose(words)[1]
+            if len(described) > len(places):
+                return None
+            words[places.start : places.start + len(described)] = described
         return words
 
     def at(self, words: Words, positions: Sequence[int], sizes: BoundSizes) -> Selected:
@@ -147,9 +147,10 @@ class TracedSelection:
         """The positions of the function, units, scratch memory and numbers of a kernel, and its builder."""
         if isinstance(kernel, ChosenKernel):
             choose, first = kernel.builder(self._index, self._described), len(self._terms)
-            self._terms += [terms_of(0)] * WORDS
-            self._chosen.append((first, choose))
-            function, units, scratch, *numbers = range(first, first + WORDS)
+            places = range(first, first + len(self._described(kernel.here)))
+            self._terms += [terms_of(0)] * len(places)
+            self._chosen.append((places, choose))
+            function, units, scratch, *numbers = places
             return function, units, scratch, numbers, lambda words: choose(words)[0]
         whole = builder(kernel, self._index) or (lambda words: kernel)
         function = self._index(self._code_of(_at_traced_shape(kernel.code)).address)
@@ -158,10 +159,7 @@ class TracedSelection:
 
     def _described(self, kernel: Kernel) -> list[int]:
         """The words of a kernel that is chosen."""
-        words = [self._code_of(kernel.code).address, kernel.count, kernel.scratch, *kernel.numbers]
-        if len(words) > WORDS:
-            raise AssertionError("a kernel has too many numbers")
-        return words + [0] * (WORDS - len(words))
+        return [self._code_of(kernel.code).address, kernel.count, kernel.scratch, *kernel.numbers]
 
     def _index(self, number: Any) -> int:
         """The position of a number among the words."""

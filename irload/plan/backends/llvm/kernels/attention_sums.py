@@ -98,7 +98,7 @@ class Sums:
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, place: Pointer) -> None:
         """Store the sums of a strip by the first vectors of a panel of keys, as the layout says."""
-        tile = RegisterTile(self._tile_rows(b.row), vectors, self.keys, (Level(b.width, b.column),))
+        tile = RegisterTile(self.rows, b.row, vectors, self.keys, (Level(b.width, b.column),))
         x, w = b.q + b.rows.first(strip) * b.row, b.keys + panel * (b.width * self._row)
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
             b.f.store(value, place, k // vectors * self._row + k % vectors * self.lanes * 4)
@@ -106,15 +106,12 @@ class Sums:
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
         """`for row, totals in sums.results(…)`: the rows of a strip by the first vectors of a panel of values."""
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
-        tile_rows, whole = self._tile_rows(self._row), b.rows.keys // wide
+        whole = b.rows.keys // wide
         x, w = b.rows.place(strip), b.values + panel * (b.rows.keys * row)
-        panels = RegisterTile(tile_rows, vectors, self.values, (Level(1, step), Level(wide, 4)))
+        panels = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, step), Level(wide, 4)))
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
-        single = RegisterTile(tile_rows, vectors, self.values, (Level(1, 4),))
+        single = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, 4),))
         x, w, rest = x + whole * step, w + whole * (wide * row), b.rows.keys - whole * wide
         sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):
             yield r, sums[r * vectors : (r + 1) * vectors]
-
-    def _tile_rows(self, pitch: int) -> tuple[int, ...]:
-        return tuple(r * pitch for r in range(self.rows))

@@ -132,8 +132,8 @@ class StateSums:
 
     def _write_tile(self, f: Function, panel: Panel, rows: int, row: int) -> None:
         """Write the function for a tile."""
-        width, own = panel.packed.panel, tuple(r * row for r in range(rows))
-        tile = RegisterTile(own, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
+        width = panel.packed.panel
+        tile = RegisterTile(rows, row, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
         sums = write_sums(f, tile, f["h"], f["w"], {})
         for r in range(rows):
             panel.write_row(f, r, sums[r * width : (r + 1) * width])

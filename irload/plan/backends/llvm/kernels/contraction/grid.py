@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.axes import ANY
+from irload.plan.backends.llvm.axes import ANY, any_strides
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer
 from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
 from irload.plan.backends.llvm.kernels.windows import clipped_taps
@@ -34,9 +34,9 @@ class Grid:
 
     @property
     def key(self) -> Grid:
-        """The grid of code that reads all sizes, and all strides but those along the last axis."""
+        """The grid of code that reads all sizes and strides."""
         windows = tuple(replace(w, size=ANY, count=ANY) for w in self.windows)
-        return Grid(windows, self.padded, _key(self.data), tuple(map(_key, self.results)))
+        return Grid(windows, self.padded, any_strides(self.data), tuple(map(any_strides, self.results)))
 
     @property
     def steps(self) -> tuple[AnyInt, ...]:
@@ -66,11 +66,6 @@ class Grid:
         """The taps along an axis inside the data: the first one, and the one after the last."""
         window = self.windows[axis]
         return clipped_taps(f, window, at[axis], window.size) if self.padded[axis] else (0, window.kernel)
-
-
-def _key(strides: Sequence[int]) -> tuple[int, ...]:
-    *outer, last = strides
-    return (*(ANY if stride else 0 for stride in outer), last)
 
 
 class GridRows:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.axes import ANY
+from irload.plan.backends.llvm.axes import ANY, any_strides
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import F32, SIZES
@@ -33,10 +33,9 @@ class Access:
 
     @property
     def key(self) -> Access:
-        """The access of code that reads the strides, except of columns and of contiguous channels."""
-        outer = tuple(ANY if stride else 0 for stride in self.outer)
+        """The access of code that reads the strides, except of contiguous channels."""
         channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
-        return replace(self, outer=outer, channel=channel)
+        return replace(self, outer=any_strides(self.outer), column=ANY if self.column else 0, channel=channel)
 
     def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
         """The address of an element."""
@@ -76,7 +75,7 @@ class Contraction(Kernel):
     the cache, and their data in the second one.
 
     `weights`: packed matrices between neighbours along the outer axes. `shared`: the units or the panels, which
-    threads divide. The first of `numbers` is the number of units.
+    threads divide. The first two of `numbers` are the units and the panels.
     """
 
     dot: Dot
@@ -148,19 +147,19 @@ class Contraction(Kernel):
         pointers, numbers = given.pointers(3 + len(self.operands)), given.integers(self.sizes)
         rest = given.rest
         own = self._read(given)
-        begin, end, first, last = f["begin"], f["end"], 0, self.panels
+        begin, end, first, last = f["begin"], f["end"], 0, numbers[1]
         if self.shared == PANELS:
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
         size = self._block_size(f, begin, end, numbers)
 
-        self._prepare(f)
+        self._prepare(f, numbers)
         for start in f.range(begin, end, size):
             stop = f.minimum(start + size, end)
             ends = stop >= end if self.reads_beyond else None
             for k in repeat(f, 0, self.parts):
                 for p in f.range(first, last):
                     final = None if ends is None else ends & f.equal(p + 1, last)
-                    self._begin_panel(f, pointers, p, k)
+                    self._begin_panel(f, pointers, numbers, p, k)
                     for u in f.range(start, stop):
                         self._write_unit(f, Turn(pointers, numbers, rest, own, start, u, p, k, final))
         self._complete(f)
@@ -176,10 +175,12 @@ class Contraction(Kernel):
     def _read(self, given: Arguments) -> Any:
         """Read the other numbers."""
 
-    def _begin_panel(self, f: Function, pointers: Sequence[Pointer], panel: Int, part: AnyInt) -> None:
+    def _begin_panel(
+        self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
+    ) -> None:
         """Emit the set-up of a panel, or of a part of it, before the units of a block."""
 
-    def _prepare(self, f: Function) -> None:
+    def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
         """Emit the set-up of a thread, before its first block."""
 
     def _complete(self, f: Function) -> None:

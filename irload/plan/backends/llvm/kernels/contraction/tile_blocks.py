@@ -45,11 +45,12 @@ class TileBlocks(Contraction):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return self.units, self.blocks, self._strips - 1, self.columns - self.rows, self.group, self._lines
+        last_column = self.columns - self.rows
+        return self.units, self.panels, self.blocks, self._strips - 1, last_column, self.group, self._lines
 
     @property
     def sizes(self) -> int:
-        return 6
+        return 7
 
     @property
     def units(self) -> int:

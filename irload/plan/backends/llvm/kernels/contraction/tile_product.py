@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.expressions import expression_cycles
@@ -23,6 +25,7 @@ class _Sizes:
     """The `numbers` of the kernel."""
 
     units: Int
+    panels: Int
     blocks: Int
     last_strip: Int
     last_column: Int
@@ -55,7 +58,7 @@ class TileProduct(TileBlocks):
         """The epilogue of blocks of sums."""
         return Results(self.rows, self.height, self.width, self.channels, self.y, self.operands, self.epilogue)
 
-    def _prepare(self, f: Function) -> None:
+    def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
         self._results.begin(f, f["scratch"])
         width = self.chunks.nbytes
         shapes = [(self.rows, tiles.BYTES)] * _DATA + [(self.rows, width)] * 2 + [(width // 4, tiles.BYTES)] * 2
@@ -76,7 +79,7 @@ class TileProduct(TileBlocks):
     def _write_unit(self, f: Function, turn: Turn) -> None:
         sizes = _Sizes(*turn.numbers)
         weights, strips, sources, results = self._places(f, turn, sizes)
-        ahead = self._ahead(f, turn, weights, sizes.lines)
+        ahead = self._ahead(f, turn, weights, sizes)
         weights = weights + turn.panel * self.panel_bytes
         rows = {f"x{k}": source for k, source in enumerate(sources)}
         places = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
@@ -111,16 +114,16 @@ class TileProduct(TileBlocks):
             results += places
         return weights, strips, sources, results
 
-    def _ahead(self, f: Function, turn: Turn, weights: Pointer, lines: AnyInt) -> Pointer:
+    def _ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _Sizes) -> Pointer:
         """The part of the next panel that a block prefetches: the blocks of a group prefetch all of it.
 
         After the last panel comes the first one, or the first of the next kernel's (`final`). Prefetching an unmapped
         address costs a walk of the page tables.
         """
         block = turn.unit - turn.start
-        part = lines * (self.steps * LINE)
-        following = (turn.panel + 1) % self.panels
-        start = weights + following * self.panel_bytes
+        part = sizes.lines * (self.steps * LINE)
+        following = f.integer(turn.panel + 1)
+        start = weights + f.select(following < sizes.panels, following, f.integer(0)) * self.panel_bytes
         if turn.final is not None:
             start = f.select(turn.final, f["ahead"], start)
         return start + f.minimum(block * part, self.panel_bytes - part)

@@ -1,0 +1,231 @@
+"""Contractions by register tiles: the division of lines and blocks into tiles, and the numbers that code reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Self
+
+from irload.plan.backends.llvm.arguments import unknown
+from irload.plan.backends.llvm.axes import any_strides
+from irload.plan.backends.llvm.elements import WORD
+from irload.plan.backends.llvm.kernels.contraction.grid import Grid
+from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
+from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction
+from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
+from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
+from irload.plan.backends.llvm.widening import Panel
+from irload.record import record
+
+
+@record()
+class RegisterBlocks(Contraction):
+    """A unit is a tile of `rows` columns at most, by the `vectors` of a group of panels, of `panel` vectors each.
+
+    A panel holds its weights in the order of the `levels` of the sum, whose elements are words of the dot.
+
+    The code reads the first outer size, the columns, the channels and the depth: as the number of tiles, and of tiles
+    of each of the `heights`, the number of panels, and their bytes. Three heights cut lines of almost any length;
+    shorter lines have two that differ by 1, whole tiles one.
+
+    Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
+    parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
+    and `ahead`, which are given for the code.
+
+    `grid`: for convolutions, the outputs through which columns count. `cached`: bytes of data that stay in the cache
+    while weights pass through it. `split`: each turn of the outermost level is a part of the sum; partial sums are
+    stored in y. `widens`: compressed weights of a panel are widened once for all tiles of a block, into scratch memory;
+    else each tile widens them in registers.
+    """
+
+    levels: tuple[Level, ...]
+    lanes: int
+    vectors: int
+    panel: int
+    heights: tuple[int, ...] = ()
+    ahead: int | None = None
+    cached: int = SHORT_BLOCK
+    split: bool = False
+    widens: bool = False
+    grid: Grid | None = None
+
+    @property
+    def code(self) -> Self:
+        compressed = self.dot.weights is not None
+        levels = [
+            level.key(self.levels[k + 1 :], free=level.stride is None and not (compressed or (self.split and not k)))
+            for k, level in enumerate(self.levels)
+        ]
+        return replace(
+            self,
+            outer=(0, *self.outer[1:]) if self.outer else (),
+            weights=any_strides(self.weights),
+            columns=0,
+            channels=self._last_channels,
+            x=self.x.key,
+            y=self.y.key,
+            operands=tuple(operand.key for operand in self.operands),
+            rows=self._heights[0],
+            levels=tuple(levels),
+            heights=self._heights,
+            ahead=self._ahead,
+            grid=None if self.grid is None else self.grid.key,
+        )
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        if self._counts is None:
+            ends = (self.columns - self._line * self._heights[-1], 0)
+        else:
+            tall, middle, _ = self._counts
+            ends = (tall, tall + middle)
+        code = self.code
+        matrices = tuple(stride * self.matrix_bytes for stride in self.weights)
+        strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
+        sizes = self.units, self.panels, self._block, self._panel_bytes, self._prefetched, self._zeros, self._tiles
+        return (*sizes, *ends, *strides)
+
+    @property
+    def sizes(self) -> int:
+        return 9
+
+    @property
+    def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:
+        """The records with sizes and strides that the code reads."""
+        return self.x, self.y, self.operands, self.levels, self.grid
+
+    @property
+    def units(self) -> int:
+        return prod(self.outer) * self._tiles
+
+    @property
+    def _tiles(self) -> int:
+        """Tiles of one line of columns."""
+        return self._line if self._counts is None else sum(self._counts)
+
+    @property
+    def _lines(self) -> int:
+        """The axis of the grid along lines; −1 without a grid."""
+        return -1 if self.grid is None else len(self.grid.windows) - 1
+
+    @property
+    def panels(self) -> int:
+        return -(-self._all_vectors // self.vectors)
+
+    @property
+    def packed_channels(self) -> int:
+        return self.panel * self.lanes
+
+    @property
+    def matrix_bytes(self) -> int:
+        return -(-self._all_vectors // self.panel) * self._panel_bytes
+
+    @property
+    def _panel_bytes(self) -> int:
+        return self.dot.nbytes(self._length, self.packed_channels)
+
+    @property
+    def parts(self) -> int:
+        return self.levels[0].count if self.split else 1
+
+    @property
+    def _last_channels(self) -> int:
+        """The channels of the last group of panels, plus a whole group if others precede it."""
+        full = self.vectors * self.lanes
+        return self.channels if self.channels < full else full + self.channels % full
+
+    @property
+    def cycles(self) -> float:
+        products = prod(self.outer) * self.columns * self._all_vectors * self._length
+        return products / self.dot.rate + self.units * self.panels * 20
+
+    @property
+    def _length(self) -> int:
+        """The words of the whole sum."""
+        return prod(level.count for level in self.levels)
+
+    @property
+    def _all_vectors(self) -> int:
+        return -(-self.channels // self.lanes)
+
+    @property
+    def _line(self) -> int:
+        """The fewest tiles of one line of columns."""
+        return -(-self.columns // self.rows)
+
+    @property
+    def _is_free(self) -> bool:
+        """True if the code serves other numbers of columns."""
+        return self.columns >= MANY_TILES * self.rows
+
+    @property
+    def _counts(self) -> tuple[int, int, int] | None:
+        """The tiles of three heights, None for lines of two heights or one."""
+        return counts(self.columns, self.rows) if self._is_free else None
+
+    @property
+    def _heights(self) -> tuple[int, ...]:
+        """The heights of the tiles of a line, the tallest first."""
+        if self.heights:
+            return self.heights
+        if self._counts is not None:
+            return any_heights(self.rows)
+        return even_heights(self.columns, self.rows, free=self._is_free)
+
+    @property
+    def _block(self) -> int:
+        """The most tiles of a block; a power of two if there are fewer tiles, and the code does not serve more.
+
+        Their data stay in the cache while all weights pass through it. If all weights stay there, a block is short.
+        """
+        read = prod(level.read for level in self.levels) // self.parts
+        weights = self.dot.nbytes(self._length, self.channels)
+        streamed = read + self.channels * (1 + len(self.operands))
+        room, each = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
+        if self.widens:
+            room *= WIDENED_BLOCK
+        most = max(1, room // max(WORD * self.rows * each, 1))
+        return most if self._is_free else even_block(self.units, most)
+
+    @property
+    def _ahead(self) -> int:
+        """Cache lines of each panel of the next group that a turn of a tile prefetches: all of them over a block.
+
+        A block may have half of the most tiles.
+        """
+        if self.ahead is not None:
+            return self.ahead
+        if self._block == 1 or self.panels == 1 or (self.dot.weights is not None and not self.widens):
+            return 0
+        return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1)))
+
+    @property
+    def _prefetched(self) -> int:
+        """The bytes of the next panels that a tile prefetches."""
+        return self._length // self.parts // UNROLL * self._ahead * LINE
+
+    @property
+    def begins_panels(self) -> bool:
+        return self.widens
+
+    @property
+    def _part(self) -> WidenedPart:
+        """The part of a panel that is widened at once."""
+        weights = self.dot.weights
+        assert weights is not None
+        return WidenedPart(Panel(weights, self._length, self.packed_channels), self._length // self.parts)
+
+    @property
+    def scratch(self) -> int:
+        return self._part.nbytes if self.widens else self._zeros
+
+    @property
+    def _zeros(self) -> int:
+        """The bytes that taps in the padding read."""
+        if self.grid is None or not any(self.grid.padded):
+            return 0
+        taps = max(k for k, level in enumerate(self.levels) if level.axis is not None)
+        nbytes = WORD + sum((level.count - 1) * level.x for level in self.levels[taps + 1 :] if level.count > 1)
+        return -(-nbytes // LINE) * LINE
