@@ -68,7 +68,7 @@ class Packing:
 
     def vector(self, lanes: int) -> int:
         """The bytes between vectors of `lanes` neighbouring columns: parts of a row of words, or whole tiles."""
-        if self.columns > lanes and self.tiles > 1:
+        if self.tiles > 1 and self.columns > lanes:
             raise ValueError(f"tiles of {self.columns} columns do not consist of vectors of {lanes}")
         return lanes * WORD * (self.depth // self.word if self.columns == lanes else 1)
 

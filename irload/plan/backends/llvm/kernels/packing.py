@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import bfloat16
-from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel
@@ -28,7 +29,8 @@ class Pack(Kernel):
     """Packs matrices [outer…, rows, columns] of f32, bf16 or f16. Pointers: from, to.
 
     `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of a matrix. All
-    sizes and strides are numbers. Compiled in: the packing, the type, and whether rows or columns are contiguous.
+    sizes and strides are numbers. Compiled in: the packing, but not the columns of panels in f32, the type, and whether
+    rows or columns are contiguous.
 
     With `taps`, for one matrix of contiguous rows of all taps in any order, a third pointer gives the byte offset of
     each of them in a panel.
@@ -56,15 +58,21 @@ class Pack(Kernel):
         none, size = (0,) * len(self.outer), SIZES[self.source]
         steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
         taps = None if self.taps is None else 0
-        packing = replace(self.packing, beside=0)
-        return replace(self, packing=packing, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
+        return replace(self, packing=self._layout, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         rows, columns = self.shape
         length, panels = rows * (self.taps or 1), self._panels
         sizes = (length if self.is_scattered else PACKED_ROWS, self._blocks, panels, self.matrix // panels)
-        return (length, columns, *self.steps, *sizes, *self.strides, *self.outer[1:])
+        layout = unknown(self.packing, self._layout)
+        return (length, columns, *self.steps, *sizes, *layout, *self.strides, *self.outer[1:])
+
+    @property
+    def _layout(self) -> Packing:
+        """The packing in the key of the code."""
+        columns = ANY if self.packing.tiles == self.packing.depth == 1 else self.packing.columns
+        return replace(self.packing, columns=columns, beside=0)
 
     @property
     def is_scattered(self) -> bool:
@@ -108,10 +116,11 @@ class _Writer:
     """The code of a `Pack`."""
 
     def __init__(self, f: Function, kernel: Pack) -> None:
-        self.f, self.kernel, self.packing, self.size = f, kernel, kernel.packing, SIZES[kernel.source]
+        self.f, self.kernel, self.size = f, kernel, SIZES[kernel.source]
         given, rank = Arguments(f), len(kernel.outer)
         self.pointers = given.pointers(3 if kernel.is_scattered else 2)
         self.rows, self.columns, row, column, self.unit, self.blocks, self.panels, self.panel = given.integers(8)
+        self.packing = given.filled(kernel.packing)
         self.row: AnyInt = kernel.steps[0] or row
         self.column: AnyInt = kernel.steps[1] or column
         self.strides = given.integers(rank)

@@ -53,13 +53,14 @@ def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 
     lanes = selector.target.lanes
     n, _, height, width = out.shape
     total = count_tiles(n, height, width)
-    most = MORE_WINOGRAD_TILES if 36 * 4 * channels * depth > LARGE_WINOGRAD_WEIGHTS else WINOGRAD_TILES
+    streamed = 36 * 4 * channels * depth > LARGE_WINOGRAD_WEIGHTS
+    most = MORE_WINOGRAD_TILES if streamed else WINOGRAD_TILES
     blocks = -(-total // most)
     blocks = -(-blocks // selector.threads) * selector.threads
     rows, vectors = tile_shape(selector.target, fixed(min(WINOGRAD_ROWS, total)), channels, widest=WINOGRAD_PANEL)
     rows = fixed(min(MORE_WINOGRAD_ROWS, total)) if vectors == 1 else rows
     tiles = filled(-(-total // blocks), rows)
-    together = 1 if tiles <= rows else 2
+    together = 1 if streamed and tiles <= rows else 2
     kernel = Winograd(
         WinogradProducts(lanes, depth, channels, rows, vectors, together),
         n,

@@ -23,26 +23,26 @@ from irload.record import record
 class WinogradWeights(Standalone):
     """Filters [channels, depth, 3, 3] → 36 matrices in panels [panels, depth, panel·lanes]. A unit is a panel.
 
-    Pointers: the filters, of the type `source`, and the panels. Numbers: the channels, the depth, at least `lanes`, and
-    the bytes of a matrix.
+    Pointers: the filters, of the type `source`, and the panels. Numbers: the vectors of a panel, the channels, the
+    depth, at least `lanes`, and the bytes of a matrix.
     """
 
     lanes: int
-    panel: int
     source: str
 
     @property
     def scratch(self) -> int:
-        return 9 * self.lanes * self.lanes * 4
+        return (9 * self.lanes + 36) * self.lanes * 4
 
     def write(self, function: Function) -> None:
         f = function
         given = Arguments(f)
-        (source, target), (channels, depth, pitch) = given.pointers(2), given.integers(3)
-        size, width, nbytes = SIZES[self.source], self.panel * self.lanes * 4, self.lanes * 4
-        stride = depth * (9 * size)
-        for index in f.range(f["begin"] * self.panel, f["end"] * self.panel):
-            p, v = divmod(index, self.panel)
+        (source, target), (vectors, channels, depth, pitch) = given.pointers(2), given.integers(4)
+        size, nbytes = SIZES[self.source], self.lanes * 4
+        stride, width = depth * (9 * size), vectors * nbytes
+        transformed = f["scratch"] + 9 * self.lanes * nbytes
+        for index in f.range(f["begin"] * vectors, f["end"] * vectors):
+            p, v = divmod(index, vectors)
             panel = target + (p * width * depth + v * nbytes)
             rows = lines_of(f, source, stride, index * self.lanes, channels)
             for at in f.range(0, depth, self.lanes):
@@ -56,7 +56,9 @@ class WinogradWeights(Standalone):
                     taps = [f.load(f["scratch"], k * (9 * nbytes) + t * nbytes) for t in range(9)]
                     place = panel + offset(f, (width, width), (start, k))
                     for n, value in enumerate(_transformed(f, taps)):
-                        f.store(value, place, pitch * n)
+                        f.store(value, transformed, n * nbytes)
+                    for n in f.range(0, 36):  # LLVM takes 50 ms longer for 36 addresses that depend on the pitch
+                        f.store(f.load(transformed, n * nbytes), place, n * pitch)
 
 
 def _transformed(f: Function, taps: list[Vec]) -> list[Vec]:
@@ -74,6 +76,6 @@ def winograd_weights(weights: Array, target: Target, panel: int, threads: int) -
     width = panel * target.lanes
     count = -(-channels // width)
     packed = aligned_f32((36, count, depth, width))
-    kernel = WinogradWeights(target.lanes, panel, F16 if weights.dtype == np.float16 else F32)
-    prepare(kernel, [weights, packed, channels, depth, packed.strides[0]], target, threads, count)
+    kernel = WinogradWeights(target.lanes, F16 if weights.dtype == np.float16 else F32)
+    prepare(kernel, [weights, packed, panel, channels, depth, packed.strides[0]], target, threads, count)
     return packed
