@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -31,15 +31,22 @@ Cycles = Sequence[tuple[Array, float]]
 class GroupLaunch:
     """A launch of the steps of a group: one row of `pointers` per step, temporaries as offsets.
 
-    `function`, `numbers`, `units`, `scratch`: the address of the code of its kernel, and properties, which take time.
+    `create`: the launch of the first step, with `bases` as pointers; creating its kernel takes longer than the others.
+    `function`, `numbers`, `units`, `scratch`: the address of the code of the kernel, and properties, which take time.
     """
 
-    launch: Launch
+    create: Callable[[], Launch]
+    bases: Sequence[int | Temporary]
     function: int
     pointers: Array
     numbers: Sequence[int]
     units: int
     scratch: int
+
+    @property
+    def launch(self) -> Launch:
+        """The launch of the first step."""
+        return self.create()
 
 
 @record(eq=False)
@@ -89,7 +96,8 @@ class Codes:
         if pointers is None:
             own = [p.offset if isinstance(p, Temporary) else p for p in launch.pointers]
             pointers = np.array([own], np.int64)
-        return GroupLaunch(launch, function, pointers, kernel.numbers, kernel.count, kernel.scratch)
+        properties = kernel.numbers, kernel.count, kernel.scratch
+        return GroupLaunch(lambda: launch, launch.pointers, function, pointers, *properties)
 
 
 class TableRows:
@@ -123,8 +131,9 @@ class TableRows:
                     block = Block(used, (count, width), index + k)
                     self._placed[-1].append((each, block))
                     used += count * width
-                    for row in block.index.tolist():
-                        launches[row] = each.launch
+                    if part.traced is None:  # traced launches neither prefetch weights nor stream them
+                        for row in block.index.tolist():
+                            launches[row] = each.launch
         self.arguments = np.zeros(max(used, 1), np.int64)
         for each, block in self.placed:
             self._write(each, block)
@@ -133,8 +142,11 @@ class TableRows:
         self._cycles: list[Cycles] = []
         """For each group the kernels that threads may share."""
         if threads > 1:
-            shared = ([pair for pair in group if pair[0].launch.is_shared] for group in self._placed)
-            self._cycles = [[(block.index, each.launch.kernel.cycles) for each, block in group] for group in shared]
+            created = ([(each.launch, block) for each, block in group if each.units > 1] for group in self._placed)
+            self._cycles = [
+                [(block.index, launch.kernel.cycles) for launch, block in group if launch.is_shared]
+                for group in created
+            ]
         self._set_shared()
         for index, reader, pointer, stride in weights_ahead(launches, threads):
             place = (int(self.rows[reader, ARGUMENTS]) - self.arguments.ctypes.data) // 8
@@ -179,7 +191,7 @@ class TableRows:
         words = self.arguments[block.start : block.start + count * width].reshape(block.shape)
         pointers = each.pointers.shape[1]
         words[:, :pointers] = each.pointers
-        for k, pointer in enumerate(each.launch.pointers):
+        for k, pointer in enumerate(each.bases):
             if isinstance(pointer, Temporary):
                 words[:, k] += self.temporary.ctypes.data
         if each.numbers:

@@ -64,8 +64,12 @@ class TracedLaunch:
     def at(self, words: Sequence[int], sizes: BoundSizes) -> GroupLaunch:
         """The launch for these words."""
         pointers = self.operands.pointers([words[k] for k in self.distances], sizes)
-        launch, numbers = Launch(self.whole(words), self.pointers), [words[k] for k in self.numbers]
-        return GroupLaunch(launch, words[self.function], pointers, numbers, words[self.units], words[self.scratch])
+
+        def create() -> Launch:
+            return Launch(self.whole(words), self.pointers)
+
+        properties = [words[k] for k in self.numbers], words[self.units], words[self.scratch]
+        return GroupLaunch(create, self.pointers, words[self.function], pointers, *properties)
 
 
 class Words(list[int]):
