@@ -42,7 +42,8 @@ class Options:
     by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: of running.
     `strict`: raise for ports whose declaration differs from the inferred type. `optimize`: False runs each operation by
     its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the weights. Facts
-    about the model: `file`: its path, for messages; `variables`: it has some, as decoders have.
+    about the model: `file`: its path, for messages; `variables`: it has some, as decoders have; `resized`: dims other
+    than the first differ between calls.
     """
 
     threads: int = 1
@@ -57,6 +58,7 @@ class Options:
     mmap: bool = False
     file: str | None = None
     variables: bool = False
+    resized: bool = False
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:

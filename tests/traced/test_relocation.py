@@ -59,7 +59,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
 def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps with numbers have the code that selections with symbols choose, as it serves more shapes."""
     monkeypatch.setattr(axes, "SHORT", 0.99)
-    monkeypatch.setattr(build, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(build, "is_size", lambda number: True)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -46,6 +46,7 @@ def run_step(
     precise: bool = False,
     precision: str = "f32",
     variables: bool = False,
+    resized: bool = False,
     laid: Callable[[Value, Array], Array] | None = None,
 ) -> list[Array]:
     """The outputs of a step on these arrays, one for each input that is not a constant.
@@ -64,7 +65,10 @@ def run_step(
         memory.array(value).fill(np.nan if value.dtype.kind == "f" else 1)
     with _guarded_allocations(at_end):
         executable = LlvmExecutable(
-            [step], memory, target, Options(threads, precise, precision=precision, variables=variables)
+            [step],
+            memory,
+            target,
+            Options(threads, precise, precision=precision, variables=variables, resized=resized),
         )
         before = [memory.array(v).copy() for v in step.inputs]
         executable.run(None)

@@ -17,8 +17,8 @@ from irload.plan.backends.llvm.target import AVX2, AVX512, Target
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.backends.llvm.tuning import MANY_TILES
 from irload.plan.ir.steps import IDENTITY, MatMulStep
-from tests.plan.llvm.convolutions import check_step
-from tests.plan.llvm.harness import TARGETS
+from tests.plan.llvm.convolutions import check_step, convolution
+from tests.plan.llvm.harness import TARGETS, channels_last
 from tests.plan.programs import constant, value
 
 
@@ -46,6 +46,16 @@ def test_nearly_all_lengths_share_three_codes(target: Target, length: int) -> No
     assert code(target, 183, length) == code(target, 517, length)
 
 
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda t: t.name)
+def test_ragged_lines_share_one_code(target: Target) -> None:
+    results = Results(96, (4,), (F32,), IDENTITY)
+    products = [
+        register_product(target, FMA, [Axis(m, (0, 256, 384))], [Level(64, 4)], results, ragged=True)
+        for m in range(1, 200)
+    ]
+    assert len({product.code for product in products}) <= 2, "one column, which has no stride, and all others"
+
+
 def test_depths_and_channels_share_code() -> None:
     assert code(AVX2, 517, 768) == code(AVX2, 183, 256, 1024)
     assert code(AVX2, 183, 768) != code(AVX2, 183, 766), "a tail after the unrolled words"
@@ -61,3 +71,18 @@ def test_rows_of_three_heights(rows: int, length: int, columns: int) -> None:
     data = rng.standard_normal((rows, length)).astype(np.float32)
     for k, target in enumerate(TARGETS):
         check_step(step, [data], target, 1 + k % 2)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 5), (2, 3), (3, 3), (4, 5), (5, 13), (9, 7)])
+@pytest.mark.parametrize(
+    ("kernel", "depth", "stride"),
+    [((1, 1), 16, 1), ((1, 1), 9, 2), ((3, 3), 12, 1), ((3, 3), 3, 2), ((3, 3), 520, 1)],
+    ids=str,
+)
+def test_maps_of_any_size(sizes: tuple[int, int], kernel: tuple[int, int], depth: int, stride: int) -> None:
+    """Lines of fewer columns than a tile has, and of one more or less than whole tiles."""
+    rng = np.random.default_rng(depth)
+    pads = [(k // 2, k // 2) for k in kernel]
+    step, arrays = convolution(rng, sizes, (1, 37, depth, *kernel), strides=(stride, stride), pads=pads, batch=2)
+    for k, target in enumerate(TARGETS):
+        check_step(step, arrays, target, 1 + k % 2, resized=True, at_end=k == 0, laid=channels_last)

@@ -26,6 +26,7 @@ class Selector:
         self.threads = options.threads
         self.precise = options.precise
         self.variables = options.variables
+        self.resized = options.resized
         self.bf16 = in_bf16(target, options.precision, precise=options.precise)
         self.constants: list[Array] = []
         """Constants that kernels read unpacked."""

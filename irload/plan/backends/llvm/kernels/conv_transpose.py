@@ -84,6 +84,7 @@ def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[WindowedK
             tuple(part.window for part in parts),
             lambda weights, taps=taps: _picked(weights, taps),
             taps,
+            selector.resized,
         )
         convs.append(conv)
     return convs

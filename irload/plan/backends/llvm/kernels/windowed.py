@@ -31,6 +31,8 @@ class WindowedKernel:
     windows: tuple[WindowAxis, ...]
     pick: Callable[[Array], Array] = lambda weights: weights
     name: Hashable = None
+    resized: bool = False
+    """True if the sizes of the maps differ between calls."""
 
     @staticmethod
     def of(step: ConvStep, selector: Selector) -> WindowedKernel:
@@ -44,6 +46,7 @@ class WindowedKernel:
             weights,
             weights.shape,
             step.windows,
+            resized=selector.resized,
         )
 
     @property

@@ -46,11 +46,12 @@ def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
-        return register_product(target, dot, [samples, of_groups, *positions], maps.levels(dot), results)
+        axes = [samples, of_groups, *positions]
+        return register_product(target, dot, axes, maps.levels(dot), results, ragged=conv.resized)
     grid = Grid.of(maps.windows, maps.strides, [t.strides[2:] for t in tensors])
     columns = Axis(prod(axis.size for axis in positions), positions[-1].strides, fixed=True)
     levels = maps.levels(dot, on_grid=True)
-    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid)
+    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid, ragged=conv.resized)
 
 
 def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:

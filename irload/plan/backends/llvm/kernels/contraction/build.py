@@ -76,11 +76,16 @@ def register_product(
     *,
     panel: int | None = None,
     grid: Grid | None = None,
+    ragged: bool = False,
 ) -> Product:
-    """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile."""
+    """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile.
+
+    `ragged`: the code serves lines of all lengths, as it does if columns are symbols.
+    """
     kept = outer_and_columns(axes)
     columns = kept[-1].size
-    if is_size(columns) or columns >= MANY_COLUMNS:
+    ragged = ragged or is_size(columns)
+    if ragged or columns >= MANY_COLUMNS:
         columns = ANY_COLUMNS
     rows, vectors = tile_shape(target, columns, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
     panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
@@ -91,6 +96,7 @@ def register_product(
         target.lanes,
         vectors,
         panel,
+        ragged=ragged,
         cached=target.cached,
         grid=grid,
     )

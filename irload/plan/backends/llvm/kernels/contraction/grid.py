@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import ANY, any_strides
-from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
 from irload.plan.backends.llvm.kernels.windows import clipped_taps
 from irload.plan.backends.llvm.tile import WindowedRows
@@ -69,14 +69,19 @@ class Grid:
 
 
 class GridRows:
-    """Neighbouring outputs from `start` on, which may be on several lines."""
+    """`most` neighbouring outputs from `start` on, which may be on several lines; the last of `count` is repeated."""
 
-    def __init__(self, f: Function, grid: Grid, start: Sequence[AnyInt], count: int) -> None:
-        self._f, self._grid = f, grid
+    def __init__(self, f: Function, grid: Grid, start: Sequence[AnyInt], most: int, count: AnyInt) -> None:
+        self._f, self._grid, self._count = f, grid, count
         self.positions: list[list[AnyInt]] = [list(start)]
         """Along each axis, of each output."""
-        for _ in range(count - 1):
-            self.positions.append(self._next(self.positions[-1]))
+        for k in range(1, most):
+            last = self.positions[-1]
+            following = self._next(last)
+            if isinstance(count, Int):
+                is_own = count > k
+                following = [f.select(is_own, f.integer(b), f.integer(a)) for a, b in zip(last, following, strict=True)]
+            self.positions.append([*following])
 
     def data(self, x: Pointer) -> list[Pointer]:
         """The address of the data of each output; `x`: of the first one."""
@@ -106,7 +111,7 @@ class GridRows:
 
     def _offset(self, strides: Sequence[AnyInt], row: AnyInt) -> AnyInt:
         first = self.positions[0]
-        at = self.positions[row] if isinstance(row, int) else self._position(row)
+        at = self.positions[row] if isinstance(row, int) else self._position(self._f.minimum(row, self._count - 1))
         return offset(self._f, strides, [b - a if b is not a else 0 for a, b in zip(first, at, strict=True)])
 
     def _position(self, row: AnyInt) -> list[AnyInt]:
@@ -129,3 +134,18 @@ class GridRows:
             found[k] = f.select(ends, f.integer(0), f.integer(found[k]))
             found[k - 1] = found[k - 1] + ends.as_int()
         return found
+
+
+class LineRows:
+    """`most` columns of a line, `strides` bytes apart in x, y and the operands; the last of `count` is repeated."""
+
+    def __init__(self, f: Function, strides: Sequence[AnyInt], most: int, count: AnyInt) -> None:
+        self._f, self._strides, self._most, self._last = f, strides, most, count - 1
+
+    def data(self, x: Pointer) -> list[Pointer]:
+        """The address of the data of each column; `x`: of the first one."""
+        return [x + self._f.minimum(row, self._last) * self._strides[0] for row in range(self._most)]
+
+    def result(self, tensor: int, row: AnyInt) -> AnyInt:
+        """The bytes from the first column to another one, in y or an operand."""
+        return self._f.minimum(row, self._last) * self._strides[1 + tensor]

@@ -9,7 +9,7 @@ from typing import Any
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows
+from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows, LineRows
 from irload.plan.backends.llvm.kernels.contraction.nest import Turn
 from irload.plan.backends.llvm.kernels.contraction.register_blocks import RegisterBlocks
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
@@ -31,7 +31,7 @@ class _Sizes:
     zeros: Int
     tiles: Int
     ends: Sequence[Int]
-    """Tiles of a line up to the last one of each height."""
+    """Tiles of a line up to the last one of each height; of a ragged one, its whole tiles, and the columns left."""
 
     @staticmethod
     def of(numbers: Sequence[Int]) -> _Sizes:
@@ -100,16 +100,21 @@ class Product(RegisterBlocks):
         if grid is not None:
             places["zeros"] = f["scratch"]
         last = f.equal(turn.panel + 1, sizes.panels)
-        ends = [*sizes.ends[: len(self._heights) - 1], 0]
-        for height in first_above(f, q, list(zip(ends, self._heights, strict=True))):
-            if grid is None:
+        heights: tuple[int | None, ...] = (*self._heights, None) if self.ragged else self._heights
+        ends = [*sizes.ends[: len(heights) - 1], 0]
+        for height in first_above(f, q, list(zip(ends, heights, strict=True))):
+            if self.ragged:
+                places["count"] = sizes.ends[1] if height is None else f.integer(height)
+            if height is None:
+                self._dispatch(f, self.rows, last, places, spread=True)
+            elif grid is None:
                 self._dispatch(f, height, last, places, spread=False)
-                continue
-            together = grid.on_one_line(f, at, height)
-            with f.when(together):
-                self._dispatch(f, height, last, places, spread=False)
-            with f.otherwise():
-                self._dispatch(f, height, last, places, spread=True)
+            else:
+                together = grid.on_one_line(f, at, height)
+                with f.when(together):
+                    self._dispatch(f, height, last, places, spread=False)
+                with f.otherwise():
+                    self._dispatch(f, height, last, places, spread=True)
 
     @property
     def _results(self) -> list[str]:
@@ -144,19 +149,27 @@ class Product(RegisterBlocks):
             call(full if whole else rest)
 
     def _write_tile(self, f: Function, height: int, channels: int, *, spread: bool) -> None:
-        """Write the function of a tile. `spread`: its rows may be on several lines, and windows in the padding."""
+        """Write the function of a tile.
+
+        `spread`: its rows may be on several lines, windows in the padding, and rows of a ragged line missing.
+        """
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
         at = [f[f"at{k}"] for k in range(self._lines + 1)]
         tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot)
         first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
-        rows = GridRows(f, grid, at, height) if spread and grid is not None else None
+        count = f["count"] if self.ragged else height
+        rows = windows = None
+        if spread and grid is None:
+            rows = LineRows(f, [access.column for access in (x, y, *operands)], height, count)
+        elif spread and grid is not None:
+            rows = GridRows(f, grid, at, height, count)
+            windows = rows.windowed(f["zeros"])
         results = TileResults(self.epilogue, height, channels, first, others, rows and rows.result)
         results.ask(f)
-        bounds = self._bounds(f, grid, at, rows)
+        bounds = self._bounds(f, grid, at, rows if isinstance(rows, GridRows) else None)
         data = f["x"] if rows is None else rows.data(f["x"])
-        windows = None if rows is None else rows.windowed(f["zeros"])
 
         def sums(start: Sequence[Vec]) -> list[Vec]:
             return write_sums(f, tile, data, f["w"], bounds, f["ahead"], start, windows)

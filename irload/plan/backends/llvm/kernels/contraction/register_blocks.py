@@ -28,7 +28,8 @@ class RegisterBlocks(Contraction):
 
     The code reads the first outer size, the columns, the channels and the depth: as the number of tiles, and of tiles
     of each of the `heights`, the number of panels, and their bytes. Three heights cut lines of almost any length;
-    shorter lines have two that differ by 1, whole tiles one.
+    shorter lines have two that differ by 1, whole tiles one. If the columns are symbols, lines are `ragged`: all tiles
+    have `rows` columns, but for the last one, whose code reads their number.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
@@ -46,6 +47,7 @@ class RegisterBlocks(Contraction):
     panel: int
     heights: tuple[int, ...] = ()
     ahead: int | None = None
+    ragged: bool = False
     cached: int = SHORT_BLOCK
     split: bool = False
     widens: bool = False
@@ -76,7 +78,10 @@ class RegisterBlocks(Contraction):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        if self._counts is None:
+        if self.ragged:
+            whole = self.columns // self.rows
+            ends = (whole, self.columns - whole * self.rows)
+        elif self._counts is None:
             ends = (self.columns - self._line * self._heights[-1], 0)
         else:
             tall, middle, _ = self._counts
@@ -158,18 +163,20 @@ class RegisterBlocks(Contraction):
     @property
     def _is_free(self) -> bool:
         """True if the code serves other numbers of columns."""
-        return self.columns >= MANY_TILES * self.rows
+        return self.ragged or self.columns >= MANY_TILES * self.rows
 
     @property
     def _counts(self) -> tuple[int, int, int] | None:
         """The tiles of three heights, None for lines of two heights or one."""
-        return counts(self.columns, self.rows) if self._is_free else None
+        return counts(self.columns, self.rows) if self._is_free and not self.ragged else None
 
     @property
     def _heights(self) -> tuple[int, ...]:
         """The heights of the tiles of a line, the tallest first."""
         if self.heights:
             return self.heights
+        if self.ragged:
+            return (self.rows,)
         if self._counts is not None:
             return any_heights(self.rows)
         return even_heights(self.columns, self.rows, free=self._is_free)
