@@ -263,6 +263,7 @@ import signal, sys, threading
 import numpy as np
 import irload.openvino as ov
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
 model = ov.compile_model(sys.argv[1], "CPU", {"NUM_STREAMS": 2})
 queue = ov.AsyncInferQueue(model, 2)
 going = threading.Event()
