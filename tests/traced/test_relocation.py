@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irload
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.core.trace import Trace
@@ -17,6 +18,7 @@ from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.backends.llvm import axes
 from irload.plan.backends.llvm.kernels.contraction import build
+from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.relocation import RelocatableSegment
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
@@ -59,7 +61,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
 def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps with numbers have the code that selections with symbols choose, as it serves more shapes."""
     monkeypatch.setattr(axes, "SHORT", 0.99)
-    monkeypatch.setattr(build, "is_size", lambda number: True)
+    monkeypatch.setattr(build, "MANY_COLUMNS", 1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -79,7 +81,7 @@ def test_relocated_tables(
     threads: int,
     backend: CompiledBackend,
 ) -> None:
-    options = Options(threads=threads)
+    options = Options(threads=threads, resized=True)
     template, symbols = template_of(make(), options, shape)
     rng = np.random.default_rng(threads)
     turns = [*others, *(others[k] for k in rng.integers(len(others), size=4))]
@@ -100,7 +102,7 @@ def test_other_shapes_change_words_only(values: list[tuple[int, ...]], backend: 
 
 def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> None:
     """Other image sizes run the kernels of the first one with other words, in memory that grows, too."""
-    template, _ = template_of(backbone(), Options(threads=1), (1, 3, 64, 96))
+    template, _ = template_of(backbone(), Options(threads=1, resized=True), (1, 3, 64, 96))
     workspace = Workspace(template)
     sizes = [(96, 64), (160, 192), (128, 96), (96, 224), (132, 132), (220, 68)]
     plans = [workspace.bind(values) for values in sizes]
@@ -115,7 +117,7 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
 def test_narrow_maps_are_selected_with_symbols(size: tuple[int, int], backend: CompiledBackend) -> None:
     net = Net()
     x = net.conv(net.input(1, 3, -1, -1), 3, 16, 3, pads_begin="1,1", pads_end="1,1", strides="2,2")
-    template, _ = template_of(net.model(net.conv(x, 16, 24, 1)), Options(threads=1), (1, 3, 64, 96))
+    template, _ = template_of(net.model(net.conv(x, 16, 24, 1)), Options(threads=1, resized=True), (1, 3, 64, 96))
     plan = Workspace(template).bind(size)
     parts = [part for segment in plan.segments for group in segment.executable.groups for part in group]
     assert all(part.traced is not None for part in parts)
@@ -125,7 +127,7 @@ def test_maps_of_one_position(backend: CompiledBackend) -> None:
     """A plan that is traced where the last map has one position serves other sizes, and the other way round."""
     shapes = [(4, 3), (8, 16), (20, 4), (3, 24)]
     for shape in shapes:
-        template, _ = template_of(pyramid(), Options(threads=1), (1, 3, *shape))
+        template, _ = template_of(pyramid(), Options(threads=1, resized=True), (1, 3, *shape))
         assert [template.holds(values) for values in shapes] == [True] * len(shapes)
 
 
@@ -203,3 +205,13 @@ def _place(word: int, table: Any) -> object:
     """A word; an address of temporary memory as an offset, as each table has separate memory."""
     start = table.temporary.ctypes.data
     return ("temporary", word - start) if 0 <= word - start < table.temporary.size else word
+
+
+def test_other_batches_compile_no_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    compiled = irload.compile_model(net.model(net.conv(net.conv(net.input(-1, 16, 12, 12), 16, 24, 1), 24, 24, 1)), 1)
+    for batch in (2, 3, 5):
+        before = library.compiled
+        compiled(np.ones((batch, 16, 12, 12), np.float32))
+        assert batch == 2 or library.compiled == before, f"batch {batch}"

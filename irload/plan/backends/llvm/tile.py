@@ -224,8 +224,8 @@ class _Sum:
                 own[0] = own[0] + LINE * self.tile.ahead
             carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *own]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-        self.loaded, rows = {}, self._rows(x)
         rest = 0 if even and not few else count - whole
+        self.loaded, rows = {}, self._rows(x) if isinstance(rest, int) and rest else []
         for u in range(rest) if isinstance(rest, int) else ():
             state = self._element(rows, w, offsets[u] if u <= turn else u * stride, u, state)
         for _ in () if isinstance(rest, int) else self.f.range(0, rest, 1, carried):

@@ -80,12 +80,11 @@ def register_product(
 ) -> Product:
     """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile.
 
-    `ragged`: the code serves lines of all lengths, as it does if columns are symbols.
+    `ragged`: the code serves lines of all lengths.
     """
     kept = outer_and_columns(axes)
     columns = kept[-1].size
-    ragged = ragged or is_size(columns)
-    if ragged or columns >= MANY_COLUMNS:
+    if ragged or is_size(columns) or columns >= MANY_COLUMNS:
         columns = ANY_COLUMNS
     rows, vectors = tile_shape(target, columns, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
     panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))

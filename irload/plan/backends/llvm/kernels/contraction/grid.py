@@ -77,11 +77,11 @@ class GridRows:
         """Along each axis, of each output."""
         for k in range(1, most):
             last = self.positions[-1]
-            following = self._next(last)
+            following: list[AnyInt] = self._next(last)
             if isinstance(count, Int):
                 is_own = count > k
                 following = [f.select(is_own, f.integer(b), f.integer(a)) for a, b in zip(last, following, strict=True)]
-            self.positions.append([*following])
+            self.positions.append(following)
 
     def data(self, x: Pointer) -> list[Pointer]:
         """The address of the data of each output; `x`: of the first one."""

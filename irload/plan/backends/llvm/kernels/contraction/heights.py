@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from irload.core.size import is_size
+
 
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
     """One height, or two that differ by 1, of as few tiles of `rows` at most as possible.
@@ -21,12 +23,23 @@ def any_heights(rows: int) -> tuple[int, int, int]:
     return rows, max(rows - 1, 1), max(rows // 2, 1)
 
 
-@lru_cache(1024)
 def counts(columns: int, rows: int) -> tuple[int, int, int] | None:
     """The tiles of `any_heights` that cut a line of MANY_TILES or more, as few low ones as possible.
 
     None if they do not cut it, and if the first two do, or the first one: fewer take less time to compile.
     """
+    return _counts(columns, rows) if is_size(columns) else _counts_of_number(columns, rows)
+
+
+def even_block(units: int, most: int) -> int:
+    """The least power of two of at least `units`, or `most` if that is less."""
+    block = 1
+    while block < most and block < units:
+        block *= 2
+    return min(block, most)
+
+
+def _counts(columns: int, rows: int) -> tuple[int, int, int] | None:
     tall, middle, low = any_heights(rows)
     if columns // -(-columns // rows) >= middle:
         return None
@@ -39,9 +52,4 @@ def counts(columns: int, rows: int) -> tuple[int, int, int] | None:
     return None
 
 
-def even_block(units: int, most: int) -> int:
-    """The least power of two of at least `units`, or `most` if that is less."""
-    block = 1
-    while block < most and block < units:
-        block *= 2
-    return min(block, most)
+_counts_of_number = lru_cache(1024)(_counts)

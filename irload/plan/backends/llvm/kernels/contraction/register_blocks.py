@@ -28,8 +28,8 @@ class RegisterBlocks(Contraction):
 
     The code reads the first outer size, the columns, the channels and the depth: as the number of tiles, and of tiles
     of each of the `heights`, the number of panels, and their bytes. Three heights cut lines of almost any length;
-    shorter lines have two that differ by 1, whole tiles one. If the columns are symbols, lines are `ragged`: all tiles
-    have `rows` columns, but for the last one, whose code reads their number.
+    shorter lines have two that differ by 1, whole tiles one. All tiles of `ragged` lines have `rows` columns, but
+    for the last one, whose code reads their number.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
