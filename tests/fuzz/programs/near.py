@@ -21,6 +21,8 @@ from irload.plan.wide import SHORT
 from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
+NORMAL = {"float16": 2.0**-14}
+"""The smallest normal number of types whose subnormal numbers occur: these have the unit of this number."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ ROUNDINGS = {
 }
 """The rounding of each precision.
 
-In f32 a single run does not reach the largest distance, and Winograd's convolutions have ten times the error of sums;
+In f32 a single run rarely reaches the largest distance, and Winograd's convolutions have ten times the error of sums;
 in bf16 every operand moves, although plans round only the operands of products.
 """
 INSIDE = {
@@ -114,7 +116,8 @@ class Shaken(InterpreterRun):
         signs = self._rng.integers(0, 2, array.shape, np.int8).astype(np.float32) * 2 - 1
         with np.errstate(all="ignore"):
             wide = array.astype(np.float32)
-            return np.asarray(wide + signs * unit * np.maximum(np.abs(wide), np.float32(least))).astype(array.dtype)
+            sizes = np.maximum(np.abs(wide), np.where(wide == 0, least, max(least, NORMAL.get(array.dtype.name, 0))))
+            return np.asarray(wide + signs * np.float32(unit) * sizes).astype(array.dtype)
 
 
 HUGE = 1e30
