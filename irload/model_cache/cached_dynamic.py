@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from irload.core.element import element
@@ -22,6 +21,7 @@ from irload.plan.ir.constant import Constant
 from irload.plan.variables import Variables
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.kept import PlanStore, restored
+from irload.runtime.plans import with_facts
 from irload.runtime.traced import BoundShape, NotBound, TracedPlans
 from irload.runtime.variables import state_of
 from irload.validation.differences import RunDifferences
@@ -47,7 +47,7 @@ class CachedDynamicModel(Cached):
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
         """The last run of a model without variables."""
-        own = replace(options, variables=bool(self._variable_nodes))
+        own = with_facts(options, light, self._variable_nodes)
         kept = _Plans(store, weights)
         self._stored: TracedPlans | None = TracedPlans(
             light, self._variable_nodes, own, kept.folding, {}, kept, traces=False

@@ -42,7 +42,7 @@ class Plans:
 
     def __init__(self, model: Model, options: Options) -> None:
         reads = read_nodes(model)
-        options = replace(options, variables=bool(reads), resized=_is_resized(model))
+        options = with_facts(options, model, reads)
         self.model = model
         self.limits = options.limits
         self.optimize = options.optimize
@@ -158,7 +158,8 @@ def _unlock() -> None:
 after_fork_in_child(_unlock)
 
 
-def _is_resized(model: Model) -> bool:
-    """True if inputs have dynamic dims beside the first one."""
+def with_facts(options: Options, model: Model, reads: Sequence[Node]) -> Options:
+    """The options with the facts about a model on which the choice of kernels depends. `reads`: its variables."""
     shapes = [p.outputs[0].type.shape for p in model.parameters]
-    return any(shape.rank is None or not all(dim.is_static for dim in shape.dims[1:]) for shape in shapes)
+    resized = any(shape.rank is None or not all(dim.is_static for dim in shape.dims[1:]) for shape in shapes)
+    return replace(options, variables=bool(reads), resized=resized)

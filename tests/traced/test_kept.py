@@ -86,6 +86,8 @@ def agree(
     expected = results(own, later)
     found = irload.compile_model(path, 1)
     assert type(found) is CachedDynamicModel
+    assert found._stored is not None
+    assert found._stored._options == own._traced._options, "kernels depend on them and would be compiled again"
     refuse()
     for given, a, b, c in zip(later, results(found, later), expected, plain, strict=True):
         for x, y, z in zip(a, b, c, strict=True):
