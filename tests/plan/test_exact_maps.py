@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
@@ -119,6 +120,8 @@ REFERENCES: dict[str, tuple[Reference, tuple[float, ...]]] = {
     "number_subtract": (lambda x: 1.5 - x, (1.5,)),
     "number_divide": (lambda x: 1.5 / x, (1.5,)),
     "round": (np.rint, ()),
+    "round_f16": (lambda x: x.astype(np.float16), ()),
+    "round_bf16": (lambda x: x.astype(np.float32).astype(bfloat16).astype(np.float64), ()),
     "relu": (lambda x: np.maximum(x, 0), ()),
     "clamp": (lambda x: np.clip(x, -0.5, 0.75), (-0.5, 0.75)),
     "sigmoid": (sigmoid, ()),

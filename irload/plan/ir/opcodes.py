@@ -21,7 +21,7 @@ class Opcode:
 
 _UNARY = (
     "square", "sqrt", "negative", "abs", "exp", "log", "tanh", "sin", "cos", "floor", "ceil", "round", "relu",
-    "sigmoid", "hard_swish", "erf", "gelu", "gelu_tanh", "mish", "softplus",
+    "round_f16", "round_bf16", "sigmoid", "hard_swish", "erf", "gelu", "gelu_tanh", "mish", "softplus",
 )  # fmt: skip
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
 _COMPARISONS = ("equal", "less", "less_equal")
@@ -44,4 +44,8 @@ OPCODES: dict[str, Opcode] = {
         Opcode("convert", 1, result="given"),
     )
 }
-"""Every instruction by name. `number_subtract` and `number_divide` use the number as their first operand."""
+"""Every instruction by name.
+
+`number_subtract` and `number_divide` use the number as their first operand; `round_f16` and `round_bf16` round to the
+nearest number of the type.
+"""

@@ -7,7 +7,7 @@ import numpy as np
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ElementwiseStep
+from irload.plan.ir.steps import ElementwiseStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, scalar
 
 UNARY = {
@@ -74,6 +74,20 @@ def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     special = {2.0: "square", 0.5: "sqrt"}.get(number)
     instruction = Instruction(special, (0,)) if special else Instruction("power_number", (0,), (number,))
     return _elementwise([base], outputs, instruction)
+
+
+def convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower conversions among floats of 32 and 16 bits, which are f32 in programs, and those to the same type.
+
+    Integers shorter than 32 bits may have different widths although they are stored in the same type.
+    """
+    dtype = inputs[0].dtype
+    if dtype != outputs[0].dtype or dtype.itemsize < 4:
+        return None
+    source, target = node.inputs[0].type.element, node.outputs[0].type.element
+    if target.bits >= 32 or source == target:
+        return ReshapeStep(inputs[:1], outputs)
+    return _elementwise(inputs[:1], outputs, Instruction(f"round_{target}", (0,)))
 
 
 def clamp(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

@@ -39,6 +39,8 @@ LOWERINGS: dict[str, Lowering] = {
     "Broadcast": movement.broadcast,
     "Clamp": elementwise.clamp,
     "Concat": movement.concat,
+    "Convert": elementwise.convert,
+    "ConvertLike": elementwise.convert,
     "Convolution": convolutions.convolution,
     "ConvolutionBackpropData": convolutions.transposed,
     "DepthToSpace": rearranging.rearranged,

@@ -16,11 +16,15 @@ def rounded(f: Function, value: Vec) -> Vec:
     """Round a vector of f32 to bf16 in lanes of 16 bits. AVX512_BF16 flushes subnormal numbers to 0, as AMX does."""
     if "avx512bf16" in f.target.features:
         return value.cast("fptrunc", "bf16").bitcast(vec_type("i16", f.lanes))
+    return rounded_bits(value).cast("trunc", "i16")
+
+
+def rounded_bits(value: Vec) -> Vec:
+    """Round a vector of f32 to bf16 in lanes of 32 bits, with subnormal numbers."""
     bits = value.bits()
     high = bits.shifted_right(16)
     number = (bits + (high & 1) + 0x7FFF).shifted_right(16)
-    quiet = high | 0x40
-    return f.select(value.compare("uno", value), quiet, number).cast("trunc", "i16")
+    return value.function.select(value.compare("uno", value), high | 0x40, number)
 
 
 def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irload.plan.backends.llvm import vector_math as functions
+from irload.plan.backends.llvm.bfloat16 import rounded_bits
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.trigonometry import cos, sin
 from irload.plan.ir.expression import Expression, Instruction
@@ -72,6 +73,8 @@ _TABLE: dict[str, Emit] = {
     "floor": lambda x: x.unary("floor"),
     "ceil": lambda x: x.unary("ceil"),
     "round": lambda x: x.unary("rint"),
+    "round_f16": lambda x: x.cast("fptrunc", "f16").cast("fpext", "f32"),
+    "round_bf16": lambda x: (rounded_bits(x) << 16).floats(),
     "relu": lambda x: x.at_least(0.0),
     "clamp": _clamp,
     "sigmoid": functions.sigmoid,
@@ -106,7 +109,7 @@ _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "numb
 _CYCLES: dict[str, float] = {
     "convert": 0, "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10,
     "log": 14, "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
-    "elu": 10, "mish": 17, "softplus": 20,
+    "elu": 10, "mish": 17, "softplus": 20, "round_f16": 2, "round_bf16": 6,
 }  # fmt: skip
 """Cycles of one vector of 8 lanes if more than 1."""
 

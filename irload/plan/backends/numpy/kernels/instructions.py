@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import activations
@@ -24,6 +26,13 @@ def _with_number(function: Callable[..., object]) -> EmitCalls:
 
 def _number_first(function: Callable[..., object]) -> EmitCalls:
     return lambda args, out, numbers, take: [(function, (numbers[0], args[0], out))]
+
+
+def _rounded(dtype: np.dtype[Any]) -> EmitCalls:
+    def round_to(x: Array, out: Array) -> None:
+        out[...] = x.astype(dtype)
+
+    return lambda args, out, numbers, take: [(round_to, (args[0], out))]
 
 
 TABLE: dict[str, EmitCalls] = {
@@ -54,6 +63,8 @@ TABLE: dict[str, EmitCalls] = {
     "floor": _ufunc(np.floor),
     "ceil": _ufunc(np.ceil),
     "round": _ufunc(np.rint),
+    "round_f16": _rounded(np.dtype(np.float16)),
+    "round_bf16": _rounded(np.dtype(bfloat16)),
     "relu": activations.relu,
     "clamp": activations.clamp,
     "sigmoid": activations.sigmoid,

@@ -1,0 +1,35 @@
+"""Conversions among floats of 32 and 16 bits in plans: bit for bit as `compute` rounds, by either back end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from tests.plan.graphs import Net
+
+ENDS = [0.0, -0.0, 65504, 65519.99, 65520, -1e30, np.inf, -np.inf, np.nan, 6e-8, 2.9e-8, 1e-40, 6.1e-5, 3.39e38, 2049]
+
+
+@pytest.mark.parametrize("jit", ["off", "auto"])
+@pytest.mark.parametrize("to", ["f16", "bf16"])
+def test_rounding(to: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", jit)
+    net = Net()
+    short = net.op("Convert", net.input(203), destination_type=to)
+    model = net.model(net.op("Convert", short, destination_type="f32"))
+    data = np.random.default_rng(0).standard_normal(203).astype(np.float32)
+    data[: len(ENDS)] = ENDS
+    compiled = irload.compile_model(model, 1)
+    found, expected = (c([data])[0] for c in (compiled, irload.compile_model(model, 1, optimize=False)))
+    np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(found[20:], data[20:]), "values are rounded"
+    assert "compute" not in {step.kernel for step in compiled.profile([data], 1)}
+
+
+def test_integers_stored_in_a_wider_type_wrap() -> None:
+    """i4 and i8 are both stored in 8 bits."""
+    net = Net()
+    bytes = net.op("Convert", net.input(4), destination_type="i8")
+    model = net.model(net.op("Convert", net.op("Convert", bytes, destination_type="i4"), destination_type="f32"))
+    np.testing.assert_array_equal(irload.compile_model(model, 1)([np.float32([7, 8, -9, 100])])[0], [7, -8, 7, 4])
