@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import cast
 
 from irload.graph import Node
@@ -9,16 +10,18 @@ from irload.ops.convolution.backward import BackpropBase
 from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ConvStep, ConvTransposeStep
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, apart
 
 
-def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower convolutions with constant filters."""
+def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
+    """Lower convolutions with constant filters, and with computed filters of one element."""
     data, weights = inputs
     spatial = len(data.shape) - 2
-    if weights.source is None or not all_f32([*inputs, *outputs]):
+    if not all_f32([*inputs, *outputs]):
         return None
+    if weights.source is None:
+        return _by_matmul(node, inputs, outputs)
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
     op = cast(Windowed, node.op)
     pads = op.pads(data.shape[2:], weights.shape[3:])
@@ -30,6 +33,22 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
         pads_begin=tuple(b for b, _ in pads),
         pads_end=tuple(e for _, e in pads),
     )
+
+
+def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower a convolution of all positions by filters [O, C] of one element."""
+    data, weights = inputs
+    (samples, depth, *sizes), (channels, *_) = data.shape, weights.shape
+    if node.type != "Convolution" or prod(weights.shape[2:]) != 1 or outputs[0].shape[2:] != data.shape[2:]:
+        return None
+    if any(any(pads) for pads in cast(Windowed, node.op).pads(data.shape[2:], weights.shape[2:])):
+        return None
+    columns, rows, product = (
+        Value(shape, data.dtype, name=node.name)
+        for shape in ((samples, depth, prod(sizes)), (channels, depth), (samples, channels, prod(sizes)))
+    )
+    steps: list[Step] = [ReshapeStep([data], [columns]), ReshapeStep([weights], [rows])]
+    return [*steps, MatMulStep([rows, columns], [product]), ReshapeStep([product], outputs)]
 
 
 def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Build, list[str]]] = {
                 )
             ),
         ),
-        ["compute", "compute", "compute", "tiles"],
+        ["compute", "compute", "tiles"],
     ),
     "AvgPool": (
         of("AvgPool", 1, 2, 6, kernel="3", strides="2", pads_begin="1", pads_end="1", **{"exclude-pad": True}),
@@ -133,6 +133,19 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Convolution": (lambda net: net.conv(net.input(1, 3, 6, 6), 3, 4, 2), ["im2col"]),
     "Convolution of computed weights": (
         lambda net: net.op("Convolution", net.input(1, 3, 6, 6), net.input(4, 3, 2, 2), **PAIRS),
+        ["compute"],
+    ),
+    "Convolution of computed weights at each position": (
+        lambda net: net.op("Convolution", net.input(2, 3, 4, 5), net.input(7, 3, 1, 1), **PAIRS),
+        ["batched matmul"],
+    ),
+    "Convolution of computed weights at each position, padded": (
+        lambda net: net.op(
+            "Convolution",
+            net.input(2, 3, 3, 5),
+            net.input(7, 3, 1, 1),
+            **{**PAIRS, "pads_end": "2,0", "strides": "2,1"},
+        ),
         ["compute"],
     ),
     "Convolution far apart": (
