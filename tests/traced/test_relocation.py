@@ -17,9 +17,10 @@ from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.backends.llvm import axes
+from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.library import library
-from irload.plan.backends.llvm.relocation import RelocatableSegment
+from irload.plan.backends.llvm.relocatable import RelocatableSegment
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
 from irload.plan.memory.arena import aligned_bytes
@@ -95,9 +96,9 @@ def test_other_shapes_change_words_only(values: list[tuple[int, ...]], backend: 
     template, _ = template_of(encoder(), Options(threads=1), (*values[0], 32))
     workspace = Workspace(template)
     plans = [workspace.bind(each) for each in values]
-    groups = [segment.executable.groups for plan in plans[-2:] for segment in plan.segments]
-    assert len(groups) == 2
-    assert groups[0] is groups[1]
+    forms = [segment.executable.form for plan in plans[-2:] for segment in plan.segments]
+    assert len(forms) == 2
+    assert forms[0] is forms[1]
 
 
 def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> None:
@@ -106,11 +107,11 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
     workspace = Workspace(template)
     sizes = [(96, 64), (160, 192), (128, 96), (96, 224), (132, 132), (220, 68)]
     plans = [workspace.bind(values) for values in sizes]
-    groups = [segment.executable.groups for plan in plans for segment in plan.segments]
-    assert all(part.traced is not None for group in groups[0] for part in group)
-    launches = [[each.function for group in found for part in group for each in part.launches] for found in groups]
-    assert launches == [launches[0]] * len(sizes)
-    assert groups[-1] is groups[1], "a table is built again"
+    tables = [segment.executable for plan in plans for segment in plan.segments]
+    assert all(part.is_traced for group in tables[0].form.groups for part in group)
+    functions = [each.table.rows[:, FUNCTION].tolist() for each in tables]
+    assert functions == [functions[0]] * len(sizes)
+    assert tables[-1].form is tables[1].form, "rows are ordered again"
 
 
 @pytest.mark.parametrize("size", [(40, 2), (2, 40), (2, 2)])
@@ -119,8 +120,8 @@ def test_narrow_maps_are_selected_with_symbols(size: tuple[int, int], backend: C
     x = net.conv(net.input(1, 3, -1, -1), 3, 16, 3, pads_begin="1,1", pads_end="1,1", strides="2,2")
     template, _ = template_of(net.model(net.conv(x, 16, 24, 1)), Options(threads=1, resized=True), (1, 3, 64, 96))
     plan = Workspace(template).bind(size)
-    parts = [part for segment in plan.segments for group in segment.executable.groups for part in group]
-    assert all(part.traced is not None for part in parts)
+    parts = [part for segment in plan.segments for group in segment.executable.form.groups for part in group]
+    assert all(part.is_traced for part in parts)
 
 
 def test_maps_of_one_position(backend: CompiledBackend) -> None:
@@ -174,20 +175,19 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
                 one_by_one = owner.compile(concrete, binding.memory, options, template.shared)
                 assert [k.name for k in one_by_one.kernels] == [k.name for k in segment.executable.kernels]
                 assert one_by_one.calls == segment.executable.calls
-                launches = [each for group in one_by_one.groups for part in group for each in part.launches]
-                compared += _equal_tables(one_by_one.table, segment.executable.table, launches)
+                compared += _equal_tables(one_by_one.table, segment.executable.table, one_by_one.launches)
     return compared
 
 
-def _equal_tables(expected: Any, found: Any, launches: Sequence[Any]) -> int:
+def _equal_tables(expected: Any, found: Any, launches: Sequence[Launch]) -> int:
     """Compare functions, units, sharing and arguments; returns the number of rows."""
     columns = [FUNCTION, UNITS, SHARED, NEXT]
     np.testing.assert_array_equal(found.rows[: len(expected.rows), columns], expected.rows[:, columns])
     rows = zip(found.rows, expected.rows, launches, strict=True)
     for row, entry, launch in rows:
-        count = launch.pointers.shape[1] + len(launch.numbers)
+        count = len(launch.pointers) + len(launch.kernel.numbers)
         words, others = (_words(each[ARGUMENTS], count, ctypes.c_uint64) for each in (row, entry))
-        tables = {array.ctypes.data: array.nbytes for array in launch.launch.keep}
+        tables = {array.ctypes.data: array.nbytes for array in launch.keep}
         for word, other in zip(words.tolist(), others.tolist(), strict=True):
             if _place(word, found) != _place(other, expected):  # tables that a selection computes for itself
                 a, b = (_words(at, tables[other], ctypes.c_uint8) for at in (word, other))

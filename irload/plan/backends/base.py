@@ -154,8 +154,9 @@ class BoundSizes(Protocol):
         """Return the concrete step of a symbolic one."""
         ...
 
-    def addresses(self, numbers: Array) -> Array:
-        """Return the addresses of the first elements of values, given by their numbers, as i64."""
+    @property
+    def addresses(self) -> Array:
+        """The addresses of the first elements of all values, in the order of their numbers, as i64."""
         ...
 
     def room(self, value: Value) -> tuple[int, int]:

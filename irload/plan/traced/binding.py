@@ -55,10 +55,11 @@ class Binding(Concrete):
         self.moved = previous is not None and not np.array_equal(previous.external, self.external)
         """True if these addresses differ from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
-        self._addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
+        self.addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
+        """The addresses of symbolic values, then of late constants."""
         if template.late_values:
             late = [address_of(self.late.constants[value].array) for value in template.late_values]
-            self._addresses = np.concatenate([self._addresses, late])
+            self.addresses = np.concatenate([self.addresses, late])
         self.replaces = previous is not None and template.growth is not None
         """True if the previous binding is not used again: lengths of variables that grow do not repeat."""
         self.held = {} if previous is None else self._unchanged(previous)
@@ -110,10 +111,6 @@ class Binding(Concrete):
         if self._symbolic is None:
             self._symbolic = self.template.numbers.symbolic(self.symbols)
         return SymbolicSizes(self.template, self._symbolic)
-
-    def addresses(self, numbers: Array) -> Array:
-        """The addresses of symbolic values, which may be late constants."""
-        return self._addresses[numbers]
 
     def room(self, value: Value) -> tuple[int, int]:
         """The address and the bytes of the buffer in which a symbolic value is."""

@@ -42,7 +42,7 @@ def kernels(made: Made) -> list[Kernel]:
     """The kernels of a step."""
     step, _ = made
     found = LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
-    return [each.launch.kernel for group in found.groups for part in group for each in part.launches]
+    return [launch.kernel for launch in found.launches]
 
 
 def sampling(batch: int, channels: int) -> Made:

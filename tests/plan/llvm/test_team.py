@@ -204,10 +204,10 @@ def test_the_interpreter_may_end_while_a_thread_waits() -> None:
     """The code of the thread has to stay mapped."""
     program = (
         "import sys\n"
-        "from irload.plan.backends.llvm import kernel, launching\n"
+        "from irload.plan.backends.llvm import launching\n"
         "from irload.plan.threads import pool\n"
         "from irrun.main import main\n"
-        "launching.TOGETHER_CYCLES = kernel.SHARED_CYCLES = 0\n"
+        "launching.TOGETHER_CYCLES = launching.SHARED_CYCLES = 0\n"
         "sys.argv = ['irrun', 'models/digits/model.xml', 'models/digits/digit_7_0.npy', '--threads', '2', '--json']\n"
         "code = main()\n"
         "print(len(pool), file=sys.stderr)\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from irload.plan.backends.compiled import Peaks
     from irload.plan.backends.llvm.executable import LlvmExecutable
     from irload.plan.backends.llvm.image import LoadedImage
-    from irload.plan.backends.llvm.relocation import RelocatableSegment
+    from irload.plan.backends.llvm.relocatable import RelocatableSegment
     from irload.plan.ir.program import Program, Step, Value
     from irload.plan.memory.aliases import Aliases
     from irload.plan.memory.layout import Layout
@@ -115,7 +115,7 @@ class LlvmBackend:
         options: Options,
         shared: SharedData,
     ) -> RelocatableSegment:
-        from irload.plan.backends.llvm.relocation import RelocatableSegment
+        from irload.plan.backends.llvm.relocatable import RelocatableSegment
 
         return RelocatableSegment(steps, aliases, numbering, self.target, self.resolved(options), shared)
 

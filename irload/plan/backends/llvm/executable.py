@@ -12,7 +12,9 @@ from irload.options import Options
 from irload.plan.backends.base import SharedData, StepKernel
 from irload.plan.backends.compiled import StoredExecutable
 from irload.plan.backends.llvm.image import stored
-from irload.plan.backends.llvm.launching import Codes, Selected, TableRows
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.launching import NO_VALUES, TableForm, TableRows
+from irload.plan.backends.llvm.parts import TEMPORARY_BYTES, Codes, Part, Words, pointer_term
 from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
@@ -30,35 +32,33 @@ PART = 2e9
 class BoundKernels:
     """The kernels of a segment, bound to memory.
 
-    `groups`: the launches of each group of `steps`; `temporary`: the bytes that the kernels of one step share;
+    `steps`: all of the segment; `words`: of each group of parts of the table; `values`: the addresses of values;
     `working`: allocates memory by name and bytes; `keep`: must outlive the table.
     """
 
     def __init__(
         self,
         steps: Sequence[Step],
-        groups: Sequence[Sequence[Selected]],
+        form: TableForm,
+        words: Sequence[Words],
+        values: Array,
         target: Target,
-        threads: int,
-        temporary: int,
         working: Callable[[str, int], Array],
         keep: object,
     ) -> None:
-        self._steps, self.groups, self._keep = steps, groups, keep
-        flops = {k: part.flops for group in groups for part in group if part.launches for k in part.positions}
-        self._flops = {k: flops[k] for k in sorted(flops)}
-        """The operations of each step that has kernels, by its position."""
-        self._rows = rows = TableRows(groups, len(steps), working("temporary", temporary), threads)
-        scratch = working("scratch", rows.stride * threads)
-        self.table = Table(rows.rows, target, threads, rows.stride, scratch, rows.temporary, (rows, keep))
-        self.calls = bundled(list(self._flops.values()), rows.ranges)
+        self._steps, self.form, self.words, self._keep = steps, form, words, keep
+        temporary = working("temporary", max((own[TEMPORARY_BYTES] for own in words), default=0))
+        self._rows = rows = TableRows(form, words, values, temporary)
+        scratch = working("scratch", rows.stride * form.threads)
+        self.table = Table(rows.rows, target, form.threads, rows.stride, scratch, temporary, (rows, keep))
+        self.calls = bundled(rows.flops, form.ranges)
 
     @property
     def kernels(self) -> Sequence[StepKernel]:
         named: dict[int, StepKernel] = {}
-        for part in (part for group in self.groups for part in group):
-            if part.launches:
-                main = max((each.launch.kernel for each in part.launches), key=lambda k: (not k.prepares, k.cycles))
+        for group, words in zip(self.form.groups, self.words, strict=True):
+            for part in (part for part in group if part.kernels):
+                main = max((create(words) for create in part.kernels), key=lambda k: (not k.prepares, k.cycles))
                 named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
         return [named[k] for k in sorted(named)]
 
@@ -73,7 +73,7 @@ class BoundKernels:
         if is_on():
             for memory in self.table.memory:
                 memory.fill(0xFF)
-        self.table.run(*self._rows.ranges[index])
+        self.table.run(*self.form.ranges[index])
 
 
 class LlvmExecutable(BoundKernels):
@@ -88,16 +88,21 @@ class LlvmExecutable(BoundKernels):
         shared: SharedData | None = None,
     ) -> None:
         packs: PackedConstants = ({} if shared is None else shared).setdefault("llvm", WeakValueDictionary())
-        selector, self._codes = Selector(memory, target, options, packs), Codes(target)
-        groups: list[list[Selected]] = []
+        selector, self._codes = Selector(memory, target, options, packs), Codes(target, options.threads)
+        groups: list[list[Part]] = []
+        self.launches: list[Launch] = []
+        """The launch of each row of the table."""
         for k, step in enumerate(steps):
             selector.begin()
-            launches = [self._codes.launch(launch) for launch in TABLE.select(step)(step, selector)]
-            groups.append([Selected([k], step.flops, launches, [])])
+            launches = TABLE.select(step)(step, selector)
+            groups.append([Part([k], [self._codes.record(each, step.flops, pointer_term) for each in launches], ())])
+            self.launches += launches
         self._constants = selector.constants
         self._packed = selector.packed_weights
-        keep, temporary = (self._codes, groups), selector.temporary_bytes
-        super().__init__(steps, groups, target, options.threads, temporary, working_memory, keep)
+        words = [Words([0, selector.temporary_bytes])] * len(groups)
+        form = TableForm(groups, words, options.threads)
+        keep = self._codes, self.launches
+        super().__init__(steps, form, words, NO_VALUES, target, working_memory, keep)
 
     @property
     def nbytes(self) -> Mapping[str, int]:
@@ -108,7 +113,7 @@ class LlvmExecutable(BoundKernels):
         }
 
     def stored(self, arena: Array) -> StoredExecutable:
-        return stored(self._rows, self._codes, arena, self.calls)
+        return stored(self._rows, self.launches, self._codes, arena, self.calls)
 
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:

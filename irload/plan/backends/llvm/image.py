@@ -17,9 +17,10 @@ from numpy.lib.array_utils import byte_bounds
 
 from irload.core.tensor import Array
 from irload.plan.backends.compiled import NotStorable, StoredExecutable, StoredInvalid
-from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.launching import Codes, TableRows
+from irload.plan.backends.llvm.kernel import Launch, address
+from irload.plan.backends.llvm.launching import TableRows
 from irload.plan.backends.llvm.loader import ObjectInvalid, load
+from irload.plan.backends.llvm.parts import PROPERTIES, Codes
 from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.team import AHEAD, NEXT, SHARED, UNITS
@@ -86,15 +87,19 @@ class Constants:
             at = place + high - low
 
 
-def stored(rows: TableRows, codes: Codes, arena: Array, calls: Sequence[TableCall]) -> StoredExecutable:
+def stored(
+    rows: TableRows, launches: Sequence[Launch], codes: Codes, arena: Array, calls: Sequence[TableCall]
+) -> StoredExecutable:
     """The image of a table as bytes, and the constants that it reads. Raises NotStorable."""
-    image, constants = imaged(rows, codes, arena, calls)
+    image, constants = imaged(rows, launches, codes, arena, calls)
     return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
 
 
-def imaged(rows: TableRows, codes: Codes, arena: Array, calls: Sequence[TableCall]) -> tuple[Image, Constants]:
-    """The image of a table of separate steps, and the constants that it reads. Raises NotStorable."""
-    kept = (array for each, _ in rows.placed for array in each.launch.keep)
+def imaged(
+    rows: TableRows, launches: Sequence[Launch], codes: Codes, arena: Array, calls: Sequence[TableCall]
+) -> tuple[Image, Constants]:
+    """The image of a table with a row for each launch, and the constants that it reads. Raises NotStorable."""
+    kept = (array for launch in launches for array in launch.keep)
     constants = Constants(array for array in kept if not _within(array, arena))
     memory = ((ARENA, arena), (TEMPORARY, rows.temporary))
     words, kinds, entries = list[int](), list[int](), list[tuple[int, ...]]()
@@ -112,15 +117,16 @@ def imaged(rows: TableRows, codes: Codes, arena: Array, calls: Sequence[TableCal
         words.append(found)
         kinds.append(CONSTANTS if word else NUMBER)
 
-    for row, (each, block) in zip(rows.rows.tolist(), rows.placed, strict=False):
-        pointers, count = each.pointers.shape[1], block.shape[1]
-        arguments = rows.arguments[block.start : block.start + count].view(np.uint64).tolist()
+    firsts = (rows.form.firsts + PROPERTIES).tolist()
+    for row, launch, first in zip(rows.rows.tolist(), launches, firsts, strict=False):
+        pointers, count = len(launch.pointers), len(launch.pointers) + len(launch.kernel.numbers)
+        arguments = rows.records[first : first + count].view(np.uint64).tolist()
         for word in arguments[:pointers]:
             place(word)
         words += arguments[pointers:]
         kinds += [NUMBER] * (count - pointers)
         place(row[AHEAD])
-        code = objects.setdefault(codes.code(each.launch.kernel.code).data, len(objects))
+        code = objects.setdefault(codes.code(launch.kernel.code).data, len(objects))
         entries.append((code, count, row[UNITS], row[SHARED], row[NEXT]))
     image = Image(
         rows.temporary.size,

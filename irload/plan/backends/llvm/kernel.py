@@ -10,7 +10,6 @@ from typing import ClassVar
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tuning import SHARED_CYCLES
 from irload.record import record
 
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
@@ -124,11 +123,6 @@ class Launch:
     kernel: Kernel
     pointers: Sequence[int | Temporary]
     keep: Sequence[Array] = field(default=())
-
-    @property
-    def is_shared(self) -> bool:
-        """True if several threads share it."""
-        return self.kernel.count > 1 and self.kernel.cycles >= SHARED_CYCLES
 
 
 def address(array: Array) -> int:

@@ -16,106 +16,50 @@ from irload.core.polynomial import Key, Terms, key_of
 from irload.core.size import Deferred, NotDefined, fixed, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
-from irload.plan.backends.base import BoundSizes
 from irload.plan.backends.llvm.choosing import ChosenKernel
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
-from irload.plan.backends.llvm.launching import GroupLaunch, Selected
-from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.kernel import Kernel, Launch, address
+from irload.plan.backends.llvm.parts import PROPERTIES, Codes, Part, Record, Term, Words
 from irload.plan.ir.building import Build, builder
 from irload.record import record
 
 
-@record(eq=False)
-class Operands:
-    """The pointers of a launch for each step of a group: a row of `fixed`, plus distances, plus addresses of values.
+@record()
+class Word:
+    """A word of a selection, by its position, instead of a size."""
 
-    `values`: the numbers of the values for the pointers `columns`, one row per step.
-    """
-
-    fixed: Array
-    distances: Sequence[Any]
-    columns: Sequence[int]
-    values: Array
-
-    def pointers(self, distances: Sequence[int], sizes: BoundSizes) -> Array:
-        """The pointers of each step for these distances."""
-        found = self.fixed + distances
-        if self.columns:
-            found[:, self.columns] += sizes.addresses(self.values)
-        return found
-
-
-@record(eq=False)
-class TracedLaunch:
-    """A launch as positions among the words of its selection. `whole`: creates the kernel from the words.
-
-    `function`, `units`, `scratch`, `numbers`: of the kernel; `distances`: of its pointers.
-    """
-
-    function: int
-    units: int
-    scratch: int
-    numbers: Sequence[int]
-    whole: Build
-    distances: Sequence[int]
-    operands: Operands
-    pointers: Sequence[int | Temporary]
-
-    def at(self, words: Sequence[int], sizes: BoundSizes) -> GroupLaunch:
-        """The launch for these words."""
-        pointers = self.operands.pointers([words[k] for k in self.distances], sizes)
-
-        def create() -> Launch:
-            return Launch(self.whole(words), self.pointers)
-
-        properties = [words[k] for k in self.numbers], words[self.units], words[self.scratch]
-        return GroupLaunch(create, self.pointers, words[self.function], pointers, *properties)
-
-
-class Words(list[int]):
-    """The numbers of a selection at one shape, and the `arrays` to which some of them point."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        super().__init__(numbers)
-        self.arrays: list[Array] = []
+    position: int
 
 
 class TracedSelection:
     """The launches of a group of steps as functions of the symbols of a trace, which is complete.
 
-    `flops` and `temporary`: the positions of the operations and of the bytes of temporary memory among the words.
+    `positions`: of the steps in the segment; `argument`: the argument that a pointer is; `flops` and `temporary`: the
+    operations and the bytes of temporary memory of a step; `keep`: arrays that must outlive the launches.
     """
 
     def __init__(
         self,
         trace: Trace,
+        positions: Sequence[int],
         launches: Sequence[Launch],
-        operands: Sequence[Operands],
+        argument: Callable[[Any], Term],
         flops: int,
         temporary: int,
         keep: Sequence[Array],
-        code_of: Callable[[Kernel], Code],
+        codes: Codes,
     ) -> None:
-        self.keep = keep
-        self._terms: list[Terms] = []
+        self._codes = codes
+        self._terms: list[Terms] = [terms_of(0), terms_of(temporary)]
         self._places: dict[Key, int] = {}
         self._deferred: list[tuple[int, Callable[..., int | Array], list[int]]] = []
         """The functions of sizes: for each the word of its value, or of its address, and the words of its arguments."""
-        self._code_of = code_of
-        self.flops, self.temporary = self._index(flops), self._index(temporary)
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
-        """The kernels that are chosen, each with the positions of its words: code, units, scratch memory, numbers."""
-        self.launches: list[TracedLaunch] = []
-        for launch, own in zip(launches, operands, strict=True):
-            distances = [self._index(distance) for distance in own.distances]
-            pointers = [p if isinstance(p, Temporary) else 0 for p in launch.pointers]
-            self.launches.append(TracedLaunch(*self._kernel(launch.kernel), distances, own, pointers))
+        """The kernels that are chosen, each with the positions of its words: properties and numbers."""
+        self._estimated: list[tuple[int, Build]] = []
+        """The words that are the cycles of kernels."""
+        records = [self._record(launch, argument, flops) for launch in launches]
+        self.parts = (Part(positions, records, keep, self._index, is_traced=True),)
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
-        numbers = [k for k, terms in enumerate(self._terms) if any(terms)]
-        functions = [k for k, *_ in self._deferred]
-        kernels = [k for places, _ in self._chosen for k in places]
-        self.varying = frozenset((*numbers, *functions, *kernels))
-        """The words that depend on the symbols."""
 
     def words(self, symbols: Sequence[int]) -> Words | None:
         """The numbers of which the launches consist, for values of the symbols; None if a guard fails."""
@@ -137,41 +81,53 @@ class TracedSelection:
             if len(described) > len(places):
                 return None
             words[places.start : places.start + len(described)] = described
+        for k, create in self._estimated:
+            words[k] = self._codes.cycles(create(words))
         return words
 
-    def at(self, words: Words, positions: Sequence[int], sizes: BoundSizes) -> Selected:
-        """The launches at a shape of the steps at these positions in the segment."""
-        launches = [launch.at(words, sizes) for launch in self.launches]
-        return Selected(positions, words[self.flops], launches, [*self.keep, *words.arrays], self)
-
-    def __len__(self) -> int:
-        return len(self._terms)
-
-    def _kernel(self, kernel: Kernel) -> tuple[int, int, int, list[int], Build]:
-        """The positions of the function, units, scratch memory and numbers of a kernel, and its builder."""
+    def _record(self, launch: Launch, argument: Callable[[Any], Term], flops: int) -> Record:
+        kernel = launch.kernel
+        numbers: Sequence[Any] = kernel.numbers
         if isinstance(kernel, ChosenKernel):
-            choose, first = kernel.builder(self._index, self._described), len(self._terms)
-            places = range(first, first + len(self._described(kernel.here)))
-            self._terms += [terms_of(0)] * len(places)
+            choose = kernel.builder(self._index, self._described)
+            places = self._added(len(self._described(kernel.here)))
             self._chosen.append((places, choose))
-            function, units, scratch, *numbers = places
-            return function, units, scratch, numbers, lambda words: choose(words)[0]
-        whole = builder(kernel, self._index) or (lambda words: kernel)
-        function = self._index(self._code_of(_at_traced_shape(kernel.code)).address)
-        numbers = [self._index(number) for number in kernel.numbers]
-        return function, self._index(kernel.count), self._index(kernel.scratch), numbers, whole
+            words = list(map(Word, places))
+            properties, numbers = words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
+            create: Build = lambda words: choose(words)[0]  # noqa: E731
+        else:
+            create = builder(kernel, self._index) or (lambda words: kernel)
+            code = self._codes.code(_at_traced_shape(kernel.code)).address
+            properties = [code, kernel.count, kernel.scratch, self._cycles(create)]
+        terms = [Term(size=size) for size in (*properties, flops)]
+        return Record(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
+
+    def _cycles(self, create: Build) -> int | Word:
+        """The word that is the cycles of a kernel, if threads may share it."""
+        if not self._codes.shares:
+            return 0
+        (place,) = self._added(1)
+        self._estimated.append((place, create))
+        return Word(place)
 
     def _described(self, kernel: Kernel) -> list[int]:
         """The words of a kernel that is chosen."""
-        return [self._code_of(kernel.code).address, kernel.count, kernel.scratch, *kernel.numbers]
+        return [*self._codes.described(kernel), *kernel.numbers]
+
+    def _added(self, count: int) -> range:
+        """The positions of new words, which are not polynomials."""
+        self._terms += [{}] * count
+        return range(len(self._terms) - count, len(self._terms))
 
     def _index(self, number: Any) -> int:
         """The position of a number among the words."""
+        if isinstance(number, Word):
+            return number.position
         if isinstance(number, Deferred):
             given = [self._index(size) for size in number.sizes]
-            self._terms.append({})
-            self._deferred.append((len(self._terms) - 1, number.function, given))
-            return len(self._terms) - 1
+            (place,) = self._added(1)
+            self._deferred.append((place, number.function, given))
+            return place
         terms = terms_of(number)
         found = self._places.setdefault(key_of(terms), len(self._terms))
         if found == len(self._terms):
@@ -189,29 +145,3 @@ def _at_traced_shape(item: Any) -> Any:
 
     build = builder(item, index)
     return item if build is None else build(found)
-
-
-def operands_of(launch: Launch, count: int, resolved: Callable[[Any], Array | tuple[Array, Any]]) -> Operands:
-    """The pointers of a launch with symbols.
-
-    `resolved`: the addresses in constants for each step, or the numbers of values and the distance from them.
-    """
-    pointers: Sequence[Any] = launch.pointers
-    constants = np.zeros((count, len(pointers)), np.int64)
-    distances: list[Any] = [0] * len(pointers)
-    columns: list[int] = []
-    values: list[Array] = []
-    for k, pointer in enumerate(pointers):
-        if isinstance(pointer, Temporary):
-            distances[k] = pointer.offset
-        elif isinstance(pointer, Deferred):
-            distances[k] = pointer
-        elif not isinstance(pointer, int) or pointer:
-            found = resolved(pointer)
-            if isinstance(found, tuple):
-                values.append(found[0])
-                distances[k] = found[1]
-                columns.append(k)
-            else:
-                constants[:, k] = found
-    return Operands(constants, distances, columns, np.stack(values, 1) if values else constants[:, :0])

@@ -1,0 +1,143 @@
+"""The launches of steps that differ only in pointers, as the part of a table.
+
+A table has a record for each launch of each step: consecutive words, the properties of the kernel, then its arguments.
+A word is the sum of a constant, a number of the selection at a shape, and an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.library import library
+from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.building import Build
+from irload.record import record
+
+PROPERTIES = 5
+"""The number of properties at the start of a record: the address of the code, the units of work, the bytes of scratch
+memory per thread, the cycles that decide whether threads share the kernel, and the operations of the step.
+"""
+
+NOWHERE, TEMPORARY, VALUES = range(3)
+"""Indices of addresses: 0, temporary memory, and from `VALUES` on the values by their numbers."""
+TEMPORARY_BYTES = 1
+"""The position of the bytes of temporary memory among the words of a selection. The first word is 0."""
+
+
+class Words(list[int]):
+    """The numbers of a selection at one shape, and the `arrays` to which some of them point."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(numbers)
+        self.arrays: list[Array] = []
+
+
+class Term(NamedTuple):
+    """One word of a launch, for each step: constants, a size, and the addresses with these indices."""
+
+    constants: int | Array = 0
+    size: Any = 0
+    addresses: int | Array = NOWHERE
+
+
+@record(eq=False)
+class Record:
+    """The words of a launch, for each step. `kernel`: creates the kernel of the first step from the words."""
+
+    kernel: Build
+    terms: Sequence[Term]
+
+
+class Part:
+    """The records of steps.
+
+    `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: the position of a size
+    among the words; `is_traced`: the part serves other shapes, too.
+    """
+
+    def __init__(
+        self,
+        positions: Sequence[int],
+        records: Sequence[Record],
+        keep: Sequence[Array],
+        index: Callable[[Any], int] = int,
+        *,
+        is_traced: bool = False,
+    ) -> None:
+        self.positions = positions
+        self.kernels = [each.kernel for each in records]
+        self.keep = keep
+        self.is_traced = is_traced
+        terms = [term for each in records for term in each.terms]
+        count, width = len(positions), len(terms)
+        sums = np.zeros((3, count, width), np.int64)
+        sums[:, :] = np.array([_fixed(term, index) for term in terms], np.int64).reshape(width, 3).T[:, None]
+        for k, term in enumerate(terms):
+            if isinstance(term.constants, np.ndarray):
+                sums[0, :, k] += term.constants
+            if isinstance(term.addresses, np.ndarray):
+                sums[2, :, k] = term.addresses
+        self.sums: Array = sums.reshape(3, -1)
+        """For each word a constant, the position of its number, and the index of its address."""
+        firsts = np.cumsum([0, *(len(each.terms) for each in records)])[:-1]
+        self.rows: Array = np.stack(
+            [
+                np.repeat(np.array(positions, np.int64), len(records)),
+                (firsts + width * np.arange(count)[:, None]).ravel(),
+            ]
+        )
+        """For each record its step and its first word."""
+
+
+def _fixed(term: Term, index: Callable[[Any], int]) -> tuple[int, int, int]:
+    """The constant, the position of the number and the index of the address that all steps share, 0 if they differ."""
+    constant = 0 if isinstance(term.constants, np.ndarray) else term.constants
+    address = NOWHERE if isinstance(term.addresses, np.ndarray) else term.addresses
+    if isinstance(term.size, int | np.integer):
+        return constant + term.size, 0, address
+    return constant, index(term.size), address
+
+
+class Codes:
+    """The code of kernels for a target, looked up in the library once.
+
+    `threads`: the number of threads that may share kernels.
+    """
+
+    def __init__(self, target: Target, threads: int) -> None:
+        self._target = target
+        self.shares = threads > 1
+        self._found: dict[Kernel, Code] = {}
+
+    def code(self, kernel: Kernel) -> Code:
+        """The code of a kernel."""
+        found = self._found.get(kernel)
+        if found is None:
+            found = self._found[kernel] = library.code(kernel, self._target)
+        return found
+
+    def cycles(self, kernel: Kernel) -> int:
+        """The cycles of a kernel that threads may share, else 0."""
+        return int(kernel.cycles) if self.shares and kernel.count > 1 else 0
+
+    def described(self, kernel: Kernel) -> list[int]:
+        """The properties of a kernel, without the operations."""
+        return [self.code(kernel.code).address, kernel.count, kernel.scratch, self.cycles(kernel)]
+
+    def record(self, launch: Launch, flops: int, term: Callable[[Any], Term]) -> Record:
+        """The record of a launch without sizes. `term`: the argument that a pointer is."""
+        kernel = launch.kernel
+        numbers = map(Term, (*self.described(kernel), flops))
+        terms = [*numbers, *map(term, launch.pointers), *map(Term, kernel.numbers)]
+        return Record(lambda words: kernel, terms)
+
+
+def pointer_term(pointer: int | Temporary) -> Term:
+    """The argument that an address is, at which memory stays."""
+    return Term(pointer.offset, 0, TEMPORARY) if isinstance(pointer, Temporary) else Term(pointer)

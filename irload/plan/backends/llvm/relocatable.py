@@ -1,0 +1,192 @@
+"""Segments of symbolic steps, bound to shapes: kernels are selected once for all steps of a group.
+
+To bind a shape, the kernels of one step of each group are selected, with symbols if the selection supports them, else
+with numbers; pointers for the other steps follow by relocation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+from irload.errors import IRError
+from irload.options import Options
+from irload.plan.backends.base import BoundSizes, Executable, SharedData
+from irload.plan.backends.llvm.grouping import grouped
+from irload.plan.backends.llvm.launching import TableForm
+from irload.plan.backends.llvm.parts import Codes, Part, Term, Words, pointer_term
+from irload.plan.backends.llvm.relocation import RecordingSelector, Relocation, select
+from irload.plan.backends.llvm.row_table import BoundTable
+from irload.plan.backends.llvm.selector import PackedConstants
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.traced_selection import TracedSelection
+from irload.plan.ir.program import Step, Value
+from irload.plan.memory.aliases import Aliases
+
+UNSUPPORTED = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
+"""Errors of selections that require numbers."""
+FORMS = 64
+"""Maximum number of forms of tables that are cached."""
+SETS = 16
+"""Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
+FAILURES = 8
+"""Selections with symbols that fail for a kind of steps, one after the other, before the kind is left to numbers."""
+TRACES = 16
+"""Maximum number of selections of a group of steps with symbols; at further shapes they run with numbers."""
+
+
+class RelocatableSegment:
+    """A segment of symbolic steps in groups."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        aliases: Aliases,
+        numbering: Mapping[Value, int],
+        target: Target,
+        options: Options,
+        shared: SharedData,
+    ) -> None:
+        self._steps = steps
+        self._target = target
+        self._options = options
+        self._packs: PackedConstants = shared.setdefault("llvm", WeakValueDictionary())
+        self._groups = grouped(steps, aliases, numbering)
+        self._relocations = [Relocation(group) for group in self._groups]
+        self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
+        """The traced selections of each group."""
+        self._traces = [0] * len(self._groups)
+        """How often the kernels of each group were selected with symbols."""
+        self._failures: Counter[type[Step]] = Counter()
+        """How often this failed for each kind of steps since it last succeeded."""
+        self._changes: dict[Hashable, Sequence[int]] = {}
+        """The groups that differ from the previous binding, by the key of the sizes that differ."""
+        self._forms: dict[Sequence[Sequence[Part]], TableForm] = {}
+        self._depends: Sequence[int] | None = None
+        self._codes = Codes(target, options.threads)
+
+    def bind(self, sizes: BoundSizes, previous: Executable | None) -> BoundTable:
+        """The segment for one shape."""
+        before = previous if isinstance(previous, BoundTable) else None
+        dependent = self._dependent(sizes)
+        if before is None:
+            changed: Sequence[int] = range(len(self._groups))
+            groups: list[Sequence[Part]] = [()] * len(changed)
+            words = [Words(())] * len(changed)
+        else:
+            changed = self._changed(sizes)
+            if not changed:
+                return before
+            changed = dependent if 2 * len(changed) > len(dependent) else changed  # which share their sums
+            groups, words = list(before.form.groups), list(before.words)
+        varies = frozenset(dependent)
+        for k in changed:
+            groups[k], words[k] = (self._traced(k, sizes) if k in varies else None) or self._selected(k, sizes)
+        same = before is not None and all(groups[k] is before.form.groups[k] for k in changed)
+        found = before.at(changed, words, sizes) if before is not None and same else None
+        if found is not None:
+            return found
+        return BoundTable(self._steps, self._form(groups, words), words, self._target, sizes)
+
+    def _form(self, groups: Sequence[Sequence[Part]], words: Sequence[Words]) -> TableForm:
+        """The form of the table of these parts."""
+        key = tuple(groups)
+        found = self._forms.get(key)
+        if found is None:
+            found = TableForm(groups, words, self._options.threads)
+            if all(part.is_traced for group in groups for part in group):  # else the parts serve one shape
+                if len(self._forms) >= FORMS:
+                    self._forms.clear()
+                self._forms[key] = found
+        return found
+
+    def _dependent(self, sizes: BoundSizes) -> Sequence[int]:
+        """The groups whose launches may differ between shapes."""
+        if self._depends is None:
+            groups = enumerate(self._groups)
+            self._depends = tuple(k for k, g in groups if sizes.depends(g.steps[0]) or g.is_external)
+        return self._depends
+
+    def _changed(self, sizes: BoundSizes) -> Sequence[int]:
+        """The groups whose launches may differ from the previous binding."""
+        key = sizes.changed, sizes.moved
+        found = self._changes.get(key)
+        if found is None:
+            if len(self._changes) >= SETS:
+                self._changes.clear()
+            found = self._changes[key] = tuple(
+                k
+                for k, group in enumerate(self._groups)
+                if sizes.changes(group.steps[0]) or (sizes.moved and group.is_external)
+            )
+        return found
+
+    def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words] | None:
+        """The part of a group by a selection with symbols whose guards hold; None if it requires numbers."""
+        for _ in range(2):
+            for selection in self.traced[index]:
+                words = selection.words(sizes.symbols)
+                if words is not None:
+                    return selection.parts, words
+            kind = type(self._groups[index].steps[0])
+            if self._traces[index] == TRACES or self._failures[kind] == FAILURES:
+                break
+            self._traces[index] += 1
+            self._failures[kind] = 0 if self._trace(index, sizes) else self._failures[kind] + 1
+        return None
+
+    def _selected(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words]:
+        """The parts of a group by selection with numbers: one, or one per step if they read unknown memory."""
+        selector = RecordingSelector(sizes.memory, self._target, self._options, self._packs)
+        parts = self._relocated(index, selector, sizes) if len(self._groups[index].steps) > 1 else None
+        return parts or tuple(self._separate(index, selector, sizes)), Words([0, selector.temporary_bytes])
+
+    def _relocated(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Sequence[Part] | None:
+        """The part of a group, relocated from its first step; None if its kernels read unknown memory."""
+        group, relocation = self._groups[index], self._relocations[index]
+        first, launches = select(group.steps[0], selector, sizes)
+        in_value = partial(relocation.in_value, first, sizes)
+
+        def argument(pointer: Any) -> Term:
+            return relocation.argument(pointer, selector, sizes, in_value)
+
+        try:
+            records = [self._codes.record(launch, first.flops, argument) for launch in launches]
+        except TypeError:
+            return None
+        return (Part(group.positions, records, selector.kept),)
+
+    def _separate(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Part]:
+        """The parts of the steps of a group, each selected separately."""
+        group = self._groups[index]
+        for k, step in zip(group.positions, group.steps, strict=True):
+            own, launches = select(step, selector, sizes)
+            records = [self._codes.record(launch, own.flops, pointer_term) for launch in launches]
+            yield Part([k], records, [*selector.kept, *(array for launch in launches for array in launch.keep)])
+
+    def _trace(self, index: int, sizes: BoundSizes) -> bool:
+        """Select the kernels of a group with symbols; False if the selection does not support them at this shape."""
+        group, relocation = self._groups[index], self._relocations[index]
+        try:
+            symbolic = sizes.symbolic()
+            selector = RecordingSelector(symbolic.memory, self._target, self._options, self._packs)
+            first, launches = select(group.steps[0], selector, symbolic)
+            if any(launch.kernel.streamed is not None for launch in launches):
+                raise TypeError("weights to prefetch depend on neighbours")
+            selection = TracedSelection(
+                symbolic.trace,
+                group.positions,
+                launches,
+                lambda pointer: relocation.argument(pointer, selector, symbolic),
+                first.flops,
+                selector.temporary_bytes,
+                selector.kept,
+                self._codes,
+            )
+        except UNSUPPORTED:
+            return False
+        self.traced[index].append(selection)
+        return True
