@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -12,6 +13,9 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.detection.boxes import Suppressing, by_score
 from irload.ops.detection.ports import dim_of, follow_floats, require_floats, require_shape
+
+Decoded = Callable[[Array, "int | Array"], Array]
+"""Takes the numbers of prior boxes and one class, or a class for each; returns the boxes [n, 4]."""
 
 CORNER, CENTER = "caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"
 
@@ -114,15 +118,26 @@ class DetectionOutputBase(Suppressing):
         scores = class_preds.reshape(images, priors, -1)
         classes = scores.shape[2]
         shape = (images, priors, 1 if self.share_location else classes, 4)
-        boxes, variances = self._priors(proposals)
-        boxes = np.broadcast_to(boxes[:, :, None], shape)
+        boxes, variances = (np.broadcast_to(a, (images, priors, 4)) for a in self._priors(proposals))
+        deltas = [box_logits.reshape(shape)]
         if aux_class_preds is not None and aux_box_preds is not None:
-            boxes = self._decode(boxes, variances, aux_box_preds.reshape(shape))
+            deltas.insert(0, aux_box_preds.reshape(shape))
             background = (np.arange(classes) == self.background_label_id).astype(scores.dtype)
             absent = aux_class_preds.reshape(images, priors, 2)[:, :, 1:] < self.objectness_score
             scores = np.where(absent, background, scores)
-        boxes = self._decode(boxes, variances, box_logits.reshape(shape))
-        rows = [row for k in range(images) for row in self._image(k, boxes[k], scores[k])]
+
+        def decoded(image: int) -> Decoded:
+            """The boxes of an image, each decoded when it is needed: most priors have too low a score."""
+
+            def at(prior: Array, label: int | Array) -> Array:
+                found, klass = boxes[image, prior], 0 if self.share_location else label
+                for stage in deltas:
+                    found = self._decode(found, variances[image, prior], stage[image, prior, klass])
+                return found
+
+            return at
+
+        rows = [row for k in range(images) for row in self._image(k, decoded(k), scores[k])]
         result = np.zeros((self._most(Dim.of(images), priors, classes).size, 7), box_logits.dtype)
         detected = np.concatenate([np.zeros((0, 7), result.dtype), *rows])[: len(result)]
         result[: len(detected)] = detected
@@ -140,7 +155,7 @@ class DetectionOutputBase(Suppressing):
         return boxes, proposals[:, 1, :count].reshape(boxes.shape)
 
     def _decode(self, priors: Array, variances: Array, deltas: Array) -> Array:
-        scaled = deltas * variances[:, :, None]
+        scaled = deltas * variances
         if self.code_type == CORNER:
             boxes = priors + scaled
         else:
@@ -149,8 +164,8 @@ class DetectionOutputBase(Suppressing):
             boxes = np.concatenate([center - half, center + half], -1)
         return boxes.clip(0, 1) if self.clip_before_nms else boxes
 
-    def _image(self, image: int, boxes: Array, scores: Array) -> list[Array]:
-        """The rows of one image: boxes [priors, 1 or classes, 4], scores [priors, classes]."""
+    def _image(self, image: int, boxes: Decoded, scores: Array) -> list[Array]:
+        """The rows of one image, with scores [priors, classes]."""
         chosen = self._by_best_class(boxes, scores) if self.decrease_label_id else self._by_class(boxes, scores)
         label = np.concatenate(
             [np.full(len(decoded), klass) for klass, decoded in chosen.items()] or [np.zeros(0, int)]
@@ -161,16 +176,13 @@ class DetectionOutputBase(Suppressing):
             best = np.lexsort((prior, -value))[: self.keep_top_k[0]]
             best = best[np.argsort(label[best], kind="stable")]
             label, prior = label[best], prior[best]
-        decoded = boxes[prior, 0 if self.share_location else label]
+        decoded = boxes(prior, label)
         decoded = decoded.clip(0, 1) if self.clip_after_nms else decoded
         shown = label - 1 if self.decrease_label_id else label
         head = np.stack([np.full(len(prior), image), shown, scores[prior, label]], -1)
-        return [np.concatenate([head, decoded], -1).astype(boxes.dtype)]
+        return [np.concatenate([head, decoded], -1).astype(decoded.dtype)]
 
-    def _boxes_of(self, boxes: Array, klass: int) -> Array:
-        return boxes[:, 0 if self.share_location else klass]
-
-    def _by_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
+    def _by_class(self, boxes: Decoded, scores: Array) -> dict[int, Array]:
         """The selected prior boxes of each class; classes are independent (Caffe)."""
         chosen: dict[int, Array] = {}
         for klass in range(scores.shape[1]):
@@ -179,11 +191,11 @@ class DetectionOutputBase(Suppressing):
             candidates = np.flatnonzero(scores[:, klass] > self.confidence_threshold)
             candidates = candidates[by_score(scores[candidates, klass])]
             candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
-            stay = self.suppress(self._boxes_of(boxes, klass)[candidates], self.nms_threshold)
+            stay = self.suppress(boxes(candidates, klass), self.nms_threshold)
             chosen[klass] = candidates[stay]
         return chosen
 
-    def _by_best_class(self, boxes: Array, scores: Array) -> dict[int, Array]:
+    def _by_best_class(self, boxes: Decoded, scores: Array) -> dict[int, Array]:
         """The selected prior boxes of each class; each prior counts only for its best class (MXNet)."""
         eligible = scores.copy()
         eligible[:, 0] = -1
@@ -196,7 +208,7 @@ class DetectionOutputBase(Suppressing):
         chosen: dict[int, Array] = {}
         for klass in np.unique(label[candidates]).tolist():
             best = candidates[label[candidates] == klass]
-            chosen[klass] = best[self.suppress(self._boxes_of(boxes, klass)[best], self.nms_threshold)]
+            chosen[klass] = best[self.suppress(boxes(best, klass), self.nms_threshold)]
         return chosen
 
 
