@@ -16,7 +16,7 @@ from irload.core.trace import Trace
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
-from irload.plan.backends.llvm import axes
+from irload.plan.backends.llvm import axes, launching
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.library import library
@@ -60,9 +60,28 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
 
 @pytest.fixture
 def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps with numbers have the code that selections with symbols choose, as it serves more shapes."""
+    """Steps with numbers have the code that selections with symbols choose, as it serves more shapes.
+
+    Threads share kernels of few cycles, too, as cycles at other shapes are estimated from those at the traced one.
+    """
     monkeypatch.setattr(axes, "SHORT", 0.99)
     monkeypatch.setattr(build, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(launching, "SHARED_CYCLES", 1)
+    monkeypatch.setattr(launching, "TOGETHER_CYCLES", 0)
+
+
+def test_cycles_are_proportional_to_work(monkeypatch: pytest.MonkeyPatch, backend: CompiledBackend) -> None:
+    """Threads share the kernels of a large image that is bound after a small one, and do not the other way round."""
+    monkeypatch.setattr(launching, "TOGETHER_CYCLES", 0)
+    net = Net()
+    model = net.model(net.conv(net.input(1, 3, -1, -1), 3, 16, 3))
+    for traced in ((8, 12), (64, 96)):
+        template, _ = template_of(model, Options(threads=2, resized=True), (1, 3, *traced))
+        workspace = Workspace(template)
+        for size in ((8, 12), (64, 96), (9, 8)):
+            tables = [each.executable.table for each in workspace.bind(size).segments if each.backend == "llvm"]
+            shared = [bool(table.rows[:, SHARED].any()) for table in tables]
+            assert shared == [size == (64, 96)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

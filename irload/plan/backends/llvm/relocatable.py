@@ -181,7 +181,7 @@ class RelocatableSegment:
                 group.positions,
                 launches,
                 lambda pointer: relocation.argument(pointer, selector, symbolic),
-                first.flops,
+                first,
                 selector.temporary_bytes,
                 selector.kept,
                 self._codes,

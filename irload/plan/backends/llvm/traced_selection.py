@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from irload.core.polynomial import Key, Terms, key_of
-from irload.core.size import Deferred, NotDefined, fixed, terms_of
+from irload.core.size import Deferred, NotDefined, fixed, hint, is_size, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.plan.backends.llvm.choosing import ChosenKernel
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.parts import PROPERTIES, Codes, Part, Record, Term, Words
 from irload.plan.ir.building import Build, builder
+from irload.plan.ir.program import Step
 from irload.record import record
 
 
@@ -33,8 +34,8 @@ class Word:
 class TracedSelection:
     """The launches of a group of steps as functions of the symbols of a trace, which is complete.
 
-    `positions`: of the steps in the segment; `argument`: the argument that a pointer is; `flops` and `temporary`: the
-    operations and the bytes of temporary memory of a step; `keep`: arrays that must outlive the launches.
+    `positions`: of the steps in the segment; `argument`: the argument that a pointer is; `step`: the first step;
+    `temporary`: the bytes of temporary memory of a step; `keep`: arrays that must outlive the launches.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class TracedSelection:
         positions: Sequence[int],
         launches: Sequence[Launch],
         argument: Callable[[Any], Term],
-        flops: int,
+        step: Step,
         temporary: int,
         keep: Sequence[Array],
         codes: Codes,
@@ -55,9 +56,7 @@ class TracedSelection:
         """The functions of sizes: for each the word of its value, or of its address, and the words of its arguments."""
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
         """The kernels that are chosen, each with the positions of its words: properties and numbers."""
-        self._estimated: list[tuple[int, Build]] = []
-        """The words that are the cycles of kernels."""
-        records = [self._record(launch, argument, flops) for launch in launches]
+        records = [self._record(launch, argument, step) for launch in launches]
         self.parts = (Part(positions, records, keep, self._index, is_traced=True),)
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
 
@@ -81,11 +80,9 @@ class TracedSelection:
             if len(described) > len(places):
                 return None
             words[places.start : places.start + len(described)] = described
-        for k, create in self._estimated:
-            words[k] = self._codes.cycles(create(words))
         return words
 
-    def _record(self, launch: Launch, argument: Callable[[Any], Term], flops: int) -> Record:
+    def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> Record:
         kernel = launch.kernel
         numbers: Sequence[Any] = kernel.numbers
         if isinstance(kernel, ChosenKernel):
@@ -97,18 +94,19 @@ class TracedSelection:
             create: Build = lambda words: choose(words)[0]  # noqa: E731
         else:
             create = builder(kernel, self._index) or (lambda words: kernel)
-            code = self._codes.code(_at_traced_shape(kernel.code)).address
-            properties = [code, kernel.count, kernel.scratch, self._cycles(create)]
-        terms = [Term(size=size) for size in (*properties, flops)]
+            code = self._codes.code(_with_numbers(kernel.code, fixed)).address
+            properties = [code, kernel.count, kernel.scratch, self._cycles(kernel, step)]
+        terms = [Term(size=size) for size in (*properties, step.flops)]
         return Record(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
 
-    def _cycles(self, create: Build) -> int | Word:
-        """The word that is the cycles of a kernel, if threads may share it."""
+    def _cycles(self, kernel: Kernel, step: Step) -> int:
+        """The cycles of a kernel that threads may share: at the traced shape, then in proportion to the step's work."""
         if not self._codes.shares:
             return 0
-        (place,) = self._added(1)
-        self._estimated.append((place, create))
-        return Word(place)
+        here, work = int(_with_numbers(kernel, hint).cycles), step.flops
+        if not is_size(work):
+            work = sum(v.nbytes for v in (*step.inputs, *step.outputs) if not v.is_constant)
+        return here * work // hint(work)
 
     def _described(self, kernel: Kernel) -> list[int]:
         """The words of a kernel that is chosen."""
@@ -135,12 +133,12 @@ class TracedSelection:
         return found
 
 
-def _at_traced_shape(item: Any) -> Any:
-    """An object of a plan whose sizes are fixed to their values."""
+def _with_numbers(item: Any, number: Callable[[Any], int]) -> Any:
+    """An object of a plan with numbers instead of its sizes."""
     found: list[int] = []
 
     def index(size: Any) -> int:
-        found.append(fixed(size))
+        found.append(number(size))
         return len(found) - 1
 
     build = builder(item, index)
