@@ -62,7 +62,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
 def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps with numbers have the code that selections with symbols choose, as it serves more shapes.
 
-    Threads share kernels of few cycles, too, as cycles at other shapes are estimated from those at the traced one.
+    Threads share kernels of few cycles, too, as the cycles at other shapes are estimates.
     """
     monkeypatch.setattr(axes, "SHORT", 0.99)
     monkeypatch.setattr(build, "MANY_COLUMNS", 1)
