@@ -32,6 +32,8 @@ __all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "Module", "Pointer", 
 
 PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
 """Into the L2 cache."""
+REUSED = ("add ", "sub ", "mul ", "udiv ", "icmp ", "select i1", "getelementptr ")
+"""Instructions whose results depend only on their text. LLVM finds repeated ones, too, but takes longer."""
 
 
 def _masked(lanes: int) -> str:
@@ -100,6 +102,7 @@ class Function:
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
+        self._computed: dict[str, Any] = {}  # results of the current block, by instruction
         self._branch = 0, 0
         """The number of the last `when` that ended, and the line of its branch."""
 
@@ -120,10 +123,15 @@ class Function:
         self._lines.append(f"  {text}")
 
     def value(self, type: str, text: str) -> Any:
-        """An instruction with a result of this type."""
-        self._count += 1
-        self.emit(f"%v{self._count} = {text}")
-        return typed(self, f"%v{self._count}", type)
+        """An instruction with a result of this type. Address arithmetic that repeats within a block is written once."""
+        found = self._computed.get(text)
+        if found is None:
+            self._count += 1
+            self.emit(f"%v{self._count} = {text}")
+            found = typed(self, f"%v{self._count}", type)
+            if text.startswith(REUSED):
+                self._computed[text] = found
+        return found
 
     def local(self, nbytes: int) -> Pointer:
         """Allocate bytes on the stack, aligned to cache lines."""
@@ -389,4 +397,4 @@ class Function:
 
     def _label(self, name: str) -> None:
         self._lines.append(f"{name}:")
-        self._block = name
+        self._block, self._computed = name, {}
