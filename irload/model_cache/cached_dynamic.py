@@ -20,9 +20,10 @@ from irload.plan.interpreter import InterpreterRun
 from irload.plan.ir.constant import Constant
 from irload.plan.variables import Variables
 from irload.runtime.compiled_model import CompiledModel
+from irload.runtime.families import BoundShape
 from irload.runtime.kept import PlanStore, restored
 from irload.runtime.plans import with_facts
-from irload.runtime.traced import BoundShape, NotBound, TracedPlans
+from irload.runtime.traced import NotBound, TracedPlans
 from irload.runtime.variables import state_of
 from irload.validation.differences import RunDifferences
 

@@ -24,12 +24,13 @@ from irload.options import CompileOptions, Options
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State
 from irload.plan.variables import Variables
+from irload.runtime.families import BoundShape
 from irload.runtime.inputs import Binding
 from irload.runtime.plans import Plans
 from irload.runtime.request import InferRequest, infer_once
 from irload.runtime.requirements import require_known, require_variables
 from irload.runtime.result import Result
-from irload.runtime.traced import BoundShape, NotBound
+from irload.runtime.traced import NotBound
 from irload.runtime.variables import VariableState, read_nodes, state_of
 from irload.validation.differences import RunDifferences, refusal
 

@@ -14,7 +14,7 @@ from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.traced.growth import Growth
-    from irload.runtime.traced import Variant
+    from irload.runtime.families import Variant
 
 
 @record(eq=False)

@@ -63,7 +63,7 @@ class Plans:
     def keep_plans(self, store: PlanStore, largest: int) -> None:
         """Restore traced plans from a store, and store others. `largest`: the maximum bytes of constants of one."""
         if self._traced.applies:
-            self._traced.kept = ModelPlans(store, largest, self.model, self._folding)
+            self._traced.families.kept = ModelPlans(store, largest, self.model, self._folding)
 
     def schedule(
         self,

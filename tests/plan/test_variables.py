@@ -97,7 +97,7 @@ def run_sequences(element: et.ElementType, seed: int) -> None:
 def test_tokens_share_one_plan() -> None:
     rng = np.random.default_rng(0)
     model, plain = compiled(decoder())
-    plans = model._traced._recent  # pyright: ignore[reportPrivateUsage]
+    plans = model._traced.families.recent  # pyright: ignore[reportPrivateUsage]
     with sanitizing(False):
         for prompt, count in ((7, 1), (7, 1), (9, 2), (5, 2), (7, 2)):
             twin = Twin(model, plain)

@@ -38,7 +38,7 @@ def test_masks_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     for batch, length in [(2, 5), (2, 6), (3, 9), (2, 7), (2, 33), (2, 5)]:
         given = inputs(batch, length)
         np.testing.assert_allclose(compiled(given)[0], plain(given)[0], rtol=1e-5, atol=1e-5)
-    (variant,) = compiled._traced._recent
+    (variant,) = compiled._traced.families.recent
     names = [backend.name for backend, _ in variant.template.segments]
     assert len(names) == 1, f"NumPy's steps are bound to each length: {names}"
 

@@ -65,7 +65,7 @@ def test_caches_without_rows_are_not_concatenated() -> None:
     planned = compiled(decoder())[0]
     for rows in (7, 9):
         planned.create_infer_request().infer([some(np.random.default_rng(2), 2, rows)[0], identity(2)])
-    (template,) = {variant.template for variant in planned._traced._recent}
+    (template,) = {variant.template for variant in planned._traced.families.recent}
     assert not any(isinstance(step, ConcatStep) for step in template.program.steps)
     assert [backend.name for backend, _ in template.segments].count("llvm") == 1
 

@@ -59,7 +59,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             raise AssertionError("the model was read or planned")
 
         monkeypatch.setattr("irload.loading.read_opened", refused)
-        monkeypatch.setattr("irload.runtime.traced.schedule_graph", refused)
+        monkeypatch.setattr("irload.runtime.families.schedule_graph", refused)
         monkeypatch.setattr("irload.runtime.plans.schedule_graph", refused)
         monkeypatch.setattr(planning, "lower", refused)
 

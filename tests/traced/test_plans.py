@@ -18,7 +18,7 @@ from irload.core.tensor import Array
 from irload.model import Model
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
-from irload.runtime.traced import REUSE, VARIANTS
+from irload.runtime.families import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
 from tests.traced.nets import detector, encoder, fully_convolutional, linear
@@ -39,7 +39,7 @@ def values(*shape: int, seed: int = 0) -> Array:
 
 
 def variants(compiled: CompiledModel) -> int:
-    return len(compiled._traced._recent)
+    return len(compiled._traced.families.recent)
 
 
 def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
@@ -97,7 +97,7 @@ def test_memory_is_that_of_the_largest_shape() -> None:
     rng = np.random.default_rng(0)
     for length in rng.permutation(np.arange(3, 64)).tolist():
         compiled(values(2, length, 32))
-    (variant,) = compiled._traced._recent
+    (variant,) = compiled._traced.families.recent
     (workspace,) = variant.idle
     alone = irload.compile_model(model, 1)
     alone(values(2, 63, 32))
@@ -126,7 +126,7 @@ def test_callers_in_many_threads() -> None:
         found = list(callers.map(lambda x: compiled(x)[0], inputs))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
-    assert sum(len(v.idle) for v in compiled._traced._recent) <= 6
+    assert sum(len(v.idle) for v in compiled._traced.families.recent) <= 6
 
 
 def test_limits_hold_for_every_shape() -> None:
@@ -148,7 +148,7 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     monkeypatch.setattr(planning, "traced_program", _specialised(planning.traced_program))
     for length in range(2, 2 + 3 * VARIANTS):
         agrees(compiled, plain, values(1, length, 16))
-    (family,) = [f for f in compiled._traced._families.values() if f.traced]
+    (family,) = [f for f in compiled._traced.families._by_pattern.values() if f.traced]
     assert family.traced == VARIANTS
     assert family.bound < REUSE * VARIANTS
     assert "depend on the sizes" in compiled._traced.explained() or variants(compiled)
@@ -181,7 +181,7 @@ def test_memory_is_released_with_the_model(jit: bool | None, monkeypatch: pytest
     compiled = irload.compile_model(encoder(), 1, jit=jit)
     for length in (5, 20, 30):
         compiled(values(1, length, 32))
-    (variant,) = compiled._traced._recent
+    (variant,) = compiled._traced.families.recent
     (workspace,) = variant.idle
     kept = weakref.ref(workspace)
     gc.disable()

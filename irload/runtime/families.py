@@ -1,0 +1,251 @@
+"""The traced plans of a model by the pattern of their inputs: searched, restored from files, or traced."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from irload.core.element import ElementType
+from irload.core.pause import uncollected
+from irload.core.tensor import TensorType
+from irload.core.trace import Trace
+from irload.errors import IRError, LimitExceeded, OutOfMemory
+from irload.graph import Node
+from irload.model import Model
+from irload.options import Options
+from irload.plan.backends.base import SharedData
+from irload.plan.folding import Folding
+from irload.plan.schedule import State, schedule_graph
+from irload.record import record
+from irload.runtime.kept import KeptPlans
+from irload.safety.limits import bounded
+from irload.validation.differences import RunDifferences
+
+if TYPE_CHECKING:
+    from irload.core.shape import Shape
+    from irload.plan.traced.pattern import Symbols
+    from irload.plan.traced.template import Template
+    from irload.plan.traced.workspace import Workspace
+
+VARIANTS = 8
+"""Maximum number of traced plans of a model; the least recently used are dropped."""
+REUSE = 4
+"""Shapes per traced plan below which, after `VARIANTS` of one pattern, shapes are planned separately."""
+ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
+"""Errors that end a trace: of planning, which is repeated without symbols, or of code that does not support sizes."""
+
+
+@record(eq=False)
+class Variant:
+    """A traced plan, the symbols and element types of its inputs, and its idle workspaces."""
+
+    template: Template
+    symbols: Symbols
+    elements: Sequence[ElementType]
+    idle: list[Workspace] = field(default_factory=list["Workspace"])
+
+
+@record(eq=False)
+class BoundShape:
+    """A traced plan for the shapes of an inference."""
+
+    variant: Variant
+    values: tuple[int, ...]
+    compares: bool
+
+
+@record(frozen=False, eq=False)
+class Family:
+    """The traced plans of one pattern of inputs. `bound`: shapes that use one of them; `reason`: of a failure."""
+
+    variants: list[Variant] = field(default_factory=list[Variant])
+    traced: int = 0
+    bound: int = 0
+    failed: int = 0
+    reason: str = ""
+    kept: int = 0
+    """The number of stored plans, as far as they were looked up."""
+    complete: bool = False
+    """True once all stored plans were looked up."""
+
+
+class PlanFamilies:
+    """The traced plans of a model. Not thread-safe.
+
+    `declared` and `variables`: the declared shapes of the inputs and of the variables that are read; `kept`: the plans
+    that other processes have stored.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        declared: Sequence[Shape],
+        variables: Mapping[Node, Shape],
+        options: Options,
+        folding: Folding,
+        shared: SharedData,
+        kept: KeptPlans | None,
+    ) -> None:
+        self._model = model
+        self._declared = declared
+        self._variables = variables
+        self._options = options
+        self._folding = folding
+        self._shared = shared
+        self.kept = kept
+        self._by_pattern: dict[Hashable, Family] = {}
+        self.recent: OrderedDict[Variant, Family] = OrderedDict()
+        """All plans, the least recently used first."""
+
+    def find(
+        self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None, *, traces: bool
+    ) -> BoundShape | None:
+        """A traced plan whose guards hold, else a stored one, else a new one, if `traces`."""
+        from irload.plan.traced.pattern import Symbols
+
+        held = {} if state is None else {n: t for n, t in state.items() if t is not None}
+        declared = [*self._declared, *(self._variables[n] for n in held)]
+        types = [*given, *held.values()]
+        shapes = [t.shape.static for t in types]
+        elements = None if state is None else tuple(held), *(t.element.name for t in types)
+        pairs: list[tuple[Family, Symbols]] = []
+        for separate in (False, True):  # plans of separate symbols serve equal dims, too
+            own = Symbols.of(declared, shapes, separate=separate)
+            if separate and own == pairs[0][1]:
+                break
+            key = own.pattern, elements, differences is None
+            family = self._by_pattern.setdefault(key, Family())
+            found = next((v for v in family.variants if v.template.holds(own.values)), None)
+            if found is not None:
+                return self._bound(family, found, own, differences)
+            pairs.append((family, own))
+        names = [self._name(own, types, differences, held) if self.kept is not None else "" for _, own in pairs]
+        for name, (family, own) in zip(names, pairs, strict=True):
+            found = self._restored(name, family, own, types)
+            if found is not None:
+                return self._bound(family, found, own, differences)
+        family, symbols = pairs[0]
+        if not traces or not self._is_worthwhile(family, symbols):
+            return None
+        found = self._traced(family, symbols, types, differences, state)
+        if found is None:
+            return None
+        if self.kept is not None and family.kept < VARIANTS:
+            self.kept.keep(f"{names[0]} {family.kept}", found.template)
+            family.kept += 1
+        return self._bound(family, found, symbols, differences)
+
+    def drop(self, variant: Variant, error: Exception) -> None:
+        """Remove a plan that cannot be bound, and trace no others of its family."""
+        family = self.recent.pop(variant, None)
+        if family is not None:
+            family.variants.remove(variant)
+            family.failed, family.reason = VARIANTS, f"{type(error).__name__}: {error}"
+
+    def explained(self) -> str:
+        """How shapes are planned, for explanations; empty if this is not known yet."""
+        if self.recent:
+            return "other shapes: one plan, whose sizes are computed when a shape is bound"
+        reasons = [family.reason for family in self._by_pattern.values() if family.reason]
+        return f"other shapes: planned separately, because {reasons[0]}" if reasons else ""
+
+    def _bound(
+        self, family: Family, found: Variant, symbols: Symbols, differences: RunDifferences | None
+    ) -> BoundShape:
+        """A traced plan for values of its symbols, which is used now."""
+        family.bound += 1
+        self.recent.move_to_end(found)
+        return BoundShape(found, symbols.values, differences is not None)
+
+    def _name(
+        self, symbols: Symbols, types: Sequence[TensorType], differences: RunDifferences | None, held: Iterable[Node]
+    ) -> str:
+        """The name of a pattern of inputs for stored plans."""
+        variables = [node.op.attributes["variable_id"] for node in held]
+        return repr((symbols.pattern, [t.element.name for t in types], variables, differences is None, self._declared))
+
+    def _restored(self, name: str, family: Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
+        """The first stored plan whose guards hold. Plans after it are restored when they are needed."""
+        while self.kept is not None and not family.complete:
+            template = None
+            with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
+                template = self.kept.find(f"{name} {family.kept}", self._options, self._shared)
+            if template is None:
+                family.complete = True
+                break
+            family.kept += 1
+            found = self._added(family, template, symbols, types)
+            if template.holds(symbols.values):
+                return found
+        return None
+
+    @staticmethod
+    def _is_worthwhile(family: Family, symbols: Symbols) -> bool:
+        """False if tracing these shapes has failed before, or created a plan for few shapes only."""
+        if not symbols.values or (family.failed and not family.traced) or family.failed >= VARIANTS:
+            return False
+        if family.traced >= VARIANTS and family.bound < REUSE * family.traced:
+            family.reason = "plans depend on the sizes"
+            return False
+        return True
+
+    def _traced(
+        self,
+        family: Family,
+        symbols: Symbols,
+        types: Sequence[TensorType],
+        differences: RunDifferences | None,
+        state: State | None,
+    ) -> Variant | None:
+        """Trace a plan. None if planning ends at code that requires numbers, or fails."""
+        try:
+            with uncollected(), bounded(self._options.limits):
+                template = self._template(symbols, types, differences, state)
+        except (LimitExceeded, OutOfMemory, MemoryError) as error:
+            family.reason = str(error)
+            family.failed += 1
+            return None
+        except ENDS as error:
+            family.reason = f"{type(error).__name__}: {error}"
+            family.failed += 1
+            return None
+        return self._added(family, template, symbols, types)
+
+    def _added(self, family: Family, template: Template, symbols: Symbols, types: Sequence[TensorType]) -> Variant:
+        """Add a plan to its family."""
+        found = Variant(template, symbols, [t.element for t in types])
+        family.variants.insert(0, found)
+        family.traced += 1
+        self.recent[found] = family
+        if len(self.recent) > VARIANTS:
+            dropped, other = self.recent.popitem(last=False)
+            other.variants.remove(dropped)
+        return found
+
+    def _template(
+        self,
+        symbols: Symbols,
+        types: Sequence[TensorType],
+        differences: RunDifferences | None,
+        state: State | None,
+    ) -> Template:
+        from irload.plan.traced.planning import traced_program
+        from irload.plan.traced.template import Template
+
+        trace, limits = Trace(), self._options.limits
+        known = self._model.inferred if limits == self._model.limits else None
+        traced = iter(symbols.traced(types, trace))
+        given = [next(traced) for _ in self._declared]
+        state = None if state is None else {n: t and next(traced) for n, t in state.items()}
+        schedule = schedule_graph(self._model, given, self._folding, limits, known, state=state)
+        if differences is not None:
+            differences.require_none(self._model, given, schedule.types)
+        if schedule.part is None or not schedule.is_static:
+            raise ValueError("some shapes depend on values")
+        template = Template(traced_program(schedule.part, trace, self._options), self._options, self._shared)
+        if not template.holds(symbols.values):
+            raise AssertionError("the guards do not hold for the traced shape")
+        return template
