@@ -143,6 +143,21 @@ def test_narrow_maps_are_selected_with_symbols(size: tuple[int, int], backend: C
     assert all(part.is_traced for part in parts)
 
 
+@pytest.mark.parametrize("stride", [2, 3])
+def test_transposed_convolutions_are_selected_with_symbols(stride: int, backend: CompiledBackend) -> None:
+    """Their tables equal tables for one shape, word for word."""
+    net, options = Net(), Options(threads=1, resized=True)
+    weights = np.random.default_rng(0).standard_normal((16, 24, 3, 3)).astype(np.float32)
+    how = {"strides": f"{stride},{stride}", "dilations": "1,1", "pads_begin": "1,0", "pads_end": "0,1"}
+    x = net.conv(net.input(1, 3, -1, -1), 3, 16, 3)
+    y = net.op("ConvolutionBackpropData", x, net.constant(weights), **how, output_padding="0,0", auto_pad="explicit")
+    template, _ = template_of(net.model(y), options, (1, 3, 24, 36))
+    turns: list[tuple[tuple[int, ...], Sequence[int]]] = [(size, ()) for size in ((24, 36), (40, 30), (33, 57))]
+    assert _compared(template, options, turns) > 0
+    segments = [each for each in template.prepared if isinstance(each, RelocatableSegment)]
+    assert all(selections for each in segments for selections in each.traced)
+
+
 def test_maps_of_one_position(backend: CompiledBackend) -> None:
     """A plan that is traced where the last map has one position serves other sizes, and the other way round."""
     shapes = [(4, 3), (8, 16), (20, 4), (3, 24)]

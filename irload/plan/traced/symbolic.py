@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irload.core.size import Size
+from irload.core.size import Size, extent
 from irload.plan.ir.program import Value
 from irload.plan.ir.strides import Strided, View
 from irload.plan.memory.layout import PLANAR, Layout
@@ -85,19 +85,19 @@ class SymbolicArray:
         return self._viewed(View("transpose", tuple(order)))
 
     def __getitem__(self, index: Any) -> SymbolicArray:
-        """The view at numbers and whole slices."""
+        """The view at numbers and slices."""
         items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # pyright: ignore[reportUnknownArgumentType]
         at = next((k for k, item in enumerate(items) if item is ...), len(items))
         items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + (at < len(items)))
-        offset, kept = self._strided.offset, list[int]()
-        for k, item in enumerate(items):
+        offset, shape, strides = self._strided.offset, list[int](), list[int]()
+        for item, size, stride in zip(items, self.shape, self.strides, strict=True):
             if isinstance(item, int):
-                offset += item * self.strides[k]
-            elif item == slice(None):
-                kept.append(k)
+                offset += item * stride
             else:
-                raise TypeError(f"{item} of an axis of any length")
-        shape, strides = ([n[k] for k in kept] for n in (self.shape, self.strides))
+                start, count, step = extent(item, size)
+                offset += start * stride
+                shape.append(count)
+                strides.append(step * stride)
         return SymbolicArray(self._pointer, Strided(tuple(shape), tuple(strides), offset), self.dtype)
 
     def _viewed(self, view: View) -> SymbolicArray:

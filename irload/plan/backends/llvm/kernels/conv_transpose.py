@@ -41,7 +41,7 @@ def phases(count: int, size: int, kernel: int, stride: int, dilation: int, begin
     found: list[StridePhase] = []
     for first in range(min(stride, count)):
         taps = [k for k in reversed(range(kernel)) if (first + begin - k * dilation) % stride == 0]
-        outputs, windows = slice(first, None, stride), len(range(first, count, stride))
+        outputs, windows = slice(first, None, stride), -((first - count) // stride)
         if taps:
             start = (first + begin - taps[0] * dilation) // stride
             window = WindowAxis(size, windows, len(taps), 1, dilation // gcd(stride, dilation), -start)
