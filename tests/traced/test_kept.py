@@ -255,6 +255,18 @@ def test_an_edited_model_stores_nothing(tmp_path: Path, folder: PrivateFolder) -
     assert folder.contents().count == 0
 
 
+def test_plans_refer_to_weights_of_the_file(
+    tmp_path: Path, folder: PrivateFolder, refusing: Callable[[], None]
+) -> None:
+    """Weights with another shape, and scaled ones, are computed from the file again."""
+    net = Net()
+    pads = {"pads_begin": "1,1", "pads_end": "1,1"}
+    x = net.op("Multiply", net.conv(net.input(1, 64, -1, -1), 64, 96, 3, **pads), net.weights(1, 96, 1, 1))
+    path = saved(net.model(net.conv(net.op("ReLU", x), 96, 64, 1)), tmp_path)
+    agree(path, *([[values(1, 64, n, n + 3)] for n in sizes] for sizes in ((20, 24), (28, 21))), refusing)
+    assert folder.contents().nbytes < path.with_suffix(".bin").stat().st_size / 4
+
+
 def test_one_shape_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None:
     path = saved(encoder(1), tmp_path)
     results(irload.compile_model(path, 1), [[values(1, 10, 32)]])

@@ -13,6 +13,7 @@ from irload.core.element import ElementType
 from irload.core.op import Op, is_builtin, widen
 from irload.core.packing import pack
 from irload.core.tensor import Array, TensorType
+from irload.plan.ir.derivations import Derivation
 from irload.record import record
 
 SMALL = 1 << 16
@@ -172,14 +173,14 @@ class Constant:
         shape: tuple[int, ...],
         how: Callable[[Array], Array],
         *,
-        moves: bool = False,
         dtype: np.dtype[Any] | None = None,
     ) -> Constant:
-        """Return `how` of the array, one object per key. With `moves`, `how` accepts any dtype.
+        """Return `how` of the array, one object per key. `dtype`: of the result, if it is another one."""
+        return self._made(key, shape, how, dtype or self.dtype, None)
 
-        `dtype`: of the result, if it is another one.
-        """
-        return self._made(key, shape, how, dtype or self.dtype, how if moves else None)
+    def by(self, how: Derivation) -> Constant:
+        """Return a derivation of the array."""
+        return self._made(how, how.shape(self.shape), how, self.dtype, how if how.moves else None)
 
     def _made(
         self,

@@ -9,6 +9,7 @@ from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
 from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
+from irload.plan.ir.derivations import OneGroup
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, apart
@@ -71,7 +72,4 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
 
 def _one_group(weights: Value, source: Constant) -> Value:
     """Return the weights with a leading axis of groups."""
-    shape = (1, *weights.shape)
-    return Value(
-        shape, weights.dtype, source.derived("one group", shape, lambda w: w[None], moves=True), name=weights.name
-    )
+    return Value((1, *weights.shape), weights.dtype, source.by(OneGroup()), name=weights.name)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
-import numpy as np
-
+from irload.plan.ir.derivations import KeptChannels
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, ResampleStep
@@ -100,10 +99,7 @@ def _convolved(window: ConvStep, data: Value, ranges: Sequence[tuple[int, int]],
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
     weights = window.inputs[1]
     assert weights.source is not None
-    shape = (*weights.shape[:2], data.shape[1], *weights.shape[3:])
-    part = weights.source.derived(
-        ("channels", *ranges), shape, lambda w: np.concatenate([w[:, :, a:b] for a, b in ranges], axis=2)
-    )
-    value = Value(shape, weights.dtype, part, name=weights.name)
+    part = weights.source.by(KeptChannels(tuple(ranges)))
+    value = Value(part.shape, weights.dtype, part, name=weights.name)
     steps.append(replace(window, inputs=[data, value], outputs=[out]))
     return out

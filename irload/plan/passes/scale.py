@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from irload.plan.ir.derivations import Scaled
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConvStep, ElementwiseStep
@@ -34,8 +35,7 @@ def fold_scale(program: Program) -> None:
         ):
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
-        scaled = weights.source.derived((*wide.shape, wide.tobytes()), weights.shape, lambda w, wide=wide: w * wide)
-        value = Value(weights.shape, weights.dtype, scaled, name=weights.name)
+        value = Value(weights.shape, weights.dtype, weights.source.by(Scaled.by(wide)), name=weights.name)
         origin = (*step.origin, *consumer.origin)
         fused = replace(step, inputs=[step.inputs[0], value], outputs=consumer.outputs, origin=origin)
         program.replace([step, consumer], [fused])

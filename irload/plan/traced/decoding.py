@@ -79,6 +79,7 @@ class Decoder:
             "record": lambda said: RECORDS[said[1]](*map(self, said[2:])),
             "op": self._op,
             "array": self._array,
+            "bytes": lambda said: self(said[1]).tobytes(),
             "sizes": self._array_of_sizes,
         }
         decode = {"sizes": self._size, "constants": self._constant, "values": self._value, "steps": self._step}
@@ -124,6 +125,8 @@ class Decoder:
                 return self(said[1]).widened()
             case "flushed":
                 return self(said[1]).without(without_subnormals)
+            case "derived":
+                return self(said[2]).by(self(said[1]))
             case "folded":
                 op, inputs, tensor, array, output = map(self, said[1:])
                 return self._source.folding.repeated(Recipe(op, inputs, tensor), array, output)

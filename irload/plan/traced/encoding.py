@@ -26,6 +26,7 @@ from irload.ops.registry import resolve
 from irload.plan.backends.compiled import NotStorable
 from irload.plan.ir import steps
 from irload.plan.ir.constant import SMALL, WIDENED, Constant
+from irload.plan.ir.derivations import KeptChannels, KeptTaps, OneGroup, Scaled
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps.rows import SizedTaps
@@ -33,9 +34,14 @@ from irload.plan.memory.layout import Layout
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
+DERIVATIONS = (KeptChannels, KeptTaps, OneGroup, Scaled)
+"""The functions of weights that are stored instead of their results."""
 RECORDS: Mapping[str, type] = {
-    cls.__name__: cls for cls in (AxisTaps, Expression, Instruction, Layout, Sampling, SizedTaps, Taps, steps.Integers)
-}
+    cls.__name__: cls
+    for cls in (
+        *DERIVATIONS, AxisTaps, Expression, Instruction, Layout, Sampling, SizedTaps, Taps, steps.Integers
+    )
+}  # fmt: skip
 """The classes of objects in fields of steps, created from their fields."""
 STEPS: Mapping[str, type[Step]] = {
     name: cls for name, cls in vars(steps).items() if isinstance(cls, type) and issubclass(cls, Step)
@@ -95,6 +101,7 @@ class Encoder:
             Node: self._node,
             Output: lambda item: [*self._node(item.node), item.index],
             np.ndarray: self._array,
+            bytes: lambda item: ["bytes", self._array(np.frombuffer(item, np.uint8))],
         }
 
     def __call__(self, item: Any) -> Any:
@@ -172,6 +179,8 @@ class Encoder:
             parent, key = constant.derivation
             if key is WIDENED or key is without_subnormals:
                 return ["widened" if key is WIDENED else "flushed", self(parent)]
+            if type(key) in DERIVATIONS:
+                return ["derived", self(key), self(parent)]
         recipe = constant.recipe
         own = [] if recipe is None else [self(recipe.op), self(recipe.inputs)]
         if recipe is None or recipe.type is None:

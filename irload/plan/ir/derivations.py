@@ -1,0 +1,90 @@
+"""Functions of constant weights that stored plans name instead of containing their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.record import record
+
+
+class Derivation(Protocol):
+    """A function of an array, hashable. `moves`: it copies elements of any type."""
+
+    moves: ClassVar[bool]
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the result for an array of this shape."""
+        ...
+
+    def __call__(self, array: Array) -> Array:
+        """Return the result."""
+        ...
+
+
+@record()
+class OneGroup:
+    """Weights of a convolution [O,C,K…] as [1,O,C,K…]."""
+
+    moves: ClassVar[bool] = True
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (1, *shape)
+
+    def __call__(self, array: Array) -> Array:
+        return array[None]
+
+
+@record()
+class KeptTaps:
+    """Weights [G,O,C,K…] with the taps `first`…`stop` − 1 along each spatial axis."""
+
+    first: tuple[int, ...]
+    stop: tuple[int, ...]
+
+    moves: ClassVar[bool] = True
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:3], *(stop - first for first, stop in zip(self.first, self.stop, strict=True)))
+
+    def __call__(self, array: Array) -> Array:
+        return array[(..., *map(slice, self.first, self.stop))]
+
+
+@record()
+class KeptChannels:
+    """Weights [G,O,C,K…] with these ranges of channels C."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    moves: ClassVar[bool] = True
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:2], sum(stop - first for first, stop in self.ranges), *shape[3:])
+
+    def __call__(self, array: Array) -> Array:
+        return np.concatenate([array[:, :, first:stop] for first, stop in self.ranges], axis=2)
+
+
+@record()
+class Scaled:
+    """Weights times `factors`, the bytes of f32 numbers in an array of shape `axes`, which broadcasts."""
+
+    factors: bytes
+    axes: tuple[int, ...]
+
+    moves: ClassVar[bool] = False
+
+    @staticmethod
+    def by(factors: Array) -> Scaled:
+        """Return the derivation for these factors."""
+        return Scaled(factors.astype(np.float32).tobytes(), factors.shape)
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def __call__(self, array: Array) -> Array:
+        return array * np.frombuffer(self.factors, np.float32).reshape(self.axes)
