@@ -83,21 +83,21 @@ class TracedSelection:
         return words
 
     def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> Record:
-        kernel = launch.kernel
-        numbers: Sequence[Any] = kernel.numbers
-        if isinstance(kernel, ChosenKernel):
-            choose = kernel.builder(self._index, self._described)
-            places = self._added(len(self._described(kernel.here)))
-            self._chosen.append((places, choose))
-            words = list(map(Word, places))
-            properties, numbers = words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
-            create: Build = lambda words: choose(words)[0]  # noqa: E731
-        else:
-            create = builder(kernel, self._index) or (lambda words: kernel)
-            code = self._codes.code(_with_numbers(kernel.code, fixed)).address
-            properties = [code, kernel.count, kernel.scratch, self._cycles(kernel, step)]
+        create, properties, numbers = self._described(launch.kernel, step)
         terms = [Term(size=size) for size in (*properties, step.flops)]
         return Record(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
+
+    def _described(self, kernel: Kernel, step: Step) -> tuple[Build, Sequence[Any], Sequence[Any]]:
+        """The function that creates a kernel from the words, its properties without the operations, and its numbers."""
+        if isinstance(kernel, ChosenKernel):
+            choose = kernel.builder(self._index, self._words_of)
+            places = self._added(len(self._words_of(kernel.here)))
+            self._chosen.append((places, choose))
+            words = list(map(Word, places))
+            return lambda words: choose(words)[0], words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
+        create = builder(kernel, self._index) or (lambda words: kernel)
+        code = self._codes.code(_with_numbers(kernel.code, fixed)).address
+        return create, [code, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
 
     def _cycles(self, kernel: Kernel, step: Step) -> int:
         """The cycles of a kernel that threads may share: at the traced shape, then in proportion to the step's work."""
@@ -108,7 +108,7 @@ class TracedSelection:
             work = sum(v.nbytes for v in (*step.inputs, *step.outputs) if not v.is_constant)
         return here * work // hint(work)
 
-    def _described(self, kernel: Kernel) -> list[int]:
+    def _words_of(self, kernel: Kernel) -> list[int]:
         """The words of a kernel that is chosen."""
         return [*self._codes.described(kernel), *kernel.numbers]
 
