@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -125,19 +126,8 @@ class DetectionOutputBase(Suppressing):
             background = (np.arange(classes) == self.background_label_id).astype(scores.dtype)
             absent = aux_class_preds.reshape(images, priors, 2)[:, :, 1:] < self.objectness_score
             scores = np.where(absent, background, scores)
-
-        def decoded(image: int) -> Decoded:
-            """The boxes of an image, each decoded when it is needed: most priors have too low a score."""
-
-            def at(prior: Array, label: int | Array) -> Array:
-                found, klass = boxes[image, prior], 0 if self.share_location else label
-                for stage in deltas:
-                    found = self._decode(found, variances[image, prior], stage[image, prior, klass])
-                return found
-
-            return at
-
-        rows = [row for k in range(images) for row in self._image(k, decoded(k), scores[k])]
+        decoded = [partial(self._boxes, boxes[k], variances[k], [d[k] for d in deltas]) for k in range(images)]
+        rows = [row for k in range(images) for row in self._image(k, decoded[k], scores[k])]
         result = np.zeros((self._most(Dim.of(images), priors, classes).size, 7), box_logits.dtype)
         detected = np.concatenate([np.zeros((0, 7), result.dtype), *rows])[: len(result)]
         result[: len(detected)] = detected
@@ -153,6 +143,15 @@ class DetectionOutputBase(Suppressing):
             return boxes, np.ones_like(boxes)
         count = boxes.shape[1] * 4
         return boxes, proposals[:, 1, :count].reshape(boxes.shape)
+
+    def _boxes(
+        self, priors: Array, variances: Array, deltas: Sequence[Array], prior: Array, label: int | Array
+    ) -> Array:
+        """The boxes of some priors and classes, decoded when they are needed: most priors have too low a score."""
+        found, klass = priors[prior], 0 if self.share_location else label
+        for stage in deltas:
+            found = self._decode(found, variances[prior], stage[prior, klass])
+        return found
 
     def _decode(self, priors: Array, variances: Array, deltas: Array) -> Array:
         scaled = deltas * variances

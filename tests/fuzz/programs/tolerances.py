@@ -23,6 +23,7 @@ class Tolerances:
         self._good = [r for r in results if not isinstance(r, str)]
         still = ("exact_", "const", "dyadic", "normal", "odd") if rounding.exact else ()
         self._rounded = [not r.inputs[0].node.name.startswith(still) for r in model.results]
+        self._coarsest = _coarsest(model)
         self._odd = any(p.node.name.startswith("odd") for p in model.inputs)
         self._distances = [0.0] * len(model.outputs)
         self._overflows = False
@@ -49,7 +50,7 @@ class Tolerances:
             return np.inf
         if not self._rounded[k]:
             return None
-        least = max(_least(a, self._rounding, _coarsest(self._model)) for a in results)
+        least = max(_least(a, self._rounding, self._coarsest) for a in results)
         return self._rounding.factor * max(self._distances[k], least)
 
     def _measure(self, seed: int) -> None:

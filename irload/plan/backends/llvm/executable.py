@@ -32,8 +32,8 @@ PART = 2e9
 class BoundKernels:
     """The kernels of a segment, bound to memory.
 
-    `steps`: all of the segment; `words`: of each group of parts of the table; `values`: the addresses of values;
-    `working`: allocates memory by name and bytes; `keep`: must outlive the table.
+    `steps`: all of the segment; `form`: of the table; `words`: of each group of its parts; `values`: the addresses of
+    values; `working`: allocates memory by name and bytes; `keep`: must outlive the table.
     """
 
     def __init__(
