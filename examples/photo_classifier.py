@@ -1,4 +1,4 @@
-"""Makes a classifier that takes photos without preprocessing: python examples/photo_classifier.py photos.xml
+"""Builds a classifier that takes photos without preprocessing: python examples/photo_classifier.py photos.xml
 
 The new model takes bytes, NHWC, of any size: it converts, resizes and scales them, and stores
 its weights in 8 bits. The same as a command: irrun edit models/digits/model.xml -o photos.xml \
