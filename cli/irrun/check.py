@@ -45,6 +45,7 @@ class Report:
     """The form of the report, and its file."""
 
     notes: bool
+    every: bool
     form: str
     as_json: bool
     output: Path | None
@@ -57,6 +58,7 @@ class Report:
 @extension_option
 @limit_option
 @click.option("--notes", is_flag=True, help="Show notes in full; by default they are only counted.")
+@click.option("--all", "every", is_flag=True, help="Show each warning, even if many layers have the same one.")
 @click.option(
     "--select", multiple=True, metavar=CODES, shell_complete=rule_codes, help="Only these rules, for example IR401,IR6."
 )
@@ -115,7 +117,7 @@ def command(files: Files, rules: Rules, report: Report, list_rules: bool, explai
     used = {s.by for r in reports for s in r.suppressed}
     # A commit hook checks only the files of a commit; an entry that matches none of them may match others.
     unused = [] if files.ir_only else [s for s in config.suppressions() if s not in used]
-    result = CheckResult(reports, passed, unused, notes=report.notes)
+    result = CheckResult(reports, passed, unused, notes=report.notes, every=report.every)
     if output is not None:
         _write(output, document(result, form))
     if form == "text" or output is not None:

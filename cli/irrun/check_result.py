@@ -13,10 +13,12 @@ from irload.checks.report import Suppression
 class CheckResult:
     """The reports, the number of skipped XML files, and the suppressions without effect.
 
-    `notes`: whether notes are shown one by one.
+    `notes`: whether notes are shown, not only counted. `every`: whether text reports repeat warnings and notes that
+    differ only in the layer.
     """
 
     reports: Sequence[Report]
     passed: int = 0
     unused: Sequence[Suppression] = ()
     notes: bool = False
+    every: bool = False

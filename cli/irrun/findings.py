@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -13,6 +14,11 @@ from irrun.check_result import CheckResult
 from irrun.render import safe, stdout, table
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+LAYER = re.compile(r"'[^']*'( \(id \d+\))?")
+FEW = 3
+"""Repetitions of a warning up to which each is shown."""
+LINES = 8
+"""Maximum number of lines listed for repetitions."""
 
 
 def render(result: CheckResult, *, plain: bool = False) -> str:
@@ -23,7 +29,7 @@ def render(result: CheckResult, *, plain: bool = False) -> str:
         shown = [f for f in report.findings if result.notes or f.severity != "note"]
         if shown:
             console.print(f"[bold]{safe(report.file)}[/]", soft_wrap=True)
-            console.print(_rows(shown))
+            console.print(_rows(shown, every=result.every))
             console.print()
     for suppression in result.unused:
         console.print(f"[dim]{safe(suppression.source)} suppresses nothing[/]", soft_wrap=True)
@@ -31,21 +37,48 @@ def render(result: CheckResult, *, plain: bool = False) -> str:
     return text.getvalue()
 
 
-def _rows(findings: Sequence[Finding]) -> Table:
-    """Show one finding in at most two lines: location and message, then the cause."""
+def _rows(findings: Sequence[Finding], *, every: bool) -> Table:
+    """Show each finding in at most three lines: location and message, the cause, and the lines of repetitions."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name in ("line", "severity", "code"):
         grid.add_column(name, justify="right" if name == "line" else "left", no_wrap=True)
     grid.add_column("text", overflow="fold")
-    for finding in findings:
+    for finding, lines in _merged(findings, every=every):
         where = f"[bold]{safe(finding.layer)}[/]: " if finding.layer else ""
         line = "" if finding.line is None else str(finding.line)
         colour = COLOURS[finding.severity]
         severity = f"[{colour}]{finding.severity}[/]"
         grid.add_row(f"  [dim]{line}[/]", severity, finding.code, f"{where}{safe(finding.message)}")
         if finding.cause:
-            grid.add_row("", "", "", f"[dim]because {safe(finding.cause)}[/]")
+            because = "" if finding.cause.endswith("?") else "because "
+            grid.add_row("", "", "", f"[dim]{because}{safe(finding.cause)}[/]")
+        if lines:
+            first = ", ".join(map(str, lines[:LINES])) + (", …" if len(lines) > LINES else "")
+            grid.add_row("", "", "", f"[dim]and {len(lines):,} more like this, in lines {first}; --all lists them[/]")
     return grid
+
+
+def _merged(findings: Sequence[Finding], *, every: bool) -> list[tuple[Finding, list[int]]]:
+    """The findings to show, each with the lines of the findings merged into it.
+
+    Unless `every`, many warnings or notes that differ only in layers are shown as one. Errors are all shown.
+    """
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault(_without_layers(finding), []).append(finding)
+    shown: list[tuple[Finding, list[int]]] = []
+    for finding in findings:
+        first, *others = alike[_without_layers(finding)]
+        if every or finding.severity == "error" or len(others) < FEW:
+            shown.append((finding, []))
+        elif finding is first:
+            shown.append((finding, [f.line for f in others if f.line is not None]))
+    return shown
+
+
+def _without_layers(finding: Finding) -> tuple[str, ...]:
+    """The parts of a finding by which it is merged with others: names and ids of layers are left out."""
+    return finding.severity, finding.code, *(LAYER.sub("", text) for text in (finding.message, finding.cause))
 
 
 def _verdict(result: CheckResult) -> str:

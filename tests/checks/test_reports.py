@@ -121,6 +121,19 @@ def test_the_report_groups_by_file_and_gives_the_reason(irrun, tmp_path):
     assert "IR406" in irrun("check", file, "--notes").out
 
 
+def test_warnings_that_differ_in_layers_are_shown_once(irrun, tmp_path):
+    text = (MODELS / "digits" / "model.xml").read_text()
+    file = tmp_path / "model.xml"
+    file.write_text(text.replace("auto_broadcast=", 'broadcast="1" auto_broadcast='))
+    count = text.count("auto_broadcast=")
+    shown = irrun("check", file, "--select", "IR306").out
+    assert (shown.count("unknown attribute broadcast"), shown.count("did you mean auto_broadcast?")) == (1, 1)
+    assert f"and {count - 1} more like this, in lines" in shown
+    assert f"! {count} warnings in 1 file" in shown
+    every = irrun("check", file, "--select", "IR306", "--all").out
+    assert every.count("unknown attribute broadcast") == count
+
+
 def test_a_sound_model_is_one_line(irrun):
     assert irrun("check", MODELS / "conv_openvino").out == "✓ no faults in 1 file, 4 layers\n"
 
