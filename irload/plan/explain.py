@@ -1,4 +1,4 @@
-"""A plan in words: fusions, the chosen kernels with the reasons, and memory."""
+"""Text that explains a plan: fusions, the selected kernels with reasons, and memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from irload.plan.schedule import Schedule
 
 
 def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
-    """A plan in words."""
+    """Return the explanation of a plan."""
     layers = sum(1 for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result", "Const"))
     left = len(schedule.nodes)
     views = len(plan.program.steps) - len(plan.kernels)
     threads = "1 thread" if plan.options.threads == 1 else f"{plan.options.threads} threads"
     lines = [
         f"fast plan for {_inputs(graph, schedule)}, {threads}",
-        f"layers: {layers}, of which {layers - left} are constant and computed already",
-        f"steps: {len(plan.kernels)}, and {views} that are views of memory and cost nothing",
+        f"layers: {layers}, of which {layers - left} are folded into constants",
+        f"steps: {len(plan.kernels)} with kernels, {views} views, which take no time",
         "memory: " + ", ".join(f"{what} {_size(count)}" for what, count in plan.nbytes.items()),
     ]
     if len({segment.backend for segment in plan.segments}) > 1:
@@ -39,7 +39,7 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 
 def explain_rest(schedule: Schedule) -> str:
-    """The operations that run one by one after a plan, with the reason."""
+    """Return the explanation of the operations that run one by one after a plan."""
     counts = Counter(s.node.type for s in schedule.rest)
     lines = [
         f"then {len(schedule.rest)} operations, run one by one, because {_why_not_planned(schedule)}:",
@@ -53,11 +53,11 @@ def _why_not_planned(schedule: Schedule) -> str:
     if unknown is None:
         return "strings have no fixed size"
     types = ", ".join(map(str, unknown.types)) or "nothing"
-    return f"shapes depend on values, first at {unknown.node.type} '{unknown.node.name}', which gives {types}"
+    return f"shapes depend on values, first at {unknown.node.type} '{unknown.node.name}', whose output is {types}"
 
 
 def explain_interpreted(graph: Graph, schedule: Schedule, *, optimize: bool) -> str:
-    """A plan that runs operation by operation, with the reason."""
+    """Return the explanation of a graph that runs operation by operation."""
     why = _why_not_planned(schedule) if optimize else "optimize=False was passed"
     counts = Counter(s.node.type for s in schedule.nodes)
     lines = [

@@ -37,15 +37,15 @@ def mixed() -> tuple[Net, ir.Ref, ir.Ref]:
 
 EXPECTED = """\
 fast plan for x1 f32[1,3,6,8], THREADS
-layers: 8, of which 1 are constant and computed already
-steps: 4, and 1 that are views of memory and cost nothing
+layers: 8, of which 1 are folded into constants
+steps: 4 with kernels, 1 views, which take no time
 memory: values 0.0 MB, working memory 1.0 MB, constants 0.0 MB, packed weights 0.1 MB
 
 kernels:
-     1 × im2col: windows copied into rows in the cache, then a matmul
-     1 × matmul by columns: few rows: threads share the columns, so that each reads a part of the weights
+     1 × im2col: windows are copied into rows in the cache, followed by a matmul
+     1 × matmul by columns: few rows: threads share the columns, so each reads a part of the weights
      1 × rows: rows that stay in the cache
-     1 × compute: by its readable compute: no kernel supports it
+     1 × compute: no kernel supports the operation, so its reference `compute` runs
 
 fused:
      1 × Convolution+Add+ReLU
@@ -66,8 +66,8 @@ def test_the_words_of_a_plan(threads: int, said: str) -> None:
     expected = EXPECTED.replace("THREADS", said)
     if threads > 1:
         expected = expected.replace(
-            "im2col: windows copied into rows in the cache, then a matmul",
-            "im2col of a small map: small maps: threads share the channels, so that each reads a part of the weights",
+            "im2col: windows are copied into rows in the cache, followed by a matmul",
+            "im2col of a small map: small map: threads share the channels, so each reads a part of the weights",
         )
         expected = expected.replace("by im2col ", "by im2col of a small map ")
     assert compiled.explain() == expected

@@ -1,28 +1,28 @@
-"""The reason for each kernel's selection, as shown in explanations."""
+"""Why each kernel is selected, as shown by `explain`."""
 
 from __future__ import annotations
 
 REASONS = {
-    "1x1": "a kernel of one tap is a matmul over all positions",
-    "1x1, line by line": "the same into the middle of a padded buffer",
-    "1x1, weight streaming": "the same for small maps: large weights are read once, as they are stored",
-    "im2col, weight streaming": "small maps: large weights are read once",
-    "im2col of a small map": "small maps: threads share the channels, so that each reads a part of the weights",
-    "winograd": "3×3 of stride 1 with many channels on a large map: a quarter of the multiplications",
-    "im2col": "windows copied into rows in the cache, then a matmul",
-    "depthwise": "one filter per channel: sums of products over windows, in rows that stay in the cache",
+    "1x1": "a 1×1 convolution is one matmul over all positions",
+    "1x1, line by line": "1×1, row by row, because the rows of the result are not contiguous",
+    "1x1, weight streaming": "1×1 on a small map: the large weights are read once, in stored order",
+    "im2col, weight streaming": "small map: the large weights are read once, in stored order",
+    "im2col of a small map": "small map: threads share the channels, so each reads a part of the weights",
+    "winograd": "3×3, stride 1, many channels, large map: a quarter of the multiplications",
+    "im2col": "windows are copied into rows in the cache, followed by a matmul",
+    "depthwise": "one filter per channel: sums of products over windows, for rows that stay in the cache",
     "matmul by rows": "threads share the rows",
-    "matmul by columns": "few rows: threads share the columns, so that each reads a part of the weights",
-    "weight streaming": "few rows: large weights are read once, as they are stored, and need no packing",
-    "batched matmul": "one product for each matrix of the stack",
-    "head by head": "scores of a few heads stay in the cache from the first product to the second",
-    "tiles": "elementwise work, tile by tile while it is in the cache",
+    "matmul by columns": "few rows: threads share the columns, so each reads a part of the weights",
+    "weight streaming": "few rows: the large weights are read once, in stored order, and not packed",
+    "batched matmul": "one product per matrix of the stack",
+    "head by head": "the scores of a few heads stay in the cache between the two products",
+    "tiles": "elementwise operations on tiles that stay in the cache",
     "rows": "rows that stay in the cache",
-    "rows, moved": "the axis is not the last one, so it is moved there and back",
-    "halves": "the halves of a row are combined without a copy that exchanges them",
-    "separable": "along one axis, then along the other",
-    "copy": "the permutation is not a view",
-    "slices": "each part is copied to its position",
-    "compute": "by its readable compute: no kernel supports it",
+    "rows, moved": "the axis is not the last one, so the data are transposed before and after",
+    "halves": "the halves of each row are combined without a copy that swaps them",
+    "separable": "one axis after the other",
+    "copy": "the output cannot be a view of the input",
+    "slices": "each input is copied to its slice of the output",
+    "compute": "no kernel supports the operation, so its reference `compute` runs",
 }
 """By name of the kernel."""
