@@ -1,4 +1,4 @@
-"""The plan of a static graph: its program, split into segments compiled by back ends over one memory."""
+"""The plan of a static graph: its program, divided into segments, which back ends compile, over one arena."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Executor:
         given: Sequence[Array],
         before: Filling | None = None,
     ) -> None:
-        """Set all fields. `taken`, `given`: the arrays of the inputs and of the outputs; `before`: of another plan."""
+        """Set all fields. `taken`, `given`: the arrays of inputs and outputs; `before`: the Filling of another plan."""
         self.program = program
         self.options = options
         self.memory = memory
@@ -126,13 +126,13 @@ class Executor:
         self.filling.fill(arrays)
 
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
-        """The results in the types of the graph, or unconverted."""
+        """Return the results in the types of the graph; with `wide`, unconverted."""
         if wide or not self._rounds:
             return tuple(arrays)
         return tuple(in_own_type(array, value) for array, value in zip(arrays, self.program.outputs, strict=True))
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
-        """The seconds that each kernel takes in one run."""
+        """Return the seconds that each kernel takes in one run."""
         self._fill(arrays, context)
         seconds: list[float] = []
         for run in self._single_kernels(context):
@@ -144,12 +144,12 @@ class Executor:
     def timed(
         self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False
     ) -> tuple[tuple[Array, ...], list[float]]:
-        """The results of `run`, and the seconds of each kernel."""
+        """Return the results of `run`, and the seconds of each kernel."""
         seconds = self.profile(arrays, context)
         return self._results([np.array(view, order="C") for view in self.given], wide), seconds
 
     def outputs(self, arrays: Sequence[Array], context: Any = None) -> Iterator[tuple[Output, Array]]:
-        """Run kernel by kernel, and yield each output of the graph listed in `made` as soon as it is computed.
+        """Run the kernels one by one, and yield each output of the graph in `made` as soon as it is computed.
 
         The arrays are copies in C order.
         """
@@ -161,11 +161,11 @@ class Executor:
 
     @property
     def made(self) -> list[Output]:
-        """The outputs of the graph that a kernel writes unchanged; all others are fused or folded."""
+        """The outputs of the graph that kernels write to memory; the others are fused or folded."""
         return [origin for kernel in self.kernels for origin, _ in _made(kernel.step)]
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
-        """Runs each kernel separately."""
+        """Return a function for each kernel, which runs only this kernel."""
         return [
             partial(segment.executable.run_kernel, k, context)
             for segment in self.segments
@@ -174,7 +174,7 @@ class Executor:
 
 
 def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executor:
-    """The plan of a part of a graph. `shared`: data of all plans of the model."""
+    """Create the plan of a part of a graph. `shared`: data shared by all plans of the model."""
     offered = backends(options)
     program = lower(
         part, lambda step: any(backend.supports(step) for backend in offered), lambda op: operation(op, offered)

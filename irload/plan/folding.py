@@ -24,12 +24,12 @@ from irload.safety.limits import Deadline, Limits
 
 LARGE = 1 << 26
 GROWTH = 8
-"""The maximum growth of constants by folding, enough for 4-bit weights; results above LARGE bytes must not grow."""
+"""Maximum size of a folded result relative to its inputs, enough for 4-bit weights. LARGE results must not grow."""
 
 CERTAIN = frozenset({"Convert", "Subtract", "Multiply", "Reshape", "Transpose", "Unsqueeze", "Squeeze"})
 """Operations that decompress weights.
 
-They cannot fail once inference has passed, so they are computed on first use: all weights are never in memory twice.
+They cannot fail after inference, so they are computed on first use. Weights are thus not all in memory twice.
 """
 
 
@@ -42,10 +42,10 @@ class Folding:
     def fold(
         self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits
     ) -> tuple[dict[Output, Constant], set[Node]]:
-        """The constants read by results and remaining nodes, and the nodes that need not run.
+        """Return the constants that results and remaining nodes read, and the folded nodes, which need not run.
 
-        Constants used only to compute other constants are released at once, so that weights are not held twice.
-        Constants beyond the memory limits are computed at run time. Raises LimitExceeded when folding takes too long.
+        Constants that only other constants read are released immediately, so that weights are not in memory twice.
+        Constants beyond the memory limits are computed at run time. Raises LimitExceeded if folding takes too long.
         """
         deadline = Deadline(limits)
         room = None if limits.memory is None else limits.memory - sum(c.nbytes for c in self._kept.values() if c.held)
@@ -71,7 +71,7 @@ class Folding:
     def _results(
         self, node: Node, known: Mapping[Output, Constant], types: Mapping[Output, TensorType], room: int | None
     ) -> tuple[Constant, ...] | None:
-        """The results of a node, None if they are unknown or would be too large."""
+        """Return the results of a node, None if they are unknown or would be too large."""
         if not all(o in types for o in node.outputs):
             return None  # a port that the operation does not have
         if not node.outputs or node.type == "Const":
@@ -87,7 +87,7 @@ class Folding:
         if not all(i in known or i.node.type == "Const" for i in node.inputs):
             return None
         if takes_its_own_types(node) and any(is_short(types[o]) for o in (*node.inputs, *node.outputs)):
-            return None  # constants are f32 here
+            return None  # the operation requires 16-bit inputs, and constants are f32 here
         if not all(types[o].is_static for o in node.outputs):
             return None
         size = sum(types[o].nbytes or 0 for o in node.outputs)
@@ -125,11 +125,11 @@ class Folding:
         return made
 
     def _stored(self, nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Constant]:
-        """The constants of the file whose values are used."""
+        """Return the constants of the file whose values are used."""
         return {n.outputs[0]: self.file(n) for n in nodes if n.type == "Const" and wanted.get(n.outputs[0])}
 
     def file(self, node: Node) -> Constant:
-        """A constant of the file, read on first use."""
+        """Return a constant of the file, which is read on first use."""
         output = node.outputs[0]
         if output not in self._kept:
             self._kept[output] = stored(node)
@@ -141,7 +141,7 @@ class Folding:
         return {constant: output for output, constant in self._kept.items()}
 
     def repeated(self, recipe: Recipe, array: Array | None, output: Output | None) -> Constant:
-        """The constant that an operation computes, which the plans of the model share if it is that of an `output`."""
+        """Return the constant that an operation computes. If it is an `output` of the graph, all plans share it."""
         found = None if output is None else self._kept.get(output)
         if found is None:
             assert recipe.type is not None
@@ -152,28 +152,28 @@ class Folding:
 
 
 def _inferred(node: Node, types: Mapping[Output, TensorType]) -> tuple[Constant, ...] | None:
-    """The values computed by inference, perhaps from shapes alone; 16-bit floats as f32."""
+    """Return the values computed by inference, such as shapes; 16-bit floats as f32."""
     values = [types[o].value for o in node.outputs if o in types]
     known = [Constant.of(widened_array(v)) for v in values if v is not None]
     return tuple(known) if known and len(known) == len(node.outputs) and node.type != "Const" else None
 
 
 def stored(node: Node) -> Constant:
-    """The value of a Const."""
+    """Return the value of a Const."""
     tensor, attributes = node.outputs[0].type, node.op.attributes
     where = attributes["offset"], attributes["size"]
     return of_file(lambda: cast(Array, node.op.compute()), attributes["data"], tensor, where if where[1] else None)
 
 
 def of_file(make: Callable[[], Array], data: Any, tensor: TensorType, place: object) -> Constant:
-    """A constant of a file. `data`: has the method `codes` if elements are packed; `place`: its range of the file."""
+    """Return a constant of a file. `data` has a method `codes` if elements are packed; `place`: its byte range."""
     codes = getattr(data, "codes", None)
     dtype = tensor.element.dtype
     return Constant(make, tensor.shape.static, dtype, place=place, element=tensor.element, codes=codes)
 
 
 def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:
-    """The results, 16-bit floats as f32."""
+    """Return the results; 16-bit floats as f32."""
     results = evaluate(op, [widened_array(i.array) for i in inputs], types)
     return [np.asarray(r, t.element.dtype) if r.dtype in SHORT else r for r, t in zip(results, types, strict=False)]
 
@@ -181,7 +181,7 @@ def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) 
 def _folded(
     op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], results: Sequence[Array | None]
 ) -> tuple[Constant, ...]:
-    """The constants computed by an operation; the results are None if they are computed on first use."""
+    """Return the constants that an operation computes. `results` is None if they are computed on first use."""
     depth = 1 + max((i.depth for i in inputs), default=0)
 
     def make(k: int) -> Array:

@@ -38,24 +38,24 @@ class Scheduler(Protocol):
     optimize: bool
 
     def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
-        """The schedule of a graph for inputs of these types; `differences` compares them with declarations."""
+        """Return the schedule of a graph for these input types; `differences` compares types with declarations."""
         ...
 
     def operation(self, node: Node) -> Op:
-        """The function for a node outside all plans: its operation, or an equivalent faster one."""
+        """Return the operation that runs a node outside of plans: its operation, or an equivalent faster one."""
         ...
 
     def run_part(
         self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
-        """Results of the plan for a part of a graph; with `wide`, 16-bit floats as f32."""
+        """Return the results of the plan of a part of a graph; with `wide`, 16-bit floats as f32."""
         ...
 
 
 class InterpreterRun:
-    """One inference in progress: the RunContext of control flow and state.
+    """One inference in progress, which is the RunContext of operations with bodies or state.
 
-    Assignments to variables take effect when their graph has run: for the next inference, or in a body for the next
+    Assignments to variables take effect at the end of their graph: in the next inference, or for a body in the next
     iteration.
     """
 
@@ -77,7 +77,7 @@ class InterpreterRun:
         """The schedule of each body for the dtypes and shapes of its last call."""
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
-        """The results of a graph: by a plan if every type is known, else node by node after the planned part.
+        """Return the results of a graph. A plan runs all nodes with known types, the others run one by one.
 
         With `wide`, 16-bit results may be f32.
         """
@@ -137,7 +137,7 @@ class InterpreterRun:
         return schedule.rest
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. Output types that its schedule could not infer are inferred now, from the values."""
+        """Run one operation. Output types that the schedule could not infer are inferred here, from the values."""
         try:
             self.deadline.check()
             types = scheduled.types if scheduled.known else self.types(scheduled, inputs)
@@ -161,7 +161,7 @@ class InterpreterRun:
     def _evaluate_short(
         self, op: Op, scheduled: ScheduledNode, inputs: Sequence[Array], types: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        """An operation on 16-bit floats, which are rounded only for operations that require 16-bit types."""
+        """Run an operation on 16-bit floats in f32; only operations that require 16-bit types get rounded inputs."""
         if takes_its_own_types(scheduled.node):
             own = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
             return evaluate(op, own, types, self)
@@ -170,7 +170,7 @@ class InterpreterRun:
         )
 
     def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
-        """The output types for these inputs: the checks of `infer` on shapes that are known only now."""
+        """Return the output types, for shapes that are known only at run time. Runs the checks of `infer`."""
         if not scheduled.node.op.infers_from_scalars:
             return self._inferred(scheduled, inputs)
         key = tuple((a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs)
@@ -189,13 +189,13 @@ class InterpreterRun:
         return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
-        """The results of a plan, of the graph or of a body."""
+        """Return the results of the plan of the graph or of a body."""
         return plan.run(arrays, self, wide=wide)
 
     # -- the RunContext ----------------------------------------------------------------------------------------------
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of a body, given one array for each of its parameters."""
+        """Return the results of a body for one array per parameter."""
         graph = cast(Graph, body)
         form = tuple((a.dtype, a.shape) for a in inputs)
         known, schedule = self._schedules.get(graph, (None, None))
@@ -219,7 +219,7 @@ class InterpreterRun:
         self.deadline.check()
 
     def read_variable(self, name: str) -> Array | None:
-        """The value of a variable, None before it has one."""
+        """Return the value of a variable, None before its first assignment."""
         return self.variables.get(name)
 
     def grow_variables(self, rows: GrownRows) -> None:
@@ -233,7 +233,7 @@ class InterpreterRun:
 
 
 def apart(variables: Variables, others: Sequence[Array]) -> Variables:
-    """The variables, copied if they share memory with one of the other arrays."""
+    """Return the variables; a variable that shares memory with one of `others` is copied."""
     ends: list[int] = []  # disjoint memory ranges: begin, end, begin, end …
     arrays = variables.separate
     for low, high in sorted(map(byte_bounds, others)) if arrays else ():
@@ -253,5 +253,5 @@ def apart(variables: Variables, others: Sequence[Array]) -> Variables:
 
 
 def _element(tensor: TensorType, array: Array) -> ElementType:
-    """The element type of an array at run time; its dtype decides if inference could not."""
+    """Return the element type of an array at run time, from its dtype if inference could not determine it."""
     return element_of_dtype(array.dtype) if tensor.element is dynamic else tensor.element

@@ -1,4 +1,4 @@
-"""Memory of an interpreted run: the bytes that are alive, and whether the next node may allocate its outputs."""
+"""Memory of an interpreted run: the bytes alive, and the limit that allocations are checked against."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from irload.safety.limits import Limits
 
 
 class MemoryTracker:
-    """Counts the memory of the arrays of a run. Views of one array count once, as long as any of them exists.
+    """Counts the memory of the arrays of a run. An array counts once while it or any view of it is held.
 
     `alive` is the sum in bytes; code that allocates other memory for the run adds it there.
     """

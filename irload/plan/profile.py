@@ -56,7 +56,7 @@ BodySteps = Mapping[Graph, Mapping[tuple[str, str, tuple[Node, ...]], StepTime]]
 
 
 def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
-    """The entries of a plan: medians over rounds of seconds, one for each kernel."""
+    """Return one entry per kernel of a plan, with the median of its seconds over all rounds."""
     most = _peaks(plan)
     times = zip(*rounds, strict=True)
     return [_entry(kernel, median(seconds), most) for kernel, seconds in zip(plan.kernels, times, strict=True)]
@@ -88,13 +88,13 @@ def _peaks(plan: Executor) -> Peaks | None:
 def of_interpreted(
     scheduled: ScheduledNode, shapes: Sequence[tuple[int, ...]], nbytes: int, seconds: float
 ) -> StepTime:
-    """The entry of one operation run by its `compute`."""
+    """Return the entry of one operation run by its `compute`."""
     shape = shapes[0] if shapes else ()
     return StepTime(scheduled.node.type, scheduled.node.name, "compute", shape, seconds, 0, nbytes, (scheduled.node,))
 
 
 def with_bodies(steps: Sequence[StepTime], model: Graph, rounds: Sequence[BodySteps]) -> list[StepTime]:
-    """The steps, with the steps of their bodies as `inside`, whose times are medians over the rounds."""
+    """Return the steps, with the steps of their bodies as `inside`. Times are medians over the rounds."""
     bodies: dict[Node, list[Graph]] = {}
     for graph in model.walk():
         for node, _, body in graph.subgraphs():

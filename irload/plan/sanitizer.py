@@ -1,7 +1,7 @@
-"""The sanitizer: a run that checks memory accesses, for tests, as it costs more than the run itself.
+"""The sanitizer: runs a plan and checks its memory accesses. For tests, since the checks take longer than the run.
 
-Every buffer is poisoned before its first step and after its last one; no step may change a value that is still needed,
-nor the caller's arrays, and results do not share memory. Back ends add further checks when they compile.
+Every buffer is poisoned before its first write and after its last read. No step may change a value that is still
+needed, or an array of the caller, and results must not share memory. Back ends check more when they compile.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Sanitizer:
                     self._begun.setdefault(k, {})[root] = None
 
     def run(self, arrays: Sequence[Array], kernels: Mapping[Step, Callable[[], None]]) -> tuple[Array, ...]:
-        """The results of a checked run. `kernels`: the function of each step that needs a run."""
+        """Return the results of a checked run. `kernels`: a function for each step that has a kernel."""
         program = self._program
         given = [a.copy() for a in arrays]
         self._memory.arena.fill(0xFF)
@@ -76,13 +76,13 @@ class Sanitizer:
         return self._memory.array(value).tobytes()
 
     def _poison(self, roots: Iterable[Value]) -> None:
-        """NaN in floats of any width, numbers far out of range in integers."""
+        """Fill buffers with bytes that are NaN in floats of any width, and far out of range in integers."""
         for root in roots:
             self._memory.buffer(root).fill(0x81 if root.dtype.kind in "iub" else 0xFF)
 
 
 def _root(memory: Memory, value: Value) -> Value:
-    """The value whose buffer holds this one. Raises PlanInvalid for a cycle of views."""
+    """Return the value whose buffer holds this one. Raises PlanInvalid for a cycle of views."""
     seen = {value}
     while (source := memory.source(value)) is not None:
         value = source
@@ -93,7 +93,7 @@ def _root(memory: Memory, value: Value) -> Value:
 
 
 def _last_uses(program: Program) -> dict[Value, int]:
-    """The position of the step that reads each value last; beyond the end for results of the program."""
+    """Return the position of the last step that reads each value; beyond the end for results of the program."""
     last: dict[Value, int] = dict.fromkeys(program.inputs, -1)
     for k, step in enumerate(program.steps):
         last.update(dict.fromkeys((*step.outputs, *step.inputs), k))

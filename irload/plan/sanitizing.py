@@ -1,4 +1,4 @@
-"""The switch of the sanitizer: whether new plans check themselves. Tests switch it on."""
+"""The switch of the sanitizer, which tests turn on: whether new plans check their memory accesses."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ State = Mapping[Node, TensorType | None]
 
 @record()
 class ScheduledNode:
-    """One node to run. Slots are positions in the table of live values; `last_use` lists the slots released after it.
+    """One node to run. Slots are indices into the table of live values; `last_use` lists slots to release afterwards.
 
-    `known` is true if inference has checked the node on static shapes; otherwise it is inferred again from its actual
-    inputs.
+    `known` is true if inference has checked the node on static shapes. Otherwise it is inferred again, at run time,
+    from its actual inputs.
     """
 
     node: Node
@@ -71,7 +71,7 @@ class StaticPart:
 
 @record(eq=False)
 class Schedule:
-    """Nodes over a table of slots, of which `parameters` are filled by the caller and `results` read by it.
+    """Nodes over a table of slots. The caller fills the slots `parameters` and reads the slots `results`.
 
     `constants` maps slots to their values.
     """
@@ -88,7 +88,7 @@ class Schedule:
     """True if every type is inferred, so that memory can be planned. Strings have no fixed size."""
     result_types: tuple[TensorType, ...] = ()
     part: StaticPart | None = None
-    """The part worth planning: the whole graph if it is static, else the nodes that do not depend on values."""
+    """The part to plan: the entire graph if it is static, else the nodes whose shapes do not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
     """The remaining nodes; all if nothing is planned."""
 
@@ -118,14 +118,14 @@ def schedule_graph(
     plan: bool = True,
     state: State | None = None,
 ) -> Schedule:
-    """The schedule of a graph for Parameters of these types. With `folding`, constant nodes are computed now.
+    """Return the schedule of a graph for Parameters of these types. With `folding`, constant nodes are computed now.
 
-    Without `plan` all nodes are interpreted. With `state`, the caller fills in the values of variables after the
-    Parameters, and planned memory serves them; without it, ReadValue is a node like others.
+    Without `plan`, all nodes are interpreted. With `state`, the values of variables are further inputs, after the
+    Parameters, so that they can be planned; without it, ReadValue is a node like any other.
 
     `inferred`: an earlier inference under the same limits, reused as far as it is valid for these types.
 
-    Raises the errors of inference, and LimitExceeded if a tensor, or the values that are alive together, exceed a
+    Raises the errors of inference, and LimitExceeded if a tensor, or the values alive at the same time, exceed a
     limit, before anything is loaded or computed.
     """
     filled = [] if state is None else [node for node, tensor in state.items() if tensor is not None]
@@ -206,7 +206,7 @@ def schedule_graph(
 
 
 def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
-    """The ancestors of results and assignments, in order. The search stops at `filled` nodes and excludes them."""
+    """Return the ancestors of results and assignments, in order, up to `filled` nodes, which are excluded."""
     if not filled:
         return [n for n in graph.nodes if n.reachable]
     found = set(filled)
@@ -221,7 +221,7 @@ def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
 
 
 def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, assignments that no node reads last: they take effect after the graph."""
+    """Return the nodes, with assignments whose results no node reads at the end: they take effect after the graph."""
     read = {i.node for n in nodes for i in n.inputs}
     late = [n for n in nodes if n.type == "Assign" and n not in read]
     return [*(n for n in nodes if n not in set(late)), *late]
@@ -236,8 +236,8 @@ def _part(
     types: Mapping[Output, TensorType],
     is_static: bool,
 ) -> StaticPart | None:
-    """The part to plan: everything, or the ancestors of nodes of unknown types if they multiply matrices."""
-    planned, key = nodes, object()  # a plan of everything is keyed by its schedule alone
+    """Return the part to plan: all nodes, or the nodes before the first unknown types, if they multiply matrices."""
+    planned, key = nodes, object()  # unique, since a plan of all nodes belongs to one schedule
     if not is_static:
         planned = _leading(taken, nodes, constants, types)
         if all(macs(s.node) == 0 for s in planned):
@@ -255,7 +255,7 @@ def _leading(
     constants: Iterable[Output],
     types: Mapping[Output, TensorType],
 ) -> list[ScheduledNode]:
-    """The nodes of known types whose inputs all have known types."""
+    """Return the nodes of known types whose inputs all have known types."""
     made = {*constants, *parameters}
     made = {o for o in made if _is_flat(types.get(o, UNKNOWN))}
     found: list[ScheduledNode] = []
@@ -274,7 +274,7 @@ def _key(
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
 ) -> Hashable:
-    """The key of a part: everything its plan depends on. Constants may depend on shapes anywhere in the graph."""
+    """Return the key of a part: all facts that its plan depends on. Constants may depend on any shape of the graph."""
     used = dict.fromkeys(i for s in planned for i in s.node.inputs if i in constants)
     numbers = tuple(c.array.tobytes() if c.held and c.nbytes <= SMALL else c for c in map(constants.__getitem__, used))
     given = tuple((o, types[o].element.name, types[o].shape) for o in taken)
@@ -282,14 +282,14 @@ def _key(
 
 
 def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
-    """The values of planned nodes that other nodes read or the graph returns."""
+    """Return the values of planned nodes that other nodes read or the graph returns."""
     own = {s.node for s in planned}
     wanted = {*returned, *(i for s in nodes if s.node not in own for i in s.node.inputs)}
     return [o for s in planned for o in s.node.outputs if o in wanted]
 
 
 def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
-    """Check every tensor and the sum of constants. Returns the bytes of constants; shared ones count once."""
+    """Check every tensor and the sum of constants. Returns the bytes of constants; shared constants count once."""
     spans: dict[tuple[int, int, str, int], int] = {}
     for node in nodes:
         for output in node.outputs:

@@ -95,6 +95,6 @@ def _insert_reorders(program: Program, owners: Owners, requests: MemoryRequests)
 
 
 def _with(step: Step, old: Value, new: Value) -> Step:
-    """The step with one value replaced."""
+    """Return the step with one value replaced."""
     inputs, outputs = ([new if v is old else v for v in values] for values in (step.inputs, step.outputs))
     return replace(step, inputs=inputs, outputs=outputs)

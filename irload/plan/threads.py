@@ -14,34 +14,34 @@ from irload.system.machine import processors
 from irload.system.portable import after_fork_in_child, keep_to, other_processors
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function and its arguments; no names are resolved at run time."""
+"""A function and its arguments."""
 
 ThreadCalls = list[Call]
 """Calls that one thread makes sequentially."""
 
 
 class Team(Protocol):
-    """Memory by which one thread leads others that run compiled code without the GIL.
+    """Shared memory through which one thread leads others. Helpers run compiled code without the GIL.
 
-    `threads`: the most that it supports, leader included.
+    `threads`: the maximum number of threads, including the leader.
     """
 
     threads: int
 
     def help(self, number: int) -> None:
-        """Help the leader as thread `number`, from 1 on, until `dismiss`. Waits for work spin briefly, then sleep."""
+        """Help the leader as thread `number` ≥ 1 until `dismiss`. Waiting threads spin briefly, then sleep."""
         ...
 
     def dismiss(self) -> None:
-        """Let all helpers return to Python, for good. Not while a thread leads."""
+        """Make all helpers return to Python permanently. Must not be called while a thread leads."""
         ...
 
 
 class Together(Protocol):
-    """Work that a team shares."""
+    """Work that the threads of a team share."""
 
     def team(self, threads: int) -> Team:
-        """A new team."""
+        """Create a team."""
         ...
 
     def run(self, team: Any, threads: int) -> None:
@@ -56,10 +56,10 @@ def run_part(part: ThreadCalls) -> None:
 
 
 class ThreadPool:
-    """Threads that run parts. Several threads may call `run` concurrently; each also runs parts itself.
+    """Threads that run parts. Several threads may call `run` concurrently; each caller also runs parts.
 
-    Threads are started on first use and kept until the process ends: at most `processors() - 1`, or as many as
-    one `run` needs. A caller for which no thread is idle runs all parts itself, so waits are never circular.
+    Threads are started on first use and kept until the process ends: at most `processors() - 1`, or the number that
+    one `run` needs. If no thread is idle, the caller runs all parts, so there are no circular waits.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class ThreadPool:
             raise failure
 
     def run_together(self, work: Together, most: int) -> None:
-        """Run work in the calling thread, which leads up to `most` threads. Helpers stay for the next run."""
+        """Run work in the calling thread, which leads up to `most` threads. Helpers remain in the team afterwards."""
         hired: list[_Worker] = []
         try:
             crew = self._crew(work, most, hired)
@@ -109,7 +109,7 @@ class ThreadPool:
             raise
 
     def _crew(self, work: Together, most: int, hired: list[_Worker]) -> _Crew:
-        """A team without a leader, if possible with `most` − 1 helpers, which are also added to `hired`."""
+        """Return a team without a leader, if possible with `most` − 1 helpers, which are also added to `hired`."""
         crew: _Crew | None = None
         with self._lock:
             if self._free:
@@ -134,7 +134,7 @@ class ThreadPool:
     def _work(
         self, hired: list[_Worker], parts: Sequence[ThreadCalls], rest: Sequence[ThreadCalls]
     ) -> list[BaseException]:
-        """Run a part by the calling thread and one by each of the hired, then the rest. Returns the exceptions."""
+        """Run the first part and `rest` in the calling thread, the other parts in `hired`. Returns the exceptions."""
         others = other_processors() if hired else frozenset[int]()
         for worker, part in zip(hired, parts[1:], strict=True):
             worker.keep_to(others)
@@ -217,7 +217,7 @@ class _Worker(Thread):
             self._processors = processors
 
     def begin(self, part: ThreadCalls) -> None:
-        """Start the part."""
+        """Start a part."""
         self._part = part
         self._go.release()
 

@@ -1,4 +1,4 @@
-"""Runs that measure their layers and the steps of bodies."""
+"""Runs that measure the time of each layer, and of each step of a body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["BodyRun", "TimedRun"]
 
 
 class TimedRun(InterpreterRun):
-    """A run that notes of each node of its schedule: the shapes of the outputs, the bytes moved, the seconds."""
+    """A run that records output shapes, bytes moved, and seconds of each node."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
@@ -29,7 +29,7 @@ class TimedRun(InterpreterRun):
         self._within = False
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. Operations of bodies count towards the operation that runs the body."""
+        """Run one operation. The time of a body counts towards the operation that runs the body."""
         if self._within:
             return super().run_node(scheduled, inputs)
         self._within = True
@@ -42,7 +42,7 @@ class TimedRun(InterpreterRun):
 
 
 class BodyRun(InterpreterRun):
-    """A run that sums the seconds of the steps of each body over all iterations: `steps`, by body and by step."""
+    """A run that sums the seconds of each step of a body over all iterations, in `steps`, by body and step."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
@@ -58,7 +58,7 @@ class BodyRun(InterpreterRun):
             self._body = outer
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
-        """Run a plan; that of a body kernel by kernel."""
+        """Run a plan; the plan of a body kernel by kernel, to time each."""
         if self._body is None:
             return super().run_plan(plan, arrays, wide=wide)
         results, seconds = plan.timed(arrays, self, wide=wide)

@@ -1,4 +1,4 @@
-"""The variables of a request between inferences. Variables that grow are in memory with room for more rows."""
+"""The variables of a request between inferences. Variables that grow have memory with room for more rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 LEAST_ROOM = 64
-"""Rows of the smallest memory of variables that grow."""
+"""Minimum number of rows in the memory of variables that grow."""
 
 
 @record()
 class GrowingForm:
-    """A variable that grows along an axis. `shape`: of one row, with length 1 along the axis."""
+    """A variable that grows along an axis. `shape` is the shape of one row, with length 1 along the axis."""
 
     name: str
     shape: tuple[int, ...]
@@ -33,14 +33,14 @@ class GrowingForm:
 
 
 class Room:
-    """Memory for variables that grow, with the axis along which they grow outermost. Rows are appended only."""
+    """Memory for variables that grow, with the growing axis outermost. Rows are only appended."""
 
     def __init__(self, forms: Sequence[GrowingForm], capacity: int) -> None:
         self.forms = tuple(forms)
         self.capacity = capacity
         """Rows of each variable."""
         self.used = 0
-        """Rows that some inference has written or may write."""
+        """Number of rows that inferences have written or reserved."""
         self.index = {form.name: k for k, form in enumerate(forms)}
         self._starts = np.cumsum([0, *(-(-form.row_bytes * capacity // 64) * 64 for form in forms)])
         self._memory = aligned_bytes(max(int(self._starts[-1]), 1))
@@ -49,11 +49,11 @@ class Room:
 
     @staticmethod
     def nbytes(forms: Sequence[GrowingForm], capacity: int) -> int:
-        """The bytes that memory of this capacity occupies."""
+        """Return the bytes of memory of this capacity."""
         return sum(form.row_bytes * capacity for form in forms)
 
     def array(self, index: int, length: int) -> Array:
-        """The first rows of a variable, a view."""
+        """Return a view of the first `length` rows of a variable."""
         form = self.forms[index]
         shape = (*form.shape[: form.axis], length, *form.shape[form.axis + 1 :])
         order = (form.axis, *(k for k in range(len(shape)) if k != form.axis))
@@ -63,9 +63,9 @@ class Room:
 
 @record(frozen=False, eq=False)
 class GrownRows:
-    """The first `length` rows of the variables in a `Room`, which nothing changes.
+    """The first `length` rows of the variables in a `Room`, which are never modified.
 
-    `successor`: data for the next inference, of the plan that has written the last rows.
+    `successor`: data for the next inference, set by the plan that has written the last rows.
     """
 
     room: Room
@@ -73,7 +73,7 @@ class GrownRows:
     successor: object = None
 
     def extended(self, forms: Sequence[GrowingForm], more: int) -> GrownRows | None:
-        """These rows and `more` behind them, which the caller writes. None unless there is room for them."""
+        """Return these rows and the next `more` rows, which the caller must write; None if there is no room."""
         room = self.room
         if room.forms != forms or room.used != self.length or self.length + more > room.capacity:
             return None
@@ -87,7 +87,7 @@ class GrownRows:
         more: int,
         allowed: Callable[[int], bool] = lambda nbytes: True,
     ) -> GrownRows:
-        """Copies of arrays in a new room, with `more` rows behind them.
+        """Return copies of arrays in a new room, followed by `more` rows, which the caller must write.
 
         The room is twice as large if `allowed` is true for its bytes.
         """
@@ -102,7 +102,7 @@ class GrownRows:
 
 
 class Variables(MutableMapping[str, Array]):
-    """Values by name. Arrays of variables that grow are views of rows that stay unchanged."""
+    """Values by name. Arrays of variables that grow are views of rows that are never modified."""
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         self._arrays: dict[str, Array] = dict(arrays or {})
@@ -132,7 +132,7 @@ class Variables(MutableMapping[str, Array]):
         return len(self._arrays) + (0 if self.rows is None else len(self.rows.room.index))
 
     def copy(self) -> Variables:
-        """The same values; later assignments are separate."""
+        """Return a copy. Later assignments to one do not change the other."""
         other = Variables(self._arrays)
         other.rows = self.rows
         return other
@@ -151,7 +151,7 @@ class Variables(MutableMapping[str, Array]):
         return self._arrays
 
     def _separate(self, *names: str) -> None:
-        """Before one of the variables that grow is set alone, treat them as others."""
+        """Turn variables that grow into ordinary ones, before one of `names` is set or deleted separately."""
         rows = self.rows
         if rows is not None and any(name in rows.room.index for name in names):
             self._arrays |= {name: rows.room.array(k, rows.length) for name, k in rows.room.index.items()}

@@ -1,6 +1,6 @@
 """16-bit floats computed as f32: optimized runs round only the results of the graph.
 
-An operation alone rounds each of its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models in f32
+Run alone, an operation rounds its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models in f32
 throughout. Operations with bodies or state, and operations of extensions, get the types of the graph.
 """
 
@@ -26,7 +26,7 @@ def is_short(tensor: TensorType) -> bool:
 
 
 def takes_its_own_types(node: Node) -> bool:
-    """True for operations that require their inputs in 16 bits."""
+    """True for operations that must run on the types of the graph: with bodies or state, and of extensions."""
     return not is_builtin(node.op) or node.op.signature.compute_context
 
 

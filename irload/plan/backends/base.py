@@ -1,8 +1,8 @@
 """The contract of back ends, which compile steps into executables.
 
 A program is offered to the back ends in registration order. Each may rewrite the steps it supports; every step belongs
-to the first back end that supports it. Consecutive steps of one back end form a segment, which is compiled as a whole,
-over memory planned from the requests of all back ends.
+to the first back end that supports it. Consecutive steps of one back end form a segment, which is compiled in one call,
+with memory planned from the requests of all back ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SharedData = dict[str, Any]
 
 @record()
 class StepKernel:
-    """One executed kernel of a segment: its name, and a short reason for its selection."""
+    """A kernel of a segment: its name, and a short reason for its selection."""
 
     step: Step
     name: str
@@ -39,7 +39,7 @@ class StepKernel:
 
 
 class Executable(Protocol):
-    """A compiled segment, bound to memory. Runs one inference at a time."""
+    """A compiled segment, bound to memory. Runs at most one inference at a time."""
 
     @property
     def kernels(self) -> Sequence[StepKernel]:
@@ -59,7 +59,7 @@ class Executable(Protocol):
         ...
 
     def run_kernel(self, index: int, context: Any) -> None:
-        """Run one kernel alone, for profiles and for tests that observe memory."""
+        """Run a single kernel, for profiles and for tests that check memory accesses."""
         ...
 
 
@@ -68,7 +68,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in explanations."""
+        """The name of the back end in explanations."""
         ...
 
     def supports(self, step: Step) -> bool:
@@ -76,11 +76,11 @@ class Backend(Protocol):
         ...
 
     def operation(self, op: Op) -> Op:
-        """Return the operation for a Compute step: `op` itself, or one with other inner functions."""
+        """Return the operation for a Compute step: `op` itself, or a copy with faster inner functions."""
         ...
 
     def fuse(self, program: Program) -> None:
-        """Rewrite steps of this back end, after the passes that hold for all back ends."""
+        """Rewrite steps of this back end, after the passes for all back ends."""
         ...
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
@@ -120,7 +120,7 @@ class SymbolicSizes(Protocol):
         ...
 
     def value(self, value: Value) -> Value:
-        """Return a value with symbols of the trace. Raises TypeError if its numbers depend on them."""
+        """Return a value with symbols of the trace. Raises TypeError if its elements depend on them."""
         ...
 
     def step(self, step: Step) -> Step:
@@ -129,7 +129,7 @@ class SymbolicSizes(Protocol):
 
 
 class BoundSizes(Protocol):
-    """A plan of symbolic sizes at one shape, for which a back end binds its steps."""
+    """A plan of symbolic sizes at the shape to which a back end binds its steps."""
 
     @property
     def memory(self) -> Memory:
@@ -156,16 +156,16 @@ class BoundSizes(Protocol):
 
     @property
     def addresses(self) -> Array:
-        """The addresses of the first elements of all values, in the order of their numbers, as i64."""
+        """The address of the first element of each value, in the order of `numbering` (see `prepare`), as i64."""
         ...
 
     def room(self, value: Value) -> tuple[int, int]:
-        """Return the address and the bytes of the buffer in which a symbolic value is, which no other root shares."""
+        """Return the address and the number of bytes of the buffer that the root of a symbolic value occupies."""
         ...
 
     @property
     def changed(self) -> Hashable:
-        """A key of the sizes that differ from the previous binding: for equal ones `changes` returns the same."""
+        """The sizes that differ from the previous binding, as a key. The results of `changes` depend on it alone."""
         ...
 
     def changes(self, step: Step) -> bool:
@@ -191,7 +191,7 @@ class BoundSizes(Protocol):
 
 
 class Preparation(Protocol):
-    """A segment of symbolic steps, prepared to be bound to shapes."""
+    """A segment of symbolic steps, prepared for binding to shapes."""
 
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> Executable:
         """Return the segment for one shape. `previous`: the segment for another shape in the same memory.
@@ -213,5 +213,5 @@ class Preparing(Protocol):
         options: Options,
         shared: SharedData,
     ) -> Preparation:
-        """Prepare a segment of steps whose sizes are symbols. `numbering`: of the values that are not constant."""
+        """Prepare a segment of steps whose sizes are symbols. `numbering`: a number for each non-constant value."""
         ...

@@ -1,9 +1,9 @@
-"""The contract of compiled back ends, beyond base.py: for the model cache, profiles and the configuration.
+"""The contract of compiled back ends in addition to base.py: for the model cache, profiles and `show_config`.
 
 A back end that generates code for this machine provides three objects. Its provider is listed in registry.py and is
 imported early, so it imports no kernels. The provider returns a `CompiledBackend`, whose methods import kernels when
-they are called. The back end compiles `StorableExecutable`s, which it restores in a later process from what `stored`
-returned, without the program and without kernels.
+they are called. The back end compiles `StorableExecutable`s. A later process restores them from the result of
+`stored`, without the program and without importing kernels.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class StoredInvalid(Exception):
 class StoredExecutable:
     """An executable as bytes.
 
-    `code`: in a format of the back end, independent of addresses. `constants`: the `nbytes` bytes that it reads and
-    never writes, in pieces, which are views of the plan's memory.
+    `code`: in a private format of the back end, independent of addresses. `constants`: read-only data of `nbytes`
+    bytes, as consecutive views of the plan's memory.
     """
 
     code: bytes
@@ -83,12 +83,12 @@ class Runnable(Protocol):
 
 
 class RestoredExecutable(Protocol):
-    """The loaded code of a stored executable, which any number of runnables share."""
+    """The loaded code of a stored executable, shared by any number of runnables."""
 
     def bind(self, arena: Array, constants: Array, threads: int) -> Runnable:
-        """Bind the code to an arena and to constants, both bytes, laid out as when it was stored.
+        """Bind the code to an arena and to constants, which have the same layout as when the code was stored.
 
-        Working memory is allocated here.
+        Both are arrays of bytes. Allocates working memory.
         """
         ...
 
@@ -99,7 +99,7 @@ class CompiledBackend(Backend, Protocol):
 
     @property
     def identity(self) -> str:
-        """The versions of the code generator and the target, beyond irload's sources: part of the keys of caches."""
+        """The versions of the code generator and the target. Cache keys contain it in addition to irload's version."""
         ...
 
     @property
@@ -117,7 +117,7 @@ class CompiledBackend(Backend, Protocol):
 
 
 class Provider(Protocol):
-    """A compiled back end before anything of it is imported."""
+    """Creates a compiled back end, and describes it without importing its modules."""
 
     def backend(self, options: Options) -> CompiledBackend | None:
         """Return the back end for these options; None if they exclude it or this machine does not support it.
@@ -128,7 +128,7 @@ class Provider(Protocol):
         ...
 
     def status(self) -> str:
-        """Describe the compiler and its target in a line, or the reason why it is unavailable; for `show_config`."""
+        """Return one line about the compiler and its target, or why it is unavailable; for `show_config`."""
         ...
 
     def stores(self) -> Sequence[CacheStore]:

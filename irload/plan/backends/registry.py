@@ -1,6 +1,6 @@
 """The back ends in the order in which steps are offered to them. NumPy's is last and accepts every step.
 
-Everything outside this package reaches back ends through this module and the contracts in base.py and compiled.py.
+Code outside this package uses back ends through this module and the contracts in base.py and compiled.py only.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def backends(options: Options) -> tuple[Backend, ...]:
 
     Raises InputInvalid or Unsupported for options that this machine cannot meet.
     """
-    from irload.plan.backends.numpy.backend import NumpyBackend  # which a plan from the cache does not need
+    from irload.plan.backends.numpy.backend import NumpyBackend  # on demand: a cached plan does not need it
 
     compiled = compiled_backend(options)
     return (*foremost, *([] if compiled is None else [compiled]), NumpyBackend())
 
 
 def compiled_backend(options: Options) -> CompiledBackend | None:
-    """Return the compiled back end for these options; None if there is none.
+    """Return the compiled back end for these options; None if no compiled back end is available.
 
     Raises InputInvalid or Unsupported if the options require one.
     """
@@ -55,7 +55,7 @@ def compiled_backend(options: Options) -> CompiledBackend | None:
 
 
 def status() -> str:
-    """Describe the compiled back ends of this machine, or why there are none. Raises InputInvalid as `backends`."""
+    """Describe the compiled back ends of this machine, or why none is available. Raises InputInvalid as `backends`."""
     return "; ".join(provider.status() for provider in providers)
 
 

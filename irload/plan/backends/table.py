@@ -15,16 +15,16 @@ from irload.record import record
 Select = TypeVar("Select", bound=Callable[..., Any])
 
 StoredValues = Mapping[np.dtype[Any], Callable[..., Iterable[Value]]]
-"""For each stored type the function from a step, and further arguments of the back end, to values."""
+"""For each stored type, a function that returns values of a step, given the step and arguments of the back end."""
 
 
 @record()
 class Row:
     """A kind of step on one back end.
 
-    `select`: "module.function" that selects the kernels of a step; the module is imported with the first of them.
-    These kernels run the steps for which `supports` and `limit` are true. `stored`: the values that they read or write
-    in another type. `copies`: true if results are computed elsewhere and copied to their buffers, whose layout is free.
+    `select`: "module.function" that selects the kernels of a step; the module is imported when a step first needs it.
+    The kernels run the steps for which `supports` and `limit` are true. `stored`: the values that they can read or
+    write in another type. `copies`: true if results are copied to their buffers, so that these can have any layout.
     """
 
     select: str

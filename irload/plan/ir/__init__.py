@@ -1,1 +1,1 @@
-"""The program of a plan: values, steps, expressions, constants, and the rules they obey."""
+"""The program of a plan: values, steps, expressions, constants, and their invariants."""

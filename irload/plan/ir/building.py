@@ -1,4 +1,4 @@
-"""Functions that create an object of a plan from the values of sizes, prepared once for each object."""
+"""Functions that replace the symbolic sizes in an object of a plan by numbers; one function per object."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from irload.plan.ir.program import Step, Value
 from irload.plan.ir.sized import PLAIN, field_names
 
 Build = Callable[[Sequence[int]], Any]
-"""A function from the values of all sizes to an object with numbers instead of sizes."""
+"""Takes the values of all sizes and returns an object with numbers instead of sizes."""
 
 
 def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
-    """The function for an object, None if it has no sizes. `index`: the position of a size among the values."""
+    """Return the `Build` of an object, None if it contains no sizes. `index`: the position of a size in the values."""
     if is_size(item):
         return itemgetter(index(item))
     if isinstance(item, Shape) and not item.is_static:
@@ -50,7 +50,7 @@ def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
 
 
 def parts_of(item: Any) -> Sequence[Any]:
-    """The objects within one that may contain sizes. Values of programs are kept."""
+    """Return the parts of an object that may contain sizes; none for values and steps of a program."""
     if type(item) in PLAIN:
         return ()
     if isinstance(item, tuple | list):
@@ -68,7 +68,7 @@ def parts_of(item: Any) -> Sequence[Any]:
 
 
 def _creator(item: Any) -> Callable[[list[Any]], Any]:
-    """The function that creates an object like this one from its parts."""
+    """Return the function that creates an object of the same class from other parts."""
     if isinstance(item, tuple | list):
         return type(item)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(item, slice):

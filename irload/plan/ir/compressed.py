@@ -1,4 +1,4 @@
-"""Compressed weights: the integers or short floats that a constant is decompressed from, with scales and zero points.
+"""Compressed weights: stored integers or short floats with scales and zero points, and the constant in f32.
 
 Models store them as Constant → Convert → [Subtract zero point] → [Multiply by scale] → [Reshape] → [Convert]. Reading
 the array of the folded constant decompresses all of it; back ends that multiply compressed weights use `compressed`
@@ -49,9 +49,9 @@ class Compressed:
         return self.element.bytes_for(prod(self.stored.shape)) + factors
 
     def groups(self, axis: int) -> int | None:
-        """The number of groups along an axis of `shape`, each of equal size, that share scales and zero points.
+        """The number of quantization groups along an axis of `shape`. Groups have equal sizes.
 
-        None if `shape` splits axes of `stored`.
+        The elements of a group share one scale and zero point. None if `shape` splits axes of `stored`.
         """
         parts = self._parts()
         if parts is None:
@@ -114,12 +114,12 @@ def compressed(constant: Constant) -> Compressed | None:
     if stored.element.bits >= 8 * constant.dtype.itemsize:
         return None
     if scale is None and zero_point is None and stored.element.kind != "float":
-        return None  # integers that are converted, as tables are
+        return None  # a conversion of integers, such as a table of indices, is not compression
     return Compressed(stored, scale, zero_point, constant.shape)
 
 
 def _before(constant: Constant) -> Constant:
-    """Return the constant before operations that change its shape, and before conversions to f32."""
+    """Return the constant from which operations of MOVES and conversions to f32 compute this one."""
     while (op := _operation(constant)) is not None:
         if op.type not in MOVES and not (op.type == "Convert" and _is_widening(constant)):
             break
@@ -129,7 +129,7 @@ def _before(constant: Constant) -> Constant:
 
 
 def _is_widening(constant: Constant) -> bool:
-    """True for the conversion of a computed f16 or bf16, which constants hold as f32."""
+    """True for the conversion to f32 of a computed f16 or bf16 constant, whose array is f32 already."""
     assert constant.recipe is not None
     (source,) = constant.recipe.inputs
     destination = constant.recipe.op.attributes["destination_type"]
@@ -137,7 +137,7 @@ def _is_widening(constant: Constant) -> bool:
 
 
 def _unconverted(constant: Constant) -> Constant:
-    """Return the constant before its conversion to a float."""
+    """Return the constant that a Convert to f32 reads; the constant itself if it is not converted."""
     op = _operation(constant)
     if op is None or op.type != "Convert" or constant.dtype != np.float32:
         return constant
@@ -162,5 +162,5 @@ def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None
 
 
 def _wide(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Return a shape with leading axes of 1."""
+    """Return the shape with leading axes of length 1, so that it has `rank` axes."""
     return (*(1,) * (rank - len(shape)), *shape)

@@ -29,7 +29,10 @@ WIDENED = "widened"
 
 @record()
 class Recipe:
-    """An operation with one output, and its constant inputs. `type`: of the output, if it may be computed again."""
+    """A folded operation with one output, and its constant inputs.
+
+    `type` is the type of the output; None if the operation must not be repeated.
+    """
 
     op: Op
     inputs: tuple[Constant, ...]
@@ -65,15 +68,16 @@ class Constant:
         self.depth = depth
         self.place = place
         self.recipe = recipe
-        """The folded operation that computes the constant; compressed weights are recognised by it."""
+        """The folded operation that computes the constant. Compressed weights are detected by their recipe."""
         self.element = element
-        """The element type in the file, if the constant is one of the file."""
+        """The element type in the file, if the constant is stored in the file."""
         self._codes = codes
         self._make = make
         self._strong = array
         self._weak = (lambda: None) if array is None else ref(array)
         self._derived: WeakValueDictionary[object, Constant] | None = None
-        """Weak, as each of them refers to this one: a cycle would keep both until Python collects garbage."""
+        """Weak references, because each derived constant refers to this one: a cycle would live until the next garbage
+        collection."""
         self._parent: Constant | None = None
         self._key: object = None
         self._moved: Callable[[Array], Array] | None = None
@@ -114,7 +118,7 @@ class Constant:
 
     @property
     def codes(self) -> Array:
-        """The bytes in the file, in which values of few bits are packed; for a constant with an `element`."""
+        """The bytes as stored in the file, with values of fewer than 8 bits packed. Requires an `element`."""
         if self._codes is not None:
             return self._codes()
         if self.element is None:
@@ -123,7 +127,7 @@ class Constant:
 
     @property
     def root(self) -> Constant:
-        """The constant at the start of the chain of `derived` calls."""
+        """The constant from which this one is derived, possibly in several steps; the constant itself if it is not."""
         at = self
         while at._parent is not None:
             at = at._parent
@@ -131,7 +135,7 @@ class Constant:
 
     @property
     def derivation(self) -> tuple[Constant, object] | None:
-        """The constant from which this one is derived, and the key of the function; None for others."""
+        """The constant from which this one is derived, and the key of the function; None if it is not derived."""
         return None if self._parent is None else (self._parent, self._key)
 
     @property
@@ -140,7 +144,7 @@ class Constant:
         return self._strong is not None
 
     def held_array(self) -> Array:
-        """Return the values and keep them from now on, because every run needs them."""
+        """Return the values and hold a strong reference to them from now on. For values that every run reads."""
         if self._strong is None:
             self._strong = self.array
         return self._strong
@@ -153,12 +157,12 @@ class Constant:
             self._parent.release()
 
     def widened(self) -> Constant:
-        """Return 16-bit floats as f32; `stored` of the result still gives f16."""
+        """Return the constant converted from a 16-bit float to f32. `stored` of the result is still f16."""
         stored = _same if self.dtype == np.float16 else None
         return self._made(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
 
     def without(self, how: Callable[[Array], Array]) -> Constant:
-        """Return the constant without values that `how` removes and 16-bit floats cannot have; the recipe is kept."""
+        """Return `how(array)`, with the same recipe. `how` replaces only values that no 16-bit float has."""
 
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
@@ -175,11 +179,11 @@ class Constant:
         *,
         dtype: np.dtype[Any] | None = None,
     ) -> Constant:
-        """Return `how` of the array, one object per key. `dtype`: of the result, if it is another one."""
+        """Return the constant `how(array)`, the same object for equal keys. `dtype`: of the result, if it differs."""
         return self._made(key, shape, how, dtype or self.dtype, None)
 
     def by(self, how: Derivation) -> Constant:
-        """Return a derivation of the array."""
+        """Return the constant that a derivation computes from the array."""
         return self._made(how, how.shape(self.shape), how, self.dtype, how if how.moves else None)
 
     def _made(
@@ -190,7 +194,7 @@ class Constant:
         dtype: np.dtype[np.generic],
         stored: Callable[[Array], Array] | None,
     ) -> Constant:
-        """Return `how` of the array. `stored` computes the same in the type of the file, if that is possible."""
+        """Return the constant `how(array)`. `stored`: the same function on the array in the type of the file."""
         if self._derived is None:
             self._derived = WeakValueDictionary()
         found = self._derived.get(key)

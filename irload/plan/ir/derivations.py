@@ -1,4 +1,4 @@
-"""Functions of constant weights that stored plans name instead of containing their results."""
+"""Functions of constant weights. A stored plan contains the name and parameters of the function, not its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.record import record
 
 
 class Derivation(Protocol):
-    """A function of an array, hashable. `moves`: it copies elements of any type."""
+    """A hashable function of an array. `moves`: it only moves elements, so it accepts any dtype."""
 
     moves: ClassVar[bool]
 
@@ -71,7 +71,7 @@ class KeptChannels:
 
 @record()
 class Scaled:
-    """Weights times `factors`, the bytes of f32 numbers in an array of shape `axes`, which broadcasts."""
+    """Weights times `factors`, f32 numbers as bytes, in an array of shape `axes` that broadcasts to the weights."""
 
     factors: bytes
     axes: tuple[int, ...]

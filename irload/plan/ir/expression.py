@@ -53,7 +53,7 @@ class Expression:
         return self.results or (self.operands + len(self.instructions) - 1 if self.instructions else 0,)
 
     def may_grow(self, other: Expression) -> bool:
-        """True if the only result may become an operand of `other` and both together are short enough."""
+        """True if the result can become an operand of `other`: the only result, and not more than LONGEST in total."""
         return not self.results and len(self.instructions) + len(other.instructions) <= LONGEST
 
     def types(self, operands: Sequence[DType]) -> list[DType]:
@@ -75,7 +75,10 @@ class Expression:
         return types
 
     def then(self, other: Expression, at: int) -> Expression:
-        """Return `other` with this result as operand `at`. Operands: all of `self`, then the rest of `other`."""
+        """Return `other` with the result of `self` as operand `at`.
+
+        Its operands are the operands of `self`, then the remaining operands of `other`.
+        """
         mine, theirs = self.operands, other.operands - 1
         shift = {r: r if r < mine else r + theirs for r in range(mine + len(self.instructions))}
         placed = _moved(self.instructions, shift)
@@ -87,7 +90,7 @@ class Expression:
         return Expression(mine + theirs, (*placed, *_moved(other.instructions, names)), results)
 
     def renamed(self, operands: int, names: dict[int, int]) -> Expression:
-        """Return the same instructions with every register renumbered, including operands."""
+        """Return the same instructions with all registers renumbered by `names`, including operands."""
         results = tuple(names[r] for r in self.results)
         return Expression(operands, _moved(self.instructions, names), results)
 

@@ -1,4 +1,4 @@
-"""Weights as i8 and one scale per output channel, from constants that a file stores in bytes or fake-quantizes."""
+"""Weights as i8 with one scale per output channel, from compressed or fake-quantized constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ I8 = np.dtype(np.int8)
 STORED = (I8, np.dtype(np.uint8))
 """The types in which files store integers."""
 EXACT = 2.0**-10
-"""The largest distance of a weight from an integer: rounding of zero points, which are quotients of f32."""
+"""The largest accepted distance of a weight from an integer, caused by zero points that are rounded f32 quotients."""
 
 
 @record(eq=False)
@@ -47,9 +47,9 @@ class _Stored:
 
 
 def integer_weights(weights: Value, channels: int, *, last: bool = False) -> IntegerWeights | None:
-    """Return the integers of constant weights, whose first axes, or whose last axis, are the output's channels.
+    """Return constant weights as i8, None if they are not stored as integers with one scale per output channel.
 
-    None if the weights are not stored as integers with one scale per channel, or are not i8.
+    The output channels are the first axes of the weights, or the last axis if `last`.
     """
     source = weights.source
     if source is None or source.root.shape not in (weights.shape, weights.shape[1:]):
@@ -60,7 +60,7 @@ def integer_weights(weights: Value, channels: int, *, last: bool = False) -> Int
     scale = _by_channel(found.scale, found.stored.shape, channels, last=last)
     if scale is None or not np.all(np.isfinite(scale) & (scale > 0)):
         return None
-    # Weights that share the stored array may have other zero points, so that the root is part of the key.
+    # Weights that share a stored array may differ in their zero points, so the root is part of the key.
     key, shape = ("i8", weights.shape, source.root), weights.shape
     integers = found.stored.derived(key, shape, lambda array: found.integers(array).reshape(shape), dtype=I8)
     try:
@@ -71,7 +71,7 @@ def integer_weights(weights: Value, channels: int, *, last: bool = False) -> Int
 
 
 def pairs_fit(weights: Array, axis: int) -> bool:
-    """True if a · v + b · w fits into i16 for all u8 a and b, and all pairs v, w along an axis, counted from 0."""
+    """True if a · v + b · w fits into i16 for all u8 a and b, and all weights v, w at indices 2i, 2i + 1 of an axis."""
     moved = np.moveaxis(weights, axis, -1)
     even = moved.shape[-1] // 2 * 2
     first, second = moved[..., :even:2].astype(np.int16), moved[..., 1:even:2].astype(np.int16)
@@ -81,7 +81,7 @@ def pairs_fit(weights: Array, axis: int) -> bool:
 
 
 def _compressed(constant: Constant) -> _Stored | None:
-    """Convert → [Subtract] → Multiply of bytes."""
+    """Match Convert → [Subtract] → Multiply of i8 or u8."""
     found = compressed(constant)
     if found is None or found.scale is None or found.stored.dtype not in STORED:
         return None
@@ -90,7 +90,7 @@ def _compressed(constant: Constant) -> _Stored | None:
 
 
 def _fake_quantized(constant: Constant) -> _Stored | None:
-    """FakeQuantize, before Reshape, of constant data."""
+    """Match FakeQuantize → [Reshape] of constant data."""
     recipe = constant.recipe
     if recipe is not None and recipe.op.type == "Reshape":
         recipe = recipe.inputs[0].recipe
@@ -116,7 +116,7 @@ def _fake_quantized(constant: Constant) -> _Stored | None:
 
 
 def _by_channel(scale: Array, shape: tuple[int, ...], channels: int, *, last: bool) -> Array | None:
-    """Return one scale per channel; None if it varies along other axes."""
+    """Return one scale per output channel; None if the scale varies along other axes."""
     if scale.size == 1:
         return np.full(channels, scale.reshape(-1)[0], np.float32)
     if scale.size != channels:

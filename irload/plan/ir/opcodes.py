@@ -9,8 +9,8 @@ from irload.record import record
 class Opcode:
     """One instruction with `arity` register arguments; `numbers` lists the allowed counts of number arguments.
 
-    All registers have one element type, also the result, unless `result` is "bool" (comparisons) or "given" (the
-    instruction names the type). The first register of a `select` is boolean.
+    The arguments and the result have the same element type, unless `result` is "bool" (comparisons) or "given" (the
+    instruction names the type of the result). The first argument of a `select` is boolean.
     """
 
     name: str

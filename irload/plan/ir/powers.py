@@ -9,10 +9,10 @@ SMALLEST_NORMAL = 2.0**-126
 
 
 def least_exponent(length: int) -> float:
-    """The smallest x whose e^x is computed in a softmax over `length` elements; smaller ones give 0.
+    """Return the threshold of a softmax over `length` elements: eˣ of smaller x is flushed to 0.
 
-    Below it the quotient of e^x and the row sum may be subnormal. Masks of −100 produce thousands of subnormal
-    exponentials, and processors handle them a hundred times more slowly. The error is at most `length` · 2⁻¹²⁶ of a sum
-    that is at least 1.
+    Below it the quotient of eˣ and the row sum may be subnormal. Masks of −100 produce thousands of subnormal
+    exponentials, which processors handle a hundred times more slowly. The error of the row sum, which is at least 1, is
+    at most `length` · 2⁻¹²⁶.
     """
     return log(SMALLEST_NORMAL * max(length, 1))

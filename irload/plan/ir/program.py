@@ -1,4 +1,4 @@
-"""Program: values, and the steps that produce them, in order."""
+"""Program: values, and the steps that produce them, in executable order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from irload.record import record
 
 
 class PlanInvalid(AssertionError):
-    """A plan that violates its invariants: a defect of irload, never of a file."""
+    """A plan violates its invariants: a bug in irload, never a fault of a file."""
 
 
 @record(frozen=False, eq=False)
 class Value:
-    """A tensor of static shape, produced by one step and read by others. One with a `source` is constant."""
+    """A tensor of static shape, produced by one step and read by others, or a constant, which has a `source`."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -32,7 +32,7 @@ class Value:
     used: bool = True
     """False for an output that no node of the graph reads."""
     origin: Output | None = None
-    """The output of the graph that the value represents, if it represents one unchanged."""
+    """The output of the graph with the same elements, None for an intermediate value of a lowering or a pass."""
 
     @staticmethod
     def of(array: Array, name: str = "") -> Value:
@@ -41,7 +41,7 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
-        """True if the values are known before the run. Does not read the file; `array` may."""
+        """True if the values are known before the run. Does not read the file, whereas `constant` may."""
         return self.source is not None
 
     @property
@@ -65,7 +65,7 @@ class Value:
 
 
 LONG_STEP = 10e9
-"""Floating-point operations from which time limits and Ctrl-C are checked within a step."""
+"""Floating-point operations of a step above which time limits and Ctrl-C are checked while it runs."""
 
 
 @record(frozen=False, eq=False)
@@ -77,13 +77,13 @@ class Step:
     """
 
     prefers_channels_last: ClassVar[bool] = False
-    """True for windows over positions: they are contiguous runs of channels-last data, and so is their result."""
+    """True for windows over spatial axes, whose rows, like the result, are contiguous in channels-last data."""
     adapts_layout: ClassVar[bool] = False
-    """True if the outputs are computed in any axis order, so that their readers choose it."""
+    """True if the outputs can be computed in any axis order, so that their readers choose it."""
     keeps_layout: ClassVar[bool] = False
     """True if the outputs are computed in the axis order of the inputs."""
     keeps_elements: ClassVar[bool] = False
-    """True if the outputs consist of elements of the inputs, unchanged, so that all are stored in the same type."""
+    """True if the outputs consist of unchanged elements of the inputs, so that all have the same stored type."""
 
     inputs: list[Value]
     outputs: list[Value]
@@ -106,12 +106,12 @@ class Step:
 
     @property
     def flops(self) -> int:
-        """The multiplications and additions of sums of products; 0 for memory-bound steps."""
+        """The number of multiplications and additions in sums of products; 0 for memory-bound steps."""
         return 0
 
     @property
     def nbytes(self) -> int:
-        """The minimum of bytes read and written."""
+        """The minimum number of bytes read and written."""
         return sum(v.nbytes for v in (*self.inputs, *self.outputs))
 
     @property
@@ -146,10 +146,10 @@ class Step:
 
 
 class Program:
-    """Steps in executable order, the values that the caller fills and those it reads.
+    """Steps in executable order, the inputs, which the caller fills, and the outputs, which it reads.
 
-    Steps are replaced, never modified, and consumers are indexed, so a rewrite costs as much as it changes,
-    independently of the length of the program.
+    Steps are replaced, never modified, and consumers are indexed, so the time of a rewrite does not depend on the
+    length of the program.
     """
 
     def __init__(self, steps: Sequence[Step], inputs: Sequence[Value], outputs: Sequence[Value]) -> None:

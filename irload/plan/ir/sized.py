@@ -22,7 +22,7 @@ def field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def hashable(item: Any) -> Hashable:
-    """A hashable object that is equal for equal items, whose sizes are compared as polynomials."""
+    """Return a hashable key: keys of two objects are equal if the objects are, with sizes compared as polynomials."""
     if type(item) in PLAIN:
         return item
     if is_size(item):

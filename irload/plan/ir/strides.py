@@ -80,9 +80,9 @@ def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
 
 
 def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
-    """Match groups of axes with equal element counts before and after; each group must have uniform strides.
+    """Match groups of axes with equal element counts before and after; the axes of a group must be contiguous.
 
-    A size that may be 1 is matched like other sizes, without a guard.
+    A symbolic size that may be 1 is treated like any other size, which records no guard.
     """
     if not prod(shape):
         return Strided(shape, Strided.dense(shape).strides, strided.offset)

@@ -11,7 +11,7 @@ from irload.plan.ir.program import PlanInvalid, Program, Value
 
 
 def verify(program: Program, after: str = "lowering", stored: Mapping[Value, np.dtype[Any]] | None = None) -> None:
-    """Check the order of the steps, one producer for each value, all outputs, each step, and the stored types.
+    """Check the order of the steps, that each value has one producer, the outputs, each step, and the stored types.
 
     `stored`: the stored types of values, if they differ from `Value.dtype`. Raises PlanInvalid with the step, the
     violated rule and the pass.

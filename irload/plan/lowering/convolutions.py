@@ -16,7 +16,7 @@ from irload.plan.lowering.values import all_f32, apart
 
 
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
-    """Lower convolutions with constant filters, and with computed filters of one element."""
+    """Lower convolutions with constant filters, and 1×1 convolutions with computed filters."""
     data, weights = inputs
     spatial = len(data.shape) - 2
     if not all_f32([*inputs, *outputs]):
@@ -37,7 +37,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 
 def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower a convolution of all positions by filters [O, C] of one element."""
+    """Lower a 1×1 convolution of stride 1 with computed filters [O, C] to a MatMul."""
     data, weights = inputs
     (samples, depth, *sizes), (channels, *_) = data.shape, weights.shape
     if node.type != "Convolution" or prod(weights.shape[2:]) != 1 or outputs[0].shape[2:] != data.shape[2:]:

@@ -77,9 +77,9 @@ def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 
 
 def convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower conversions among floats of 32 and 16 bits, which are f32 in programs, and those to the same type.
+    """Lower conversions between f32 and 16-bit floats, which are f32 in programs, and conversions to the same type.
 
-    Integers shorter than 32 bits may have different widths although they are stored in the same type.
+    Types of fewer than 4 bytes are excluded, because integers of different widths, such as i4 and i8, have one dtype.
     """
     dtype = inputs[0].dtype
     if dtype != outputs[0].dtype or dtype.itemsize < 4:

@@ -29,10 +29,10 @@ def lower(part: StaticPart, is_supported: Callable[[Step], bool], operation: Cal
     for output, constant in part.constants.items():
         value = _value(output, types[output])
         value.source = constant
-        if constant.dtype != object:  # of strings, or of sizes, which are integers of the inferred type
+        if constant.dtype != object:  # object arrays are strings, or symbolic sizes of the inferred integer type
             value.dtype = constant.dtype
         values[output] = widened(value)
-        if constant.dtype == types[output].element.dtype:  # else it is a float of 16 bits that was folded as f32
+        if constant.dtype == types[output].element.dtype:  # otherwise a 16-bit float that was folded as f32
             short[output] = value
     values |= {o: widened(_value(o, types[o])) for o in part.parameters}
     steps: list[Step] = []
@@ -62,7 +62,7 @@ def _in_own_types(
     own: Mapping[Output, Value],
     wide: Mapping[Output, Value],
 ) -> list[Step]:
-    """Return the steps of an operation on unwidened 16-bit floats. `short`: values that exist in 16 bits."""
+    """Return the steps of an operation that runs on 16-bit floats. `short`: the outputs that exist as 16-bit values."""
     steps: list[Step] = []
     for i in (i for i in node.inputs if is_short(types[i])):
         if i not in short:

@@ -28,7 +28,7 @@ def transpose(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
 
 
 def concat(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower a Concat of the inputs that are not empty, as the cache of a decoder is before the first token."""
+    """Lower a Concat without its empty inputs, such as the KV cache of a decoder before the first token."""
     parts = [v for v in inputs if v.size]
     if len(parts) == 1:
         return ReshapeStep(parts, outputs)

@@ -17,7 +17,7 @@ _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "Re
 
 
 def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """SoftMax."""
+    """Lower SoftMax."""
     rank = len(outputs[0].shape)
     if not all_f32([*inputs, *outputs]) or not rank:
         return None
@@ -62,7 +62,7 @@ def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
 
 
 def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """GroupNormalization."""
+    """Lower GroupNormalization."""
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes

@@ -1,4 +1,4 @@
-"""Pad: along each axis a concatenation of the padding before the data, the data, and the padding after it."""
+"""Pad: one Concat per axis of the padding before the data, the data, and the padding after the data."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from irload.plan.lowering.values import all_f32
 def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Lower FakeQuantize: clamp, scale to levels, round, scale back; the bounds' arithmetic is folded.
 
-    The order of operations before the rounding is preserved, because the least difference changes how a half is
-    rounded.
+    The order of operations before the rounding is preserved, because a difference in the last bit changes how a tie
+    is rounded.
     """
     bounds = [v.constant for v in inputs[1:] if v.constant is not None]
     if len(bounds) < 4 or not all_f32([*inputs, *outputs]):

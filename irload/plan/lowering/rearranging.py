@@ -1,7 +1,7 @@
 """Operations that rearrange elements, as views and concatenations.
 
-If the `compute` of an operation only reshapes, transposes and slices, it is traced: called on a stand-in for the array
-that records these calls.
+If the `compute` of an operation only reshapes, transposes and slices, it is traced: it is called with a proxy of the
+array, which records these calls as steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irload.plan.lowering.values import ending, resized, sliced
 
 
 class Rearranged:
-    """A stand-in for an array in `compute`; each view of it becomes a step."""
+    """A proxy of an array for `compute`; each view of it becomes a step."""
 
     def __init__(self, value: Value, steps: list[Step]) -> None:
         self._value = value

@@ -56,7 +56,7 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
 
 
 def box_of(places: Array, total: int) -> IndexBox | None:
-    """Return the box that these flat positions of an array of `total` elements cover, in order; None without one."""
+    """Return the box whose elements, in order, have these flat indices of `total` elements; None if there is no box."""
     levels: list[tuple[int, int]] = []  # number of positions and distance between them, innermost first
     rest = places
     while rest.size > 1:

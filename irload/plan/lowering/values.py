@@ -44,7 +44,7 @@ def from_start(indices: Array, size: int | Sequence[int]) -> Array | None:
 
 
 def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
-    """Return strides or dilations, 1 along axes of one element, where files may have any number."""
+    """Return strides or dilations with 1 for each axis of one element, where they have no effect."""
     return tuple(1 if not is_size(count) and count == 1 else n for n, count in zip(given, counts, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Aliases: values that are views of the buffer of another value."""
+"""Aliases: values that are views into the buffer of another value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Alias:
 
 
 class Aliases:
-    """The sharing of buffers. A root is a value with a separate buffer."""
+    """Which values share a buffer. A root is a value with a separate buffer; its aliases are views of it."""
 
     def __init__(self, program: Program, requests: MemoryRequests) -> None:
         self._layouts = {v: replace(layout, border=()) for v, layout in requests.layouts.items()}

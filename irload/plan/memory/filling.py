@@ -1,7 +1,7 @@
 """Copying into an array with a short innermost axis, for example photos with channels last.
 
-NumPy's inner loop follows the innermost axis of the target. With three elements it iterates three times per call, and
-the copy takes four times as long as one copy per position of that axis.
+NumPy's inner loop runs along the innermost axis of the target. If that axis has three elements, each call of the loop
+copies three elements, and the copy takes four times as long as one strided copy per index of that axis.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from irload.core.tensor import Array
 
 SHORT = 8
-"""Length of the innermost axis up to which one copy per position is faster."""
+"""Length of the innermost axis up to which one copy per index is faster."""
 
 Index = tuple[slice | int, ...] | EllipsisType
 
 
 def pieces(target: Array) -> list[Index]:
-    """Split an array into views that are fast to fill: all of it, or one view per position of a short axis."""
+    """Return indices of views that are fast to fill: all of the array, or one view per index of a short inner axis."""
     axes = [k for k, n in enumerate(target.shape) if n > 1]
     if len(axes) < 2:
         return [...]
@@ -31,7 +31,7 @@ def pieces(target: Array) -> list[Index]:
 
 
 class Filling:
-    """Fills the same targets repeatedly. `before`: a Filling whose parts are kept where the targets are the same."""
+    """Copies arrays into the same targets in each inference. `before`: a Filling whose views of them are reused."""
 
     def __init__(self, targets: Sequence[Array], before: Filling | None = None) -> None:
         self._targets = targets

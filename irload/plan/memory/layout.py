@@ -16,7 +16,7 @@ class Layout:
     """Axes from the outermost to the innermost; empty means row-major.
 
     `border`: elements of padding before and after, per axis, filled by the consumer. `storage`: the stored type, if it
-    differs from the value's type. `nbytes`: the size of a copy that strides do not describe, as it is in chunks.
+    differs from the value's type. `nbytes`: the size of a blocked copy, whose layout strides cannot describe.
     """
 
     order: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""The memory of a program: the position of each value in one arena, from the lifetimes of the values."""
+"""The memory of a program: offsets of all values in one arena, planned from the lifetimes of the values."""
 
 from __future__ import annotations
 

@@ -12,14 +12,15 @@ from irload.record import record
 
 @record(frozen=False)
 class MemoryRequests:
-    """Requests of one back end, or of all together. Values without a request are row-major and separate.
+    """Requests of one back end, or merged requests of all. Values without a request are row-major.
 
-    `layouts`: for values that its steps produce or the caller fills. Padding is granted if the value has one consumer
-    and a separate buffer. A layout with a stored type is read only by the back end that requested it; for other
-    readers, a Relayout step of this back end is inserted. `relaid`: results of the program that a Relayout step makes
-    row-major faster than a strided copy. `reordered`: steps that read their first input from a copy in another layout.
-    Steps that read the same copy share it. `extended`: Concats whose output is in the buffer of the first input, which
-    has room for it and in which the axis of the Concat is outermost; this buffer is not in the arena.
+    - `layouts`: of values that steps of the back end produce or the caller fills. Padding is granted if the value has
+      one consumer and a separate buffer. A layout with a stored type is read only by the back end that requested it;
+      for other readers, a Relayout step of this back end is inserted.
+    - `relaid`: results of the program that a Relayout step copies to row-major faster than a strided copy does.
+    - `reordered`: steps that read their first input from a copy in another layout. Equal copies are shared.
+    - `extended`: Concats that append to their first input in place. Its buffer, which is not in the arena, has room
+      for the output, and the axis of the Concat is outermost.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])

@@ -1,1 +1,1 @@
-"""Rewrites of programs that hold for every back end, one per file, each stated as before → after; see pipeline.py."""
+"""Rewrites of programs that are valid for every back end, one per file; pipeline.py lists them in order."""

@@ -1,7 +1,7 @@
 """Normal forms of elementwise expressions, for matching patterns independently of association.
 
 A form is a sum of monomials over atoms. Atoms are unknowns, or functions of other forms. Forms identify values and are
-never evaluated, so rounding stays that of the steps. Factors do not cancel, because x/x is not 1 if x is 0, infinite or
+never evaluated, so they do not change rounding. Factors do not cancel, because x/x is not 1 if x is 0, infinite or
 NaN.
 """
 
@@ -53,7 +53,7 @@ class Algebra:
         return _sorted(total)
 
     def multiply(self, a: Form, b: Form) -> Form:
-        """Return a · b, expanded. Raises NotRepresentable if exponents of opposite signs, or fractions, would meet."""
+        """Return a · b, expanded. Raises NotRepresentable if both have an atom, with exponents that might cancel."""
         total: dict[Monomial, float] = {}
         for left, c in a:
             for right, d in b:
@@ -116,7 +116,7 @@ class Algebra:
                 return self._function(function, args, numbers)
 
     def _function(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
-        """Clamping instructions, including relu, a clamp without upper bound."""
+        """Return the form of a logarithm or a clamp (as relu, minimum and maximum are), an atom for other functions."""
         (a, *rest) = args
         if function == "log":
             exponent = self._one_plus_exp(a)

@@ -45,7 +45,7 @@ def recognise_attention(program: Program) -> None:
 
 @record(eq=False)
 class _Between:
-    """An Elementwise between matmul and softmax: its added mask, if any, and the factor on everything before it."""
+    """An Elementwise step between matmul and softmax: the mask that it adds, if any, and the factor on its input."""
 
     step: ElementwiseStep
     mask: Value | None
@@ -55,7 +55,7 @@ class _Between:
 
 @record()
 class _Scores:
-    """The parts of a pattern: MatMul · scale + the sum of masks, each with a factor, and the steps between."""
+    """Scores as MatMul · scale + Σ mask · factor, and the steps between matmul and softmax."""
 
     product: MatMulStep
     scale: float
@@ -101,7 +101,7 @@ def factor_of(step: ElementwiseStep) -> float | None:
 
 
 def is_moderate(scale: float) -> bool:
-    """True if a product of factors neither overflows nor underflows where the factors one by one do not."""
+    """True if merging factors into this scale cannot cause an overflow or underflow that separate products avoid."""
     return 2.0**-60 < abs(scale) < 2.0**60
 
 

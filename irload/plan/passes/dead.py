@@ -1,4 +1,4 @@
-"""Dead code elimination: steps whose results are unused are removed, unless they have an effect (state)."""
+"""Dead code elimination: removes steps whose results are unused, unless they have a side effect, such as on state."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def fuse_epilogues(program: Program) -> None:
             continue
         is_quantized = any(v.dtype == np.uint8 for v in (*consumer.inputs, *consumer.outputs))
         if is_quantized and not (isinstance(step, ProductStep) and step.multiplies_integers):
-            continue  # only kernels that read quantized data write it
+            continue  # only kernels that read quantized data can write it
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)
             program.replace([step, consumer], [fused])

@@ -54,7 +54,7 @@ def simplified(expression: Expression) -> Expression:
         except NotRepresentable:
             form = unknown
         made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
-        # A register used twice is a candidate for x.
+        # A register with several uses is an unknown, so that it can be the x of a function.
         forms.append(unknown if uses.count(register) > 1 else form)
     return Expression(expression.operands, tuple(made), expression.results).pruned()
 

@@ -19,7 +19,7 @@ from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 from irload.record import record
 
 REACH, MOST = 40, 16
-"""Number of steps after a mean that are searched, and number of dependent steps among them."""
+"""The number of steps searched after a mean, and the maximum number of them that depend on x."""
 
 
 def recognise_normalizations(program: Program) -> None:
@@ -45,7 +45,7 @@ def recognise_normalizations(program: Program) -> None:
 
 @record(frozen=False)
 class _Found:
-    """A normalised x, times `scale` plus `shift`, computed by `step`."""
+    """A match: `step` computes normalised(x) · `scale` + `shift`."""
 
     step: ElementwiseStep
     x: Value
@@ -76,7 +76,7 @@ class _Found:
 
 @record(frozen=False)
 class _Cone:
-    """The forms of values computed from x, and the steps that compute them."""
+    """The values that depend on x, as forms, and the steps that compute them."""
 
     algebra: Algebra
     x: Value
@@ -181,7 +181,7 @@ def _normalised(cone: _Cone, step: ElementwiseStep, center: bool) -> _Found | No
         return None
     scaled, shifted = (cone.unknown[m[0][0]] if m else None for m in (gamma, shift))
     if center and scaled is not None and not _is_finite(scaled):
-        return None  # an infinite γ gives ∞ − ∞ if folded into r, and ∞ if factored out
+        return None  # with an infinite γ, the folded expression is ∞ − ∞, and the factored one is ∞
     return _Found(step, cone.x, cone.axes, eps, center, cone.through(step), scaled, shifted)
 
 

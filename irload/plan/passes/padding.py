@@ -1,6 +1,6 @@
 """Zeros before convolutions: Conv(Concat(0, x, 0), w) along a spatial axis → Conv(x, w) with larger pads.
 
-A Pad with zeros is lowered to this Concat; exporters from TensorFlow write one if a stride makes the padding uneven.
+A Pad with zeros is lowered to this Concat. TensorFlow's exporters write a Pad if a stride makes the padding asymmetric.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of the passes that hold for every back end, with the reason for each position."""
+"""The order of the passes that are valid for every back end, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irload.plan.passes.transposes import sink_transposes
 Pass = Callable[[Program], None]
 
 PASSES: tuple[Pass, ...] = (
-    drop_dead,  # first: an unused consumer would hide that a value has only one
+    drop_dead,  # first: an unused consumer would prevent fusions that require a single consumer
     fuse_padding,
     drop_taps,  # after fuse_padding, which adds padding to convolutions
     fold_scale,  # before fold_scalars, which turns a factor that is equal for all channels into a number

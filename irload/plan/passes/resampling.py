@@ -17,7 +17,7 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, ResampleStep
 
 GAIN = 2
-"""Minimum enlargement of the map, and maximum growth of the channel count, for the rewrite to pay."""
+"""Minimum enlargement of the map, and maximum growth of the channel count, for which the rewrite is faster."""
 
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 
@@ -48,7 +48,7 @@ def _is_pointwise(window: ConvStep) -> bool:
 
 
 def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[ResampleStep]:
-    """Return the resamplings that produce a value, first to last, if moving them pays and no other step reads them."""
+    """Return the resamplings that produce a value, first to last; empty if others read them or moving is not faster."""
     chain: list[ResampleStep] = []
     at = value
     while (

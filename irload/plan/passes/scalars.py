@@ -1,6 +1,6 @@
 """Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) reads x once.
 
-The expression alone then describes the computation, which later passes match.
+Later passes can then match a computation by its expression alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEFT = {
     "divide": "number_divide",
 }
 RIGHT = {**LEFT, "subtract": "add_number", "divide": "divide_number", "power": "power_number"}
-"""The instruction with a number as its first or second argument."""
+"""The instruction with a number as its second argument (RIGHT) or first argument (LEFT)."""
 
 POWERS = {2.0: "square", 0.5: "sqrt"}
 

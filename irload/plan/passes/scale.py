@@ -13,7 +13,7 @@ from irload.plan.ir.steps import ConvStep, ElementwiseStep
 
 
 def fold_scale(program: Program) -> None:
-    """Multiply the factor into the weights. A sum between them is left to fusion."""
+    """Multiply the factor into the weights. If an addition is between Conv and factor, fusion handles both."""
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, ConvStep) or step.epilogue.instructions or step.integers is not None:

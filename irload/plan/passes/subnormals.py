@@ -31,7 +31,7 @@ def drop_subnormals(program: Program) -> None:
 
 
 def _weights_and_biases(step: Step) -> list[Value]:
-    """The operands of a product, and the constants that its epilogue only adds."""
+    """Return the operands of a product, and the constants that its epilogue adds and does not use otherwise."""
     if not isinstance(step, ProductStep):
         return []
     scaled = {a for i in step.elementwise_part.instructions if i.opcode != "add" for a in i.args}
@@ -53,6 +53,6 @@ _SUBNORMAL = (1 << 24) - 2
 
 
 def _places(bits: Array, out: Array) -> Array:
-    """Maps the bits of subnormal numbers, and no others, below _SUBNORMAL."""
-    np.add(bits, bits, out=out)  # without the sign they are 1 to 2²³ − 1, zero is 0
+    """Write an integer per f32 number that is below _SUBNORMAL exactly for subnormal numbers."""
+    np.add(bits, bits, out=out)  # drops the sign bit; subtracting 1 then turns zero into the largest integer
     return np.subtract(out, 1, out=out)

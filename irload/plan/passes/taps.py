@@ -1,6 +1,6 @@
 """Remove taps of convolutions that read only padding: Conv(x, w) → Conv(x, slice of w) with smaller pads.
 
-With a dilation as large as the map, as in the last branches of atrous pyramids, only the centre of 3 × 3 remains.
+With a dilation as large as the map, as in atrous spatial pyramid pooling, only the centre of a 3 × 3 kernel remains.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ def _needed(step: ConvStep, axis: int) -> range:
     stride, dilation = step.strides[axis], step.dilations[axis]
     begin, end = step.pads_begin[axis], step.pads_end[axis]
     if dilation == 1 and is_size(size):
-        return range(kernel)  # only maps smaller than the kernel have less, and no guard excludes them from the plan
+        # Only maps smaller than the kernel need fewer taps. To test for them would record a guard.
+        return range(kernel)
 
     def reads(tap: int) -> bool:
         offset = tap * dilation - begin
         first = max(0, -(offset // stride))
-        return first < count and first * stride + offset < size  # of few guards, as both hold for large maps
+        return first < count and first * stride + offset < size  # records few guards, since both hold for large maps
 
     taps = [k for k in range(kernel) if reads(k)]
     first = min(taps[0], max(begin, 0) // dilation) if taps else 0

@@ -1,7 +1,7 @@
-"""Transposes after elementwise work: f(Transpose(x), c) → Transpose(f(x, cᵀ)), if x is the direct result of a step.
+"""Move Transposes after elementwise steps: f(Transpose(x), c) → Transpose(f(x, cᵀ)), if a step computes x.
 
-The elementwise work can then become the epilogue of a Conv or MatMul. A Reshape is moved likewise if f has no second
-operand. The views themselves cost nothing.
+The elementwise step can then become the epilogue of a Conv or MatMul. A Reshape is moved, too, if f has no second
+operand. Views cost nothing.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _order(views: Sequence[ViewStep]) -> tuple[int, ...] | None:
 def _seen(
     other: Value, order: tuple[int, ...] | None, rank: int, producers: dict[Value, Step], steps: list[Step]
 ) -> Value | None:
-    """Return another operand as it would be before the transpose, None if that would not pay."""
+    """Return another operand in the axis order before the transpose, None if the rewrite would not be faster."""
     if other.size == 1 and len(other.shape) <= rank:
         return other
     if order is None:

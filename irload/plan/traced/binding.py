@@ -1,4 +1,4 @@
-"""A traced plan at one shape: the concrete values and steps that back ends need, and their executor."""
+"""A traced plan bound to one shape: the concrete values and steps for the back ends, and the executor."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 
 class Binding(Concrete):
-    """`BoundSizes` of a workspace, the values of the symbols and the numbers of a shape.
+    """Binds the plan of a workspace to one shape: implements `BoundSizes` for the back ends.
 
-    `previous`: the plan bound to another shape in the same arena, whose kernels are kept for steps that do not change.
+    `symbols`: the values of the symbols; `numbers`: the values of all sizes; `external`: the addresses of roots outside
+    the arena; `previous`: the plan bound to another shape in the same arena, whose kernels are reused for steps that
+    do not change.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Binding(Concrete):
         self.symbols = symbols
         self._previous = previous
         self._symbolic: SymbolicNumbers | None = None
-        """The sizes with symbols, which all traces of selections share."""
+        """The sizes as expressions over symbols; all traces of kernel selections of this binding share them."""
         before = () if previous is None else previous.numbers
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
         """The positions of the sizes that differ from the previous binding."""
@@ -56,14 +58,14 @@ class Binding(Concrete):
         """True if these addresses differ from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self.addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
-        """The addresses of symbolic values, then of late constants."""
+        """The addresses of all values in the order of `template.values`, followed by the late constants."""
         if template.late_values:
             late = [address_of(self.late.constants[value].array) for value in template.late_values]
             self.addresses = np.concatenate([self.addresses, late])
         self.replaces = previous is not None and template.growth is not None
-        """True if the previous binding is not used again: lengths of variables that grow do not repeat."""
+        """True if the previous binding will not be used again, because lengths of variables that grow do not repeat."""
         self.held = {} if previous is None else self._unchanged(previous)
-        """The arrays of values, by symbolic value, whose positions do not differ from the previous binding."""
+        """The arrays, by symbolic value, whose offsets are the same as in the previous binding."""
         self.memory = BoundMemory(self, template, workspace)
 
     def plan(self) -> BoundPlan:
@@ -105,7 +107,7 @@ class Binding(Concrete):
         return found
 
     def symbolic(self) -> SymbolicSizes:
-        """The same plan with symbols that have the values of this shape, without guards. Ends the previous one."""
+        """Return the plan with symbols at this shape, without guards. Invalidates the result of the previous call."""
         from irload.plan.traced.symbolic import SymbolicSizes
 
         if self._symbolic is None:
@@ -113,25 +115,25 @@ class Binding(Concrete):
         return SymbolicSizes(self.template, self._symbolic)
 
     def room(self, value: Value) -> tuple[int, int]:
-        """The address and the bytes of the buffer in which a symbolic value is."""
+        """Return the address and the number of bytes of the buffer that contains a symbolic value."""
         root, workspace = self.template.root_of[value], self._workspace
         inside = root < len(workspace.capacities)
         return int(self._starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside(root).size
 
     def working(self, name: object, nbytes: int) -> Array:
-        """Working memory that all shapes share."""
+        """Return working memory, which all shapes share."""
         return self._workspace.working(name, nbytes)
 
 
 class BoundMemory(Memory):
-    """The memory of concrete values, which are at the positions of the symbolic ones."""
+    """The memory of concrete values, at the offsets of their symbolic values."""
 
     def __init__(self, binding: Binding, template: Template, workspace: Workspace) -> None:  # pyright: ignore[reportMissingSuperCall]
         self.arena = workspace.arena
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
         self._outside: dict[int, Array] = {}
-        """Memory outside the arena, by number of the root. It is not kept alive."""
+        """Memory outside the arena, by number of the root. Holds no reference to its owner."""
         self._binding = binding
         self._template = template
         self._starts_of_roots = workspace.starts
@@ -178,7 +180,7 @@ class BoundMemory(Memory):
         return self.arena[start : start + max(layout.nbytes or layout.size(root.shape) * dtype.itemsize, 1)]
 
     def forget(self) -> None:
-        """Release the data that only binding needs."""
+        """Release the data that is needed only while binding."""
         self._views = {}
         self.symbolic = {}
         self._outside = {}
@@ -188,7 +190,7 @@ class BoundMemory(Memory):
         return int(self._starts_of_roots[self._template.roots[root]])
 
     def _view(self, symbolic: Value, strided: Strided) -> Array:
-        """A view; `strided` counts bytes."""
+        """Return the view of a value. `strided`: in bytes."""
         root = self._template.root_of[symbolic]
         inside = root < len(self._starts_of_roots)
         memory, start = (self.arena, int(self._starts_of_roots[root])) if inside else (self.outside(root), 0)

@@ -1,4 +1,4 @@
-"""The values and steps of a traced plan for given values of its sizes."""
+"""Values and steps of a traced plan, with numbers instead of sizes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Concrete:
-    """Creates values and steps with `numbers` instead of the sizes of a template.
+    """Creates concrete values and steps of a template for `numbers`, the values of its sizes.
 
-    `items`: shapes, positions and layouts by their forms; `late`: the late constants that steps read.
+    `items`: shapes, strides and layouts, by the number of their form; `late`: the late constants that steps read.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Concrete:
         self._values: dict[Value, Value] = {}
 
     def value(self, value: Value) -> Value:
-        """The value with numbers of a symbolic one."""
+        """Return the concrete value of a symbolic one."""
         found = self._values.get(value)
         if found is None:
             shape = self.items[self.template.shapes[value]]
@@ -40,7 +40,7 @@ class Concrete:
         return found
 
     def step(self, step: Step) -> Step:
-        """The step with numbers of a symbolic one."""
+        """Return the concrete step of a symbolic one."""
         changed: dict[str, Any] = {name: build(self.numbers) for name, build in self.template.sized[step]}
         changed |= {"inputs": [self.value(v) for v in step.inputs], "outputs": [self.value(v) for v in step.outputs]}
         made = object.__new__(type(step))  # a tenth of the time of dataclasses.replace

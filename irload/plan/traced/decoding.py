@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Decoder:
-    """Creates the objects that an Encoder converted: `tables` in order, then others by calls.
+    """Decodes the objects that an Encoder converted: `tables` in order, then other objects by calls.
 
     `memory`: the bytes of all arrays. `operation`: the operation of a Compute step for one of the model.
     """

@@ -1,6 +1,6 @@
 """Early steps: conversions of ids and masks, which NumPy computes before the kernels of a plan run.
 
-Their results are inputs of the plan. They are arrays of any shape, so nothing has to be bound to one.
+Their results are inputs of the plan. They run on arrays of any shape, so they need no binding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _is_variable(value: Value) -> bool:
 
 
 def _is_early(step: Step, program: Program, known: set[Value]) -> bool:
-    """True for steps on `known` values, which are small at the traced shape, and constants."""
+    """True for steps on `known` values and constants whose outputs are small at the traced shape and not returned."""
     if isinstance(step, ComputeStep):
         plain = computes_alone(step) and not step.has_effect
     else:
@@ -54,7 +54,7 @@ def _is_early(step: Step, program: Program, known: set[Value]) -> bool:
 
 
 class EarlySteps:
-    """The early steps of a plan: from the arrays `given` by the caller to its `inputs`."""
+    """The early steps of a plan, which compute its `inputs` from the caller's arrays `given`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class EarlySteps:
     def at(
         self, arrays: Sequence[Array], sizes: Sequence[int], late: Mapping[Value, Array], context: Any
     ) -> list[Array]:
-        """The inputs of the plan for the caller's arrays. Raises the errors of operations."""
+        """Return the inputs of the plan for the caller's arrays. Raises the errors of operations."""
         found = {**late, **dict(zip(self._given, arrays, strict=True))}
         with np.errstate(all="ignore"):
             for step, value, dtype, compute in self._parts:

@@ -1,7 +1,7 @@
 """Objects of traced plans as JSON and arrays: sizes, constants, values, steps, and the records in their fields.
 
-Objects of the tables are written once, after all objects that they refer to, so that `decoding` reads them in order.
-The format names no code: classes are from a list, operations from OpenVINO's opsets.
+Each object of a table is written once, after all objects that it refers to, so that `decoding` reads them in order.
+The format cannot name code to load: classes are from a fixed list, and operations from OpenVINO's opsets.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ STEPS: Mapping[str, type[Step]] = {
 PLAIN = frozenset((bool, float, int, str, type(None)))
 """Types that JSON preserves."""
 ALIGNMENT = 64
-"""Arrays start at multiples of it."""
+"""Byte alignment of arrays."""
 TABLES = ("sizes", "constants", "values", "steps")
 """The tables, in the order in which they are decoded."""
 
 
 def described_node(node: Node) -> Sequence[Any]:
-    """The properties of a layer that messages contain, and the element types of its outputs."""
+    """Return the properties of a layer that error messages contain, and the element types of its outputs."""
     return [node.id, node.name, node.type, node.version, node.line, [o.type.element.name for o in node.outputs]]
 
 
 class Encoder:
-    """Converts objects to JSON. Lists start with a word for the type.
+    """Converts objects to JSON. The first element of a list names the type of the object.
 
-    `nodes`: of the model, to which objects refer by number; `outputs`: the output of each constant that depends on the
-    file alone; `unknown`: the constants that are computed when a shape is bound. `largest`: the maximum bytes of
-    `arrays`. Raises NotStorable for objects without a form.
+    `nodes`: the layers of the model, to which objects refer by number; `outputs`: the output of each constant that
+    depends on the file alone; `unknown`: the constants that are computed when a shape is bound; `largest`: the maximum
+    bytes of `arrays`. Raises NotStorable for objects that cannot be encoded.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Encoder:
         raise NotStorable(f"an object of {kind.__name__}")
 
     def step(self, step: Step) -> Any:
-        """The number of a step."""
+        """Return the number of a step in its table; likewise for the following methods."""
         return ["step", self._numbered("steps", step, lambda: self._fields(step))]
 
     def value(self, value: Value) -> Any:

@@ -1,4 +1,4 @@
-"""Steps as functions of arrays, which need no memory of a plan."""
+"""Steps as functions of NumPy arrays, independent of the memory of a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irload.plan.ir.strides import View
 from irload.plan.traced.numbers import Numbers
 
 Compute = Callable[[Sequence[int], Mapping[Value, Array]], Array]
-"""The array of a value from the values of all sizes and the arrays of other values."""
+"""Takes the values of all sizes and the arrays of other values, and returns the array of a value."""
 
 
 def is_function(step: ComputeStep) -> bool:
@@ -35,7 +35,7 @@ def computes_alone(step: ComputeStep) -> bool:
 
 
 def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> list[Compute]:
-    """The function for each result of a step, whose inputs are `known` values and constants."""
+    """Return a function for each result of a step that reads `known` values and constants."""
     inputs = [_reader(value, known) for value in step.inputs]
     if isinstance(step, ViewStep):
         return [_viewing(step, inputs[0], numbers)]
@@ -89,7 +89,7 @@ def viewed(array: Array, view: View) -> Array:
 
 
 def _slice(taken: tuple[int, int, int]) -> slice:
-    """The slice of these positions: the first one, how many, and their distance."""
+    """Return the slice for (start, count, step)."""
     start, count, step = taken
     stop = start + count * step
     return slice(start, None if stop < 0 else stop, step) if count else slice(0, 0)

@@ -1,9 +1,9 @@
-"""Variables that grow: Concat(past, new) → Assign appends rows in place, behind the rows of the last inference.
+"""Variables that grow: Concat(past, new) → Assign appends rows in place, after the rows of previous inferences.
 
-The caches of a decoder grow by the rows of new tokens. Their values before an inference are the caller's memory, with
-the growing axis outermost and room behind the last row; the result of the Concat is the same memory, some rows longer.
-Exporters put a Gather of the batch in between, by which beam search reorders the caches. Its indices are compared with
-0, 1, 2, … when the plan runs: mostly they are equal, and nothing is copied.
+Each token appends a row to the KV cache of a decoder. `past` is memory of the infer request, with the growing axis
+outermost and free rows at the end; the result of the Concat is the same memory, with more rows. Exporters insert a
+Gather along the batch, by which beam search reorders the cache. When the plan runs, its indices are compared with
+0, 1, 2, …; they are usually equal, and then no row is copied.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from irload.record import record
 
 @record(eq=False)
 class Growing:
-    """A variable that grows. `past`: its value before the Concat, at position `input` of the caller's arrays.
+    """A variable that grows along `axis`. `past`: its value before the Concat `join`, the caller's array `input`.
 
-    `axis`: along which it grows. `order`: the position of the array with the indices of a Gather along `batch`, an axis
-    of length `size`.
+    `order`: the position, among the caller's arrays, of the indices by which a Gather reorders axis `batch` of length
+    `size`; None without a Gather.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Growing:
 
 
 class Growth:
-    """The variables of a plan that grow, at one shape or another."""
+    """The variables of a plan that grow, for all shapes."""
 
     def __init__(self, growing: Sequence[Growing], inputs: int, numbers: Numbers) -> None:
         first = growing[0]
@@ -63,11 +63,11 @@ class Growth:
         self._fixed = self._forms(shapes) if not numbers.add(shapes) else None
         numbers.add(rows)
         self.rows = numbers.builder(rows)
-        """For values of the sizes the rows before an inference, the rows that it appends, and the length of `batch`."""
+        """Returns, for values of the sizes: past rows, appended rows, and the length of axis `batch`."""
         self._shapes = numbers.builder(shapes)
 
     def forms(self, values: Sequence[int]) -> tuple[GrowingForm, ...]:
-        """The variables at the shape for which sizes have these values."""
+        """Return the variables for these values of the sizes."""
         return self._fixed or self._forms(self._shapes(values))
 
     def _forms(self, shapes: Sequence[tuple[int, ...]]) -> tuple[GrowingForm, ...]:
@@ -77,10 +77,11 @@ class Growth:
 
 
 def take_growing(program: Program, owners: Owners, last: Any, given: Sequence[Value]) -> list[Growing]:
-    """Remove the steps that assign and reorder variables that grow. All of them grow alike.
+    """Remove the steps that assign and reorder variables that grow, and return these variables.
 
-    No step of the back end `last` may read them: kernels of others are bound to addresses, which change. `given`: the
-    values of the caller's arrays.
+    All of them have the same length, append the same number of rows, and are reordered by the same indices. No step of
+    the back end `last` may read them, because only other back ends bind kernels to new addresses. `given`: the values
+    of the caller's arrays.
     """
     producers = program.producers()
     found: list[tuple[Growing, list[Step]]] = []
@@ -116,7 +117,7 @@ def _matched(
     last: Any,
     given: Sequence[Value],
 ) -> tuple[Growing, list[Step]] | None:
-    """The variable that a step assigns, if it grows, and the steps to remove."""
+    """Return the variable that a step assigns, if it grows, and the steps to remove."""
     joined = assign.inputs[0]
     join = producers.get(joined)
     if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or program.consumers(assign.output):

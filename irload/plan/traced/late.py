@@ -1,4 +1,4 @@
-"""Late constants: values that depend on shapes alone, such as positions and masks of a length.
+"""Late constants: values that depend on shapes alone, such as position ids and causal masks.
 
 Static planning folds them. A traced plan computes them when a shape is bound, not in each inference.
 """
@@ -26,11 +26,11 @@ from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
 
 ARITHMETIC = ("Add", "Multiply", "Range", "Subtract")
-"""Operations whose results for sizes are sizes, if their shapes are known."""
+"""Operations that compute arrays of sizes from arrays of sizes, if their shapes are known."""
 FEW = 8
-"""Elements of the largest array of sizes."""
+"""Maximum number of elements of an array of sizes."""
 LARGEST = 1 << 16
-"""Bytes, at the traced shape, of the largest late constant: every shape that is bound holds one."""
+"""Maximum bytes of a late constant at the traced shape. Each bound shape stores a copy."""
 
 
 def take_late(program: Program) -> list[Step]:
@@ -58,7 +58,7 @@ def take_late(program: Program) -> list[Step]:
 
 
 def _folded(step: ViewStep | ComputeStep) -> Array | None:
-    """The result as an array of sizes, if it has few elements, which are sums and products of sizes."""
+    """Return the result as an array of sizes, None unless it has few elements that are sums and products of sizes."""
     sources = [v.source.array for v in step.inputs if v.source is not None and v.source.held]
     shape = step.outputs[0].shape
     if len(sources) < len(step.inputs) or not any(map(has_sizes, sources)) or any(map(is_size, shape)):
@@ -92,14 +92,14 @@ def is_symbolic(value: Value) -> bool:
 
 @record(eq=False)
 class Late:
-    """The late constants at one shape: all as `arrays`, and as `constants` the ones that steps read."""
+    """The late constants at one shape: all in `arrays`, and in `constants` the late constants that steps read."""
 
     arrays: dict[Value, Array]
     constants: dict[Value, Constant]
 
 
 class LateConstants:
-    """The late constants of a plan, in order: `symbolic`, which consist of sizes, and the results of `steps`.
+    """The late constants of a plan in order: arrays of sizes (`symbolic`), and the results of `steps`.
 
     `read`: the values that steps of the plan read.
     """
@@ -109,7 +109,7 @@ class LateConstants:
     ) -> None:
         self._read = read
         self.sizes: dict[Value, frozenset[int]] = {}
-        """The sizes on which each depends."""
+        """The positions of the sizes on which each late constant depends."""
         self._parts = Dependents[tuple[Value, Compute]]()
         for value in symbolic:
             if value.source is not None:
@@ -123,7 +123,7 @@ class LateConstants:
                 self._add(value, own, compute)
 
     def at(self, values: Sequence[int], before: Late | None, changed: AbstractSet[int]) -> Late:
-        """The constants for values of the sizes; constants of `before` without changed sizes are kept."""
+        """Return the constants for values of the sizes. Constants of `before` are reused unless their sizes changed."""
         arrays = {} if before is None else before.arrays.copy()
         constants = {} if before is None else before.constants.copy()
         for value, compute in self._parts.items if before is None else self._parts.of(changed):

@@ -1,4 +1,4 @@
-"""The sizes of a traced plan, numbered, and the replacement of sizes by their numbers at one shape."""
+"""The numbered sizes of a traced plan, and the replacement of sizes by their values at one shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETS = 16
 
 
 class Dependents(Generic[T]):
-    """Objects, in order, and for each the positions of the `sizes` on which it depends. All are added before `of`."""
+    """Ordered objects, each with the positions of the sizes on which it depends. `add` all before calling `of`."""
 
     def __init__(self) -> None:
         self.items: list[T] = []
@@ -32,7 +32,7 @@ class Dependents(Generic[T]):
         self.sizes.append(sizes)
 
     def of(self, changed: AbstractSet[int]) -> list[T]:
-        """The objects that depend on some of these sizes, in order."""
+        """Return the objects that depend on at least one of these sizes, in order."""
         key = frozenset(changed)
         found = self._of.get(key)
         if found is None:
@@ -44,7 +44,10 @@ class Dependents(Generic[T]):
 
 
 class Numbers:
-    """The distinct sizes of a trace in use. Every object is registered with `add` before `close`."""
+    """The distinct sizes that objects of a traced plan contain. `add` all objects before calling `close`.
+
+    A *form* is a set of objects that are equal at every shape, such as the shapes of two values.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -53,11 +56,11 @@ class Numbers:
         self._forms: dict[Hashable, int] = {}
         self._builders: list[Build] = []
         self._fixed: list[Any] = []
-        """The objects without sizes; None for others."""
+        """By form: the object if it has no sizes, otherwise None."""
         self._dependents = Dependents[int]()
-        """The forms."""
+        """The forms, by the sizes on which they depend."""
         self.evaluate: Callable[[Sequence[int]], list[int]] = trace.compiled([])
-        """The values of all sizes for values of the symbols."""
+        """Returns the values of all sizes for values of the symbols."""
 
     def close(self) -> None:
         """Compile `evaluate`."""
@@ -68,7 +71,7 @@ class Numbers:
         if is_size(item):
             self.index(item)
             return True
-        found = [self.add(part) for part in parts_of(item)]  # of all parts
+        found = [self.add(part) for part in parts_of(item)]  # a list: every part is registered
         return any(found)
 
     def sizes(self, item: Any) -> frozenset[int]:
@@ -82,7 +85,7 @@ class Numbers:
         return self._dependents.sizes[form]
 
     def form(self, item: Any) -> int:
-        """The number of an object that equals all others of this form at every shape, for `items`."""
+        """Return the number of the form of an object, which is its index into `items`."""
         key = hashable(item)
         if key not in self._forms:
             self._forms[key] = form = len(self._fixed)
@@ -94,7 +97,7 @@ class Numbers:
     def items(
         self, values: Sequence[int], before: Items | None = None, changed: AbstractSet[int] = frozenset()
     ) -> Items:
-        """The objects of all forms with these values of the sizes; objects without a changed size are kept."""
+        """Return the objects of all forms for values of the sizes. Objects of `before` with equal sizes are reused."""
         if before is None:
             return Items(self._builders, list(self._fixed), values)
         found = before.found.copy()
@@ -103,11 +106,11 @@ class Numbers:
         return Items(self._builders, found, values)
 
     def symbolic(self, symbols: Sequence[int]) -> SymbolicNumbers:
-        """All sizes as sizes of a new trace, whose symbols have these values."""
+        """Return all sizes as sizes of a new trace, whose symbols have these values."""
         return SymbolicNumbers(self._trace.at(symbols), list(map(terms_of, self._sizes)))
 
     def index(self, size: Any) -> int:
-        """The position of a size in the result of `evaluate`."""
+        """Return the position of a size in the result of `evaluate`."""
         key = size.key
         if key not in self._found:
             self._found[key] = len(self._sizes)
@@ -115,12 +118,12 @@ class Numbers:
         return self._found[key]
 
     def builder(self, item: Any) -> Build:
-        """The function from the values of the sizes to the object with numbers; the object itself without sizes."""
+        """Return the `Build` of an object; it returns the object itself if that contains no sizes."""
         return builder(item, self.index) or (lambda values: item)
 
 
 class SymbolicNumbers(Sequence[Any]):
-    """The sizes that polynomials are in a trace, created on first use."""
+    """The sizes of polynomials in a trace, created on first use."""
 
     def __init__(self, trace: Trace, terms: Sequence[Terms]) -> None:
         self.trace = trace

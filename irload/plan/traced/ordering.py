@@ -1,4 +1,4 @@
-"""The order of steps: as few segments as dependencies allow, since each is bound and called separately."""
+"""Order steps into as few segments as dependencies allow, since each segment is bound and called separately."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from irload.plan.ir.steps import ComputeStep, GatherStep
 from irload.plan.segments import Owners
 
 SMALL = 1 << 16
-"""The most bytes, at the traced shape, that steps between two segments move to become part of these."""
+"""Maximum bytes, at the traced shape, moved by steps that are merged into the segments before and after them."""
 
 
 def gather_segments(program: Program, owners: Owners, last: Backend, pinned: AbstractSet[Step]) -> None:
     """Reorder the steps of two back ends into as few segments as possible.
 
-    Small movements of data between two segments of `last`, which runs every step, become part of them, unless they are
-    `pinned`.
+    The back end `last` supports every step. Small data movements between two of its segments become part of these
+    segments, unless they are `pinned`.
     """
     if len(set(owners.values())) != 2 or last not in owners.values():
         return
@@ -35,13 +35,13 @@ def gather_segments(program: Program, owners: Owners, last: Backend, pinned: Abs
 
 
 def _levels(program: Program, owners: Owners) -> dict[Step, int]:
-    """For each step the number of segments that follow, for the order with the fewest segments."""
+    """Return the number of segments after each step, in the order with the fewest segments."""
     found = [_segments_after(program, owners, final) for final in dict.fromkeys(owners.values())]
     return min(found, key=lambda levels: len(set(levels.values())))
 
 
 def _segments_after(program: Program, owners: Owners, final: Backend) -> dict[Step, int]:
-    """The number of segments that follow each step, as few as possible, if the last one is of this back end."""
+    """Return the minimum number of segments after each step, if the last segment runs on this back end."""
     steps, producers = program.steps, program.producers()
     readers: dict[Step, list[Step]] = {step: [] for step in steps}
     ordered: Step | None = None

@@ -18,8 +18,8 @@ Pattern = tuple[tuple[int, ...], ...]
 class Symbols:
     """Input shapes as a pattern, and the values of its symbols.
 
-    Dims that the file declares, and dims of 0 and 1, stay numbers. Equal dims are one symbol: most of them have one
-    meaning, such as the length of ids and of their mask, and a plan for other shapes is another one.
+    Dims that the file declares, and dims of 0 and 1, stay numbers. Equal dims share a symbol, because they usually have
+    the same meaning, such as the length of ids and of their mask. If they differ later, another plan is traced.
     """
 
     pattern: Pattern
@@ -27,7 +27,7 @@ class Symbols:
 
     @staticmethod
     def of(declared: Sequence[Shape], shapes: Sequence[tuple[int, ...]], *, separate: bool = False) -> Symbols:
-        """The symbols of these shapes. `separate`: equal dims are several symbols."""
+        """Return the symbols of these shapes. With `separate`, each dynamic dim has a separate symbol."""
         values: list[int] = []
 
         def dim(size: int, fixed: bool) -> int:
@@ -45,7 +45,7 @@ class Symbols:
         return Symbols(pattern, tuple(values))
 
     def traced(self, given: Sequence[TensorType], trace: Trace) -> list[TensorType]:
-        """The types of the inputs with the symbols of a new trace."""
+        """Return the types of the inputs with the symbols of a new trace."""
         symbols = [symbol(trace, value) for value in self.values]
 
         def size(code: int) -> Size:

@@ -1,4 +1,4 @@
-"""The planning of a traced plan: a program whose sizes are symbols, before it is prepared for binding."""
+"""Plan a program whose sizes are symbols, without preparing it for binding."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def traced_program(part: StaticPart, trace: Trace, options: Options) -> TracedPr
 
 
 def _check(program: Program, after: str) -> None:
-    """Check the deadline, after each pass."""
+    """Check the deadline; called after each pass."""
     checkpoint()

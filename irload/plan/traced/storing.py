@@ -1,4 +1,4 @@
-"""A planned program of symbols as JSON and arrays, from which another process restores it without planning."""
+"""Traced programs as JSON and arrays, from which another process restores them without planning."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from irload.record import record
 
 @record(eq=False)
 class StoredProgram:
-    """A program as JSON, and the bytes of its arrays in consecutive pieces."""
+    """A program as JSON, and its arrays as consecutive byte strings."""
 
     said: Mapping[str, Any]
     arrays: Sequence[bytes | memoryview]
 
 
 def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Folding, largest: int) -> StoredProgram:
-    """Store a program. `nodes`: of the model; `largest`: the maximum bytes of arrays. Raises NotStorable."""
+    """Convert a program. `nodes`: the layers of the model; `largest`: maximum bytes of arrays. Raises NotStorable."""
     late = {v.source for step in traced.late for v in step.outputs if v.source is not None}
     encode = Encoder(nodes, folding.outputs, late, largest)
     program = traced.program

@@ -1,4 +1,4 @@
-"""A traced plan at a shape whose sizes stay symbols, for selections of kernels that serve other shapes, too."""
+"""A traced plan at one shape, with sizes that stay symbols, for kernel selections that hold for other shapes, too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @record(eq=False)
 class SymbolicPointer:
-    """An address `distance` bytes behind the start of a value, which is `start` bytes behind that of its root.
+    """An address: `distance` bytes after the start of a value, which is `start` bytes after the start of its root.
 
     `root`: the number of the root.
     """
@@ -38,14 +38,14 @@ class SymbolicPointer:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SymbolicPointer) or other.root != self.root:
-            return False  # values of two roots that one step uses are in separate buffers
+            return False  # different roots have separate buffers
         return self.start + self.distance == other.start + other.distance
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
 class SymbolicArray:
-    """The attributes of an array by which kernels are selected. Any other one raises AttributeError or TypeError."""
+    """The attributes of an array on which kernel selection depends. Others raise AttributeError or TypeError."""
 
     def __init__(self, pointer: SymbolicPointer, strided: Strided, dtype: np.dtype[Any]) -> None:
         self._pointer = pointer
@@ -63,7 +63,7 @@ class SymbolicArray:
 
     @property
     def nbytes(self) -> Size:
-        """The bytes of all elements."""
+        """The number of bytes."""
         return self.size * self.itemsize
 
     @property
@@ -85,7 +85,7 @@ class SymbolicArray:
         return self._viewed(View("transpose", tuple(order)))
 
     def __getitem__(self, index: Any) -> SymbolicArray:
-        """The view at numbers and slices."""
+        """Return the view at integers and slices."""
         items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # pyright: ignore[reportUnknownArgumentType]
         at = next((k for k, item in enumerate(items) if item is ...), len(items))
         items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + (at < len(items)))
@@ -108,7 +108,7 @@ class SymbolicArray:
 
 
 class SymbolicSizes(Concrete):
-    """The values and steps of a plan with sizes of a `trace`, of which the guards are removed."""
+    """The values and steps of a plan with sizes of `trace`, whose guards are cleared on creation."""
 
     def __init__(self, template: Template, numbers: SymbolicNumbers) -> None:
         self.trace = numbers.trace

@@ -1,4 +1,4 @@
-"""A plan whose sizes are symbols: its program, the positions of its values, and the data that binding a shape needs."""
+"""A plan whose sizes are symbols: its program, the offsets of its values, and the data for binding it to a shape."""
 
 from __future__ import annotations
 
@@ -73,23 +73,23 @@ class Template:
         trace.close()
         self.numbers.close()
         self.holds: Callable[[Sequence[int]], bool] = trace.test()
-        """Whether all guards hold for values of the symbols."""
+        """Returns True if all guards hold for values of the symbols."""
         self.hints = [hint(life.size) for life in self.lives.values()]
 
     def root_sizes(self, numbers: Sequence[int]) -> Array:
-        """The bytes of the buffer of each root."""
+        """Return the bytes of the buffer of each root."""
         return _filled(self._sizes, numbers)
 
     def offsets(self, numbers: Sequence[int]) -> Array:
-        """The bytes from the start of its root's buffer to each value."""
+        """Return the byte offset of each value in the buffer of its root."""
         return _filled(self._offsets, numbers)
 
     def constant_bytes(self, numbers: Sequence[int]) -> int:
-        """The bytes of all constants."""
+        """Return the bytes of all constants."""
         return self._constant_bytes(numbers)
 
     def _late_constants(self, early: Sequence[Step]) -> LateConstants:
-        """The late constants, of which `early` steps and the steps of the program read some."""
+        """Return the late constants. `early`: the early steps, which may read them, as may the steps of the program."""
         add, steps = self.numbers.add, (*self.late, *early, *self.program.steps)
         constants = dict.fromkeys(v for step in steps for v in step.inputs if v.is_constant)
         symbolic = [value for value in constants if is_symbolic(value)]
@@ -101,21 +101,21 @@ class Template:
         return LateConstants(symbolic, self.late, self.numbers, set(self.late_values))
 
     def _register(self) -> None:
-        """Number the sizes that binding needs."""
+        """Register all objects that contain sizes."""
         add, form = self.numbers.add, self.numbers.form
         nbytes = constant_bytes(self.program)
         add(nbytes)
         self._constant_bytes = self.numbers.builder(nbytes)
         strided: dict[Value, Strided] = {value: self.aliases.strided(value) for value in self.values}
         self.shapes: dict[Value, int] = {}
-        """The form of the shape of each value."""
+        """The number of the form of each value's shape."""
         self.stored = {v: self.aliases.stored_dtype(self.aliases.root(v)) for v in self.values}
         """The type in which each value is stored."""
         self.positions = {v: form(position.in_bytes(self.stored[v].itemsize)) for v, position in strided.items()}
-        """The form of the shape, strides and offset of each value in its root's buffer, in bytes."""
+        """The number of the form of each value's shape, byte strides, and byte offset in the buffer of its root."""
         self.layouts = {value: form(self.aliases.layout(value)) for value in strided}
         self.sized: dict[Step, list[tuple[str, Build]]] = {}
-        """The fields of each step that contain sizes, and how they are computed."""
+        """For each step, the fields that contain sizes, with the functions that build them."""
         self.fields = {type(s): tuple(f.name for f in fields(s)) for s in self.program.steps}
         for step in self.program.steps:
             self.shapes |= {value: form(value.shape) for value in (*step.inputs, *step.outputs)}
@@ -132,7 +132,7 @@ class Template:
         self.value_roots = np.array(list(self.root_of.values()), np.int64)
 
     def _register_dependencies(self) -> None:
-        """For each step the sizes on which its fields and the shapes, positions and values of its operands depend."""
+        """Record the sizes on which each step depends: by its fields, and by shapes, offsets and values of operands."""
         sizes, of_form = self.numbers.sizes, self.numbers.sizes_of_form
         of_values = self.late_constants.sizes
         self.dependencies: dict[Step, frozenset[int]] = {}
@@ -145,7 +145,7 @@ class Template:
             self.dependencies[step] = found
 
     def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
-        """Numbers, and the positions and the indices of the sizes among them."""
+        """Return the numbers as an array, the indices of the sizes in it, and their positions among all sizes."""
         positions = [k for k, size in enumerate(sizes) if self.numbers.add(size)]
         fixed = np.array([0 if k in set(positions) else size for k, size in enumerate(sizes)], np.int64)
         return fixed, positions, [self.numbers.index(sizes[k]) for k in positions]

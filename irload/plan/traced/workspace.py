@@ -1,4 +1,4 @@
-"""The memory of a traced plan, in which it is bound to shapes. Serves one inference at a time."""
+"""The memory of a traced plan and its bindings to shapes. Runs one inference at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
 MUCH = 1.25
-"""The growth of all buffers at which they get room for twice the sizes: few depend on the length of a cache."""
+"""Room for doubled sizes is allocated if it takes at most this factor more than room for rounded-up sizes.
+
+That is so if few buffers depend on the sizes, as on the length of a KV cache.
+"""
 
 
 class Workspace:
-    """One arena for all shapes, in which buffers have room for larger shapes than those bound so far.
+    """One arena for all shapes. Its buffers have room for shapes larger than any bound so far.
 
     Sizes are rounded up, so that offsets are assigned again only when a size has grown by a quarter of an octave, or
     has doubled.
@@ -42,7 +45,7 @@ class Workspace:
         return self.arena.size + sum(a.size for a in self._working.values())
 
     def bound(self, symbols: tuple[int, ...], external: Sequence[int] | Array = ()) -> BoundPlan | None:
-        """The plan that was bound to these values of the symbols before, None if there is none.
+        """Return the plan that is bound to these values of the symbols, None if there is no such binding.
 
         `external`: the addresses of variables that grow.
         """
@@ -67,7 +70,7 @@ class Workspace:
         return found
 
     def working(self, name: object, nbytes: int) -> Array:
-        """At least `nbytes` of memory under a name. A plan keeps the memory that it was bound to."""
+        """Return at least `nbytes` of memory, shared by name. Existing bindings keep the memory that they use."""
         found = self._working.get(name)
         if found is None or found.size < nbytes:
             found = self._working[name] = aligned_bytes(rounded_up(max(nbytes, 64)))
@@ -93,7 +96,7 @@ class Workspace:
             self.arena = aligned_bytes(max(total, 1))
 
     def _with_room(self, symbols: Sequence[int]) -> Array:
-        """The capacities for values of the symbols."""
+        """Return buffer sizes for these values of the symbols, none smaller than now."""
         sizes = self.template.root_sizes(self.template.numbers.evaluate(symbols))
         return np.maximum(sizes, self.capacities)
 
@@ -103,6 +106,6 @@ class Workspace:
 
 
 def rounded_up(size: int) -> int:
-    """The next number with at most three leading bits: 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, …."""
+    """Round up to three significant bits: 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, …."""
     step = 1 << max(size.bit_length() - 3, 0)
     return -(-size // step) * step

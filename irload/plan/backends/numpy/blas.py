@@ -15,8 +15,9 @@ from irload.system.portable import after_fork_in_child
 class SingleThreaded:
     """A context in which BLAS uses one thread.
 
-    The number is global to the process, so the first thread to enter sets it and the last to leave restores it. A fork
-    waits until all other threads have left, because BLAS has locks that the child could never acquire.
+    The number of BLAS threads is global to the process: the first thread to enter sets it and the last one to leave
+    restores it. A fork waits until all other threads have left, because a lock of BLAS that another thread holds would
+    stay locked in the child.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class SingleThreaded:
         unforked.__exit__()
 
     def after_fork_in_child(self) -> None:
-        """Forget all threads except the calling one, the only one in a forked child."""
+        """Remove all threads except the calling one, which is the only thread of a forked child."""
         self._lock = Lock()
         others = len(self._inside)
         self._inside = [ident for ident in self._inside if ident == get_ident()]

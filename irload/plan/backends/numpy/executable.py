@@ -30,7 +30,7 @@ from irload.safety.limits import checkpoint
 
 @record(frozen=False)
 class SharedPacking:
-    """Shared by all plans of a model: packed weights, and the tuner that times kernels (None: selection by rule)."""
+    """Data of all plans of a model: packed weights, and the tuner that times kernels (None: selection by rule)."""
 
     packs: PackedWeights = field(default_factory=WeakValueDictionary[tuple[str, Constant], Array])
     tuner: Tuner | None = None
@@ -117,7 +117,7 @@ class NumpyExecutable:
         return StepKernel(step, name, REASONS.get(name, "")), phases
 
     def _with_checks(self) -> Phases:
-        """Return all phases, with checks of the time limit before long steps and between calls of very long ones."""
+        """Return all phases, with checks of the time limit before long steps, and within very long steps."""
         call: Call = (self.cell.check, ())
         check: Phases = [[[call]]]
         found: Phases = []
@@ -142,7 +142,7 @@ class NumpyExecutable:
 
 
 def _merged(phases: Phases) -> Phases:
-    """Merge consecutive phases of one part."""
+    """Merge consecutive phases that have a single part."""
     table: Phases = []
     for phase in phases:
         if len(phase) == 1 and table and len(table[-1]) == 1:

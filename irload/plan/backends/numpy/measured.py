@@ -34,7 +34,7 @@ WORK = 1_000_000
 """Multiplications up to which OpenBLAS reads operands in place; above its limit it packs them."""
 
 LANES = 16
-"""Columns of an AVX-512 register. Other column counts are slower by half."""
+"""Number of f32 in an AVX-512 register. Other column counts are slower by half."""
 
 HEIGHTS = (32, 16, 8, 4)
 """Rows of a block, best first."""
@@ -49,7 +49,7 @@ RESIDENT = 1 << 18
 """Elements of a matrix that stays in the L2 cache while every row is multiplied by it."""
 
 SMALL_M = range(2, 161)
-"""Row counts for which weights are streamed, if BLAS reads them in place …"""
+"""Row counts for which weights are streamed, if BLAS reads operands in place …"""
 
 SMALL_M_COPIED = range(32, 161)
 """… and if BLAS packs them."""
@@ -68,7 +68,7 @@ PACK_ROWS, PACK_COLUMNS = 448, 64
 CONV_TILE = 98304
 """Elements of an im2col tile that stays in the cache …"""
 LARGEST_TILE = 1 << 24
-"""Elements of the windows of one row of results up to which they are copied at once. Larger ones are many calls."""
+"""Maximum elements of the windows of one output row to copy at once. More elements take several calls."""
 
 POSITIONS = 256
 """… and the minimum number of positions of a tile: BLAS packs the weights again for each."""
@@ -80,7 +80,7 @@ CONV3D_WORK = 1 << 18
 """Multiplications below which a convolution with three spatial axes uses one thread."""
 
 FEW_CHANNELS = 192
-"""Channels up to which repeating depthwise weights along a row pays."""
+"""Channels up to which depthwise kernels are faster if the weights are repeated along a row."""
 
 PANEL = 400_000
 """Elements of Winograd's transformed tiles per panel …"""
@@ -92,12 +92,12 @@ TRANSFORMED = 1 << 13
 """Filters that Winograd's algorithm transforms at a time."""
 
 WINOGRAD_CHANNELS, WINOGRAD_MAP = 32, 12
-"""Minimum number of channels, and minimum map size, for which Winograd's algorithm pays."""
+"""Minimum number of channels, and minimum map size, for which Winograd's algorithm is faster."""
 
 # -- resampling --------------------------------------------------------------------------------------------------------
 
 BAND = 32
-"""Rows of a resampled axis computed at once: with more, fewer zero columns of the matrix could be skipped."""
+"""Rows of a resampled axis computed at once. With more rows, fewer zero columns of the matrix are skipped."""
 
 # -- limits of support
 # ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rewrites that NumPy's kernels require, after the passes that hold for all back ends."""
+"""Rewrites that NumPy's kernels require, after the passes for all back ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments of symbolic steps: to bind another shape, only the kernels of steps that change are selected again."""
+"""Segments of symbolic steps. Binding another shape selects kernels again only for steps that change."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BoundSteps(NumpyExecutable):
         packs = shared_packing(shared, options).packs
         selector = NumpySelector(sizes.memory, options, packs, tuner=None, run_phases=self._run)
         if previous is not None:
-            selector.cell = previous.cell  # to which the phases of the other steps refer
+            selector.cell = previous.cell  # the phases of unchanged steps refer to it
             selector.scratch = previous.scratch
         self._threads = options.threads
         with single_threaded_blas:

@@ -1,6 +1,6 @@
-"""For tests: no call of a table may use an array outside its step's memory.
+"""For tests: check that the calls of a table use arrays in the memory of their step only.
 
-An array outside it is a silent NumPy copy from compile time: a stale input, or a result that is written and lost.
+Any other array is a silent NumPy copy from compile time: a stale input, or a result that is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_table(
 
 
 def _is_sealed(array: Array) -> bool:
-    """True for read-only memory: tables that kernels create."""
+    """True for read-only memory, such as tables that kernels create."""
     owner = owner_of(array)
     return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
 

@@ -1,4 +1,4 @@
-"""Tuning: alternative kernels are timed once on this machine, and a file stores the fastest."""
+"""Tuning: time alternative kernels once on this machine, and store the fastest in a file."""
 
 from __future__ import annotations
 

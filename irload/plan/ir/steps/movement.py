@@ -13,7 +13,7 @@ from irload.record import record
 
 @record(frozen=False, eq=False)
 class ViewStep(Step):
-    """Base of steps that reinterpret their input: a view of its buffer if memory planning permits, else a copy."""
+    """Base of steps whose output is a view of the input's buffer if memory planning permits, otherwise a copy."""
 
     keeps_elements = True
 

@@ -19,8 +19,8 @@ from irload.record import record
 class Integers:
     """Products of integers: data u8, weights i8. The result is Σ (data − `zero_point`) · weights, as f32.
 
-    `pairs_fit`: for 8 bits of data, products of the weights of two neighbouring channels add up to i16. Kernels that
-    need this are faster; the weights decide, and steps that kernels serve together must be alike.
+    `pairs_fit`: for any u8 data, the sum of the products of two neighbouring channels fits into i16, as faster kernels
+    require. It follows from the weights, and is a field because steps that share a kernel must agree in it.
     """
 
     zero_point: int = 0
@@ -37,7 +37,7 @@ class Integers:
 
 @record(frozen=False, eq=False)
 class ProductStep(Step):
-    """Base of products of two operands, data and weights, with a sum over channels and taps."""
+    """Base of sums of products of data and weights over channels and taps."""
 
     @property
     def multiplies_integers(self) -> bool:
@@ -46,12 +46,12 @@ class ProductStep(Step):
 
     @property
     def matrix(self) -> tuple[int, int, int]:
-        """The groups, and each group's channels of the result and of the data."""
+        """The number of groups, of output channels per group, and of input channels per group."""
         raise NotImplementedError
 
     @property
     def taps(self) -> int:
-        """The number of positions that an element of the result sums over; 0 if some elements sum over none."""
+        """The number of kernel taps that an output element sums over; 0 if some elements sum over none."""
         return 1
 
 
@@ -102,7 +102,7 @@ class ConvStep(WithEpilogue, ProductStep):
         rules.equal("the channels of the data", x.shape[1], groups * depth)
         geometry = zip(x.shape[2:], kernel, self.strides, self.dilations, self.pads_begin, self.pads_end, strict=True)
         sizes = [(n + b + e - (k - 1) * d - 1) // s + 1 for n, k, s, d, b, e in geometry]
-        # Along axes of one output element the step has stride 1, even if the layer has another.
+        # Along axes with one output element the step has stride 1, even if the layer has another stride.
         sizes = [1 if n == 1 and size > 1 else size for n, size in zip(self.output.shape[2:], sizes, strict=True)]
         rules.equal("the shape", self.output.shape, (x.shape[0], groups * per_group, *sizes))
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
@@ -118,7 +118,7 @@ def _operands(step: ProductStep, integers: Integers | None) -> None:
 
 
 def _sum(step: ProductStep) -> Value:
-    """The operand 0 of an epilogue: f32 of the shape of the output."""
+    """Return operand 0 of the epilogue, the sum: f32 in the shape of the output."""
     return Value(step.output.shape, np.dtype(np.float32))
 
 
@@ -193,15 +193,15 @@ class MatMulStep(WithEpilogue, ProductStep):
 
 
 MASKED = float(np.finfo(np.float32).min)
-"""The score at which a boolean mask is false. It is finite, so the weights of a row without keys are equal, not NaN."""
+"""The score where a boolean mask is false. It is finite, so a row without keys has equal weights instead of NaN."""
 
 
 @record(frozen=False, eq=False)
 class AttentionStep(Step):
     """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, optional mask.
 
-    An f32 mask is added; a boolean mask keeps the scores at which it is true and sets the others to `MASKED`. With
-    `causal`, row l attends to keys 0…l.
+    An f32 mask is added; a boolean mask keeps the scores where it is true and sets the others to `MASKED`. With
+    `causal`, query l attends to keys 0…l.
 
     The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
     """

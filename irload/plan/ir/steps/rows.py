@@ -116,7 +116,7 @@ class RotaryEmbeddingStep(Step):
 
 @record(frozen=False, eq=False)
 class PoolStep(Step):
-    """Maximum or mean over windows. `divisor` of a mean: "real" counts elements of the data, "full" the whole window.
+    """Maximum or mean over windows. The `divisor` of a mean excludes padding if "real", and includes it if "full".
 
     The maximum of quantized data is u8, the mean f32. The padding at the end follows from the output's shape.
     """
@@ -150,7 +150,7 @@ class PoolStep(Step):
 
 @record()
 class SizedTaps:
-    """The taps of an axis of `size` elements that is resampled to `out`, which may be symbols. `of`: for numbers."""
+    """The taps that resample an axis from `size` to `out` elements, which may be symbols. `of` computes the taps."""
 
     size: int
     out: int

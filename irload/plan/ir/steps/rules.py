@@ -1,4 +1,4 @@
-"""Rules that the checks of steps share. Each raises PlanInvalid with the expected and the actual value."""
+"""Checks shared by the steps. Each raises PlanInvalid with the expected and the actual value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.plan.ir.program import PlanInvalid, Step, Value
 
 
 def equal(what: str, found: object, expected: object) -> None:
-    """Compare two descriptions of `what`."""
+    """Check that two descriptions are equal; `what` names the property in the message."""
     if found != expected:
         raise PlanInvalid(f"{what} is {found}, expected {expected}")
 

@@ -1,1 +1,1 @@
-"""Programs of quantized models: values between FakeQuantize and products become bytes."""
+"""Quantized models: values between FakeQuantize and Conv or MatMul become u8."""

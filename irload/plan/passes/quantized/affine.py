@@ -1,7 +1,7 @@
-"""Factors and terms of integer products, composed: ((Σ·a + b)·c + d) → Σ·(a·c) + (b·c + d).
+"""Merge the constants of the epilogues of integer products: ((Σ·a + b)·c + d) → Σ·(a·c) + (b·c + d).
 
-Scales of data, weights and results, zero points and biases are constants, of which one factor and one term per channel
-remain. A ReLU before a clamp at 0 is dropped. Rounding changes, by far less than a quantum.
+Scales of data, weights and results, zero points and biases are constants; they become one factor and one term per
+channel. A ReLU before a clamp at 0 is dropped. Rounding changes by far less than a quantization step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from irload.record import record
 
 
 def compose_factors(program: Program) -> None:
-    """Compose the constants of the epilogues of all products of integers."""
+    """Merge the constants in the epilogue of each integer product."""
     for step in program.steps:
         if isinstance(step, ConvStep | MatMulStep) and step.integers is not None and step.epilogue.instructions:
             operands, epilogue = _Epilogue(step).composed()
@@ -29,7 +29,10 @@ def compose_factors(program: Program) -> None:
 
 @record(eq=False)
 class _Form:
-    """A register of the new expression, times `factor`, plus `term`. `relu`: the form of which it is the ReLU."""
+    """`register` · `factor` + `term`, with a register of the new expression.
+
+    `relu`: the argument, if the register is the result of a ReLU.
+    """
 
     register: int
     factor: Array | None = None
@@ -38,7 +41,7 @@ class _Form:
 
 
 class _Epilogue:
-    """The instructions of an epilogue, written again."""
+    """Rewrites the instructions of one epilogue."""
 
     def __init__(self, step: ConvStep | MatMulStep) -> None:
         self._expression = step.epilogue
@@ -46,7 +49,7 @@ class _Epilogue:
         self._operands = list(step.operands)
         self._uses = Counter(a for i in step.epilogue.instructions for a in i.args)
         self._made: list[tuple[Instruction, tuple[int, ...]]] = []
-        """Instructions, whose arguments count operands from 0, then results from `_FIRST`."""
+        """The new instructions. Arguments below 0 are added operands, −1 − k for `_operands[k]`."""
 
     def composed(self) -> tuple[list[Value], Expression]:
         """The operands of the epilogue and its expression."""
@@ -59,7 +62,7 @@ class _Epilogue:
         return self._renamed(result)
 
     def _affine(self, i: Instruction, forms: list[_Form]) -> _Form | None:
-        """The form of a product with a constant, or a sum; None for another function."""
+        """Return the form of a multiplication by a constant or an addition of one; None for other instructions."""
         opcode = i.opcode.removesuffix("_number")
         if opcode not in ("multiply", "add"):
             return None
@@ -78,7 +81,7 @@ class _Epilogue:
         return replace(form, factor=factor, term=None if form.term is None else form.term * constant)
 
     def _constant(self, register: int) -> Array | None:
-        """One number per channel, or one, that an operand is."""
+        """Return an operand that is a constant number, or one number per channel; None for other registers."""
         if not 0 < register < self._expression.operands:
             return None
         value = self._operands[register - 1]
@@ -97,7 +100,7 @@ class _Epilogue:
         return self._append(i, tuple(map(self._register, args)))
 
     def _register(self, form: _Form) -> int:
-        """The register of a form, after its product and sum are computed."""
+        """Emit the multiplication and the addition of a form, and return the register of the result."""
         found = form
         for opcode, constant in (("multiply", form.factor), ("add", form.term)):
             if constant is None:
@@ -115,7 +118,7 @@ class _Epilogue:
         return _Form(self._expression.operands + len(self._made) - 1)
 
     def _renamed(self, result: int) -> tuple[list[Value], Expression]:
-        """The used operands, and the expression of them."""
+        """Return the operands in use, and the expression over them."""
         old, needed = self._expression.operands, {result}
         for k in range(len(self._made) - 1, -1, -1):
             if old + k in needed:

@@ -1,4 +1,4 @@
-"""Quantized values: u8 with the scale and offset of the represented numbers, and the steps from and to f32."""
+"""Quantized values: u8 with scale and offset, and the steps that convert from and to f32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
 
 @record(eq=False)
 class Quantized:
-    """A u8 value q that represents q · `scale` + `low`, which broadcast to it."""
+    """A u8 value q that represents q · `scale` + `low`; scale and offset broadcast to q."""
 
     value: Value
     scale: Array
@@ -23,26 +23,26 @@ class Quantized:
 
     @property
     def zero_points(self) -> Array:
-        """The numbers, not always integers, that represent 0: one, or one per channel."""
+        """The zero points, which may be fractional: one, or one per channel."""
         return (-self.low / self.scale).reshape(-1)
 
     @property
     def is_uniform(self) -> bool:
-        """True if all elements have one scale and offset."""
+        """True if all channels have the same scale and offset."""
         return self.scale.size == self.low.size == 1
 
     def alike(self, other: Quantized) -> bool:
-        """True if equal bytes represent equal numbers."""
+        """True if both have the same scale and offset."""
         return np.array_equal(self.scale, other.scale) and np.array_equal(self.low, other.low)
 
     def of(self, value: Value) -> Quantized:
-        """The same scale and offset for another value."""
+        """Return another u8 value with the same scale and offset."""
         return Quantized(value, self.scale, self.low)
 
     def to_f32(self, output: Value) -> ElementwiseStep:
-        """The step that computes the numbers."""
+        """Return the step that dequantizes to f32."""
         chain = Chain(self.value)
-        if self.value.dtype != F32:  # a mean is one already
+        if self.value.dtype != F32:  # the mean of quantized data is f32 already
             chain.append("convert", dtype=F32)
         chain.by("multiply", self.scale)
         if np.any(self.low):
@@ -51,7 +51,7 @@ class Quantized:
 
 
 class Chain:
-    """Instructions each of which takes the result of the one before."""
+    """A sequence of instructions; the first argument of each is the result of the previous one."""
 
     def __init__(self, x: Value) -> None:
         self._inputs = [x]
@@ -80,7 +80,7 @@ class Chain:
 
 
 def quantizing(x: Value, low: Array, scale: Array, levels: int, output: Value) -> ElementwiseStep:
-    """The step that computes u8: round((x − low) / scale), in 0…levels − 1."""
+    """Return the step that quantizes to u8: round((x − low) / scale), clamped to 0…levels − 1."""
     chain = Chain(x)
     chain.by("multiply", np.float32(1) / scale)
     if np.any(low):

@@ -1,4 +1,4 @@
-"""FakeQuantize(x) → f32(u8(x)): the integers between them become a value."""
+"""FakeQuantize(x) → dequantize(quantize(x)): the u8 between the two becomes a value of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ranges:
 
 
 def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
-    """Return the step that computes u8, and the quantized value, of a FakeQuantize; None for another step."""
+    """Return the step that quantizes to u8 as a FakeQuantize does, and its result; None if the step is not one."""
     if not isinstance(step, ElementwiseStep) or len(step.origin) != 1 or step.origin[0].type != "FakeQuantize":
         return None
     ranges = _ranges(step)
@@ -43,7 +43,7 @@ def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
 
 
 def _is_increasing(ranges: Ranges, output: Value) -> bool:
-    """True for finite scales above 0, one of all elements or one per channel."""
+    """True for finite scales above 0, a single one or one per channel."""
     shape = (1, *output.shape[1:2], *(1,) * (len(output.shape) - 2))
     arrays = (ranges.low, ranges.width, ranges.scale, ranges.out_low)
     positive = all(bool((np.isfinite(a) & (a > 2.0**-60)).all()) for a in (ranges.width, ranges.scale))
@@ -52,7 +52,7 @@ def _is_increasing(ranges: Ranges, output: Value) -> bool:
 
 
 def _ranges(step: ElementwiseStep) -> Ranges | None:
-    """Read the parameters from the expression of a FakeQuantize as it is lowered."""
+    """Return the parameters of a FakeQuantize from the expression to which it is lowered, None for other steps."""
     links = iter(_links(step))
     none = (Instruction("none", ()), np.zeros(1, np.float32))
     link, number = next(links, none)

@@ -1,7 +1,7 @@
-"""Products of quantized data and weights in integers: Conv(f32(q), w) → Conv(q, i8) · scale, with q of u8.
+"""Multiply quantized data by quantized weights in integers: Conv(f32(q), w) → Conv(q, i8(w)) · scale, where q is u8.
 
-Values stay u8 through views, concatenations of one scale, and poolings. Elementwise steps convert them; other steps
-read them as f32.
+Values stay u8 through views, poolings, and concatenations of values with equal scales. Elementwise steps read u8 and
+convert it; other steps read f32.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from irload.plan.passes.quantized.fake_quantize import split
 from irload.record import record
 
 Known = dict[Value, Quantized]
-"""The f32 values that are computed from u8."""
+"""The u8 value from which an f32 value is dequantized, by f32 value."""
 Rewritten = tuple[Sequence[Step], Quantized | None]
-"""The steps that replace one, and its result if it is quantized."""
+"""The steps that replace a step, and its result as a quantized value, None if it is not quantized."""
 TOLERANCE = 0.05
-"""The largest distance of a zero point from an integer where data are padded with it, in quanta.
+"""The largest distance of a zero point from an integer if data are padded with it, in quantization steps.
 
 NNCF writes ranges whose zero points differ from 128 by up to 0.02.
 """
@@ -60,7 +60,7 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
 
 
 def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: Quantized) -> ElementwiseStep:
-    """An Elementwise step that converts u8 itself."""
+    """Return the Elementwise step that reads u8 instead of f32 and converts it first."""
     while value in reader.inputs:
         at, convert = reader.inputs.index(value), quantized.to_f32(value)
         rest = [v for k, v in enumerate(reader.inputs) if k != at]
@@ -134,9 +134,9 @@ def _matmul(step: MatMulStep, known: Known) -> Rewritten | None:
 
 @record(eq=False)
 class _Data:
-    """Quantized data of a product.
+    """Quantized data of a Conv or MatMul, with an integer zero point.
 
-    `scale`, `missing`: the scale, and `zero_point` less the exact zero point, of each channel of the result, or of all.
+    `missing` is `zero_point` minus the exact zero point. It and `scale` have one number, or one per output channel.
     """
 
     value: Value
@@ -146,7 +146,10 @@ class _Data:
 
     @staticmethod
     def of(source: Quantized, times: int, *, padded: bool = False) -> _Data | None:
-        """The data, each of whose channels is for `times` of the result. None if no integer serves as zero point."""
+        """Return the data, None if channels need different integer zero points, or padding needs a fractional one.
+
+        Each channel of the data contributes to `times` output channels.
+        """
         exact = source.zero_points
         nearest = np.clip(np.rint(exact), 0, 255)
         missing = nearest - exact
@@ -159,9 +162,9 @@ class _Data:
 def _product(
     step: ConvStep | MatMulStep, data: _Data, weights: IntegerWeights, axis: int, shape: tuple[int, ...]
 ) -> Rewritten:
-    """The sums of integers, the term of inexact zero points, and the multiplication by the scales.
+    """Return the integer product, the correction for a rounded zero point, and the multiplication by the scales.
 
-    `axis`: of the weights, of the channels of the data; `shape`: of one number per channel of the result.
+    `axis`: the axis of the weights with the input channels; `shape`: an array with one number per output channel.
     """
     integers = weights.value.constant
     assert integers is not None
@@ -182,7 +185,7 @@ def _with_constant(function: Expression, x: Value, y: Array, shape: tuple[int, .
 
 
 def _carried(step: Step, sources: Sequence[Quantized]) -> Rewritten:
-    """The step on bytes, and the conversion of its result."""
+    """Return the step on u8 operands, and the step that dequantizes its result."""
     out = sources[0].of(Value(step.output.shape, sources[0].value.dtype, name=step.output.name))
     carried = replace(step, inputs=[s.value for s in sources], outputs=[out.value])
     return [carried, out.to_f32(step.output)], out

@@ -1,4 +1,4 @@
-"""Activations on tiles: each is a few ufunc calls with `out=`, with temporaries from scratch."""
+"""Activations on tiles: each is a few ufunc calls with `out=` and temporaries in scratch memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take
 
 
 def mish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32], take: Take) -> ThreadCalls:
-    """x · tanh(ln(1 + eˣ)), which is x·n / (n + 2) with n = eˣ·(eˣ + 2); beyond 20 that is x in f32."""
+    """x · tanh(ln(1 + eˣ)), computed as x·n / (n + 2) with n = eˣ·(eˣ + 2), which is x in f32 for x > 20."""
     t, n, two = take(), take(), np.float32(2)
     return [
         clip(args[0], -INFINITE, np.float32(20), t),
@@ -109,7 +109,7 @@ _ERF = (
 
 
 def _erf_of_scaled(x: Array, scale: float, out: Array, square: Array) -> ThreadCalls:
-    """erf(scale·x): the scale goes into the polynomial. `out` must not be `x`."""
+    """erf(scale·x), with the scale folded into the polynomial. `out` must not be `x`."""
     poly = [np.float32(c * scale ** (2 * k + 1)) for k, c in enumerate(_ERF)]
     calls: ThreadCalls = [(np.square, (x, square)), (np.multiply, (square, poly[-1], out))]
     for c in poly[-2:0:-1]:
@@ -147,7 +147,7 @@ def _half_of_one_more(x: Array, t: Array, out: Array) -> ThreadCalls:
     """x/2·(1 + t)."""
     return [
         (np.add, (t, np.float32(1), t)),
-        (np.multiply, (t, np.float32(0.5), t)),  # before x, which may overflow if doubled
+        (np.multiply, (t, np.float32(0.5), t)),  # before the product with x, since x · (1 + t) may overflow
         (np.multiply, (t, x, out)),
     ]
 

@@ -1,4 +1,4 @@
-"""Attention: two matmuls around a softmax, over as many heads at a time as keep their scores in cache."""
+"""Attention: two matmuls around a softmax, in blocks of heads whose scores stay in cache."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def attention(
 
     All operands broadcast to the leading axes of `out`.
 
-    Scores where the boolean array of `dropped` is true become its number. The scales are not combined: q · scale may
-    overflow where q kᵀ does not, and the reverse, and the sign of an infinite score would be wrong.
+    `dropped` is a boolean array and a number: scores where the array is true are set to the number. The scales are
+    applied separately: q · scale may overflow where q kᵀ does not, and the reverse, and the sign of an infinite score
+    would be wrong.
 
-    The rows of q, k, v and out may have any strides: heads that share keys share them as views.
+    The rows of q, k, v and out may have any strides, so heads can share keys as views.
     """
     lead, rows, keys, width = out.shape[:-2], q.shape[-2], k.shape[-2], q.shape[-1]
     q, k, v = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (q, k, v))

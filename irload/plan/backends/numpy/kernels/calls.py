@@ -39,7 +39,7 @@ def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:
 
 
 class Scratch:
-    """Working memory of kernels: reserved and released step by step, so all steps share the same bytes."""
+    """Working memory of kernels. Each step reserves and releases it, so all steps use the same bytes."""
 
     def __init__(self) -> None:
         self.tile = TILE
@@ -54,7 +54,7 @@ class Scratch:
         self.tile = TILE
 
     def share(self, threads: int, work: int, least: int) -> int:
-        """Return the number of threads that share a step: all if there is enough work, else one.
+        """Return the number of threads for a step: all if it has at least `least` work, otherwise one.
 
         Tiles are larger with several threads, because threads contend for the interpreter lock at each call.
         """

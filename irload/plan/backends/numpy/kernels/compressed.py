@@ -1,4 +1,4 @@
-"""Products and gathers with compressed weights, of which a block at a time is widened."""
+"""Products and gathers with compressed weights, which are widened block by block."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BLOCK = 1 << 18
 
 @record(eq=False)
 class CompressedMatrix:
-    """A matrix of whole bytes per row, as the file stores it, that is summed along `axis`.
+    """A compressed matrix as stored in the file, whose rows start at byte boundaries. Products sum along `axis`.
 
-    `scale` and `zero`: [rows, groups, 1] for sums along rows, else [groups, 1, columns].
+    `scale` and `zero`: [rows, groups, 1] for sums along rows, otherwise [groups, 1, columns].
     """
 
     codes: Array
@@ -39,7 +39,7 @@ class CompressedMatrix:
 
     @staticmethod
     def of(found: Compressed, axis: int) -> CompressedMatrix | None:
-        """The matrix of a compressed constant; None if it has another rank, or rows that are not whole bytes."""
+        """Return the matrix; None unless it has rank 2, 4, 8 or 16 bits, whole bytes per row, and regular groups."""
         if len(found.shape) != 2 or found.element.bits not in (4, 8, 16):
             return None
         rows, columns = found.shape
@@ -62,7 +62,7 @@ class CompressedMatrix:
         return [a for a in (self.codes, self.scale, self.zero) if a is not None]
 
     def block(self, start: int, stop: int) -> Array:
-        """The second operand of a product for these columns of the result. Columns start at whole bytes."""
+        """Return the second operand in f32 for these columns of the result; `start` must be at a byte boundary."""
         if self.axis == 1:
             return self.rows(slice(start, stop)).T
         bits = self.element.bits
@@ -70,7 +70,7 @@ class CompressedMatrix:
         return self._widened(codes, stop - start, (..., slice(start, stop)))
 
     def rows(self, chosen: slice | Array) -> Array:
-        """Rows in f32, for sums along rows."""
+        """Return rows in f32, of a matrix that is summed along its rows."""
         return self._widened(self.codes[chosen], self.shape[1], (chosen,))
 
     def _widened(self, codes: Array, columns: int, own: tuple[Any, ...]) -> Array:
@@ -87,7 +87,7 @@ class CompressedMatrix:
 def compressed_by_columns(
     a: Array, b: CompressedMatrix, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """out[M,N] = epilogue(a[M,K] @ b), divided by columns."""
+    """out[M,N] = epilogue(a[M,K] @ b). Threads share the columns."""
     length, columns = b.shape[b.axis], out.shape[1]
     wide, step = epilogue.broadcast(out.shape), max(BLOCK // length // 2 * 2, 2)
     parts: list[ThreadCalls] = []

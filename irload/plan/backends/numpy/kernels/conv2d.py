@@ -49,7 +49,7 @@ class Conv2d:
 
 
 def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """1×1 kernels: one matmul over all positions."""
+    """Convolution with a 1×1 kernel: one matmul over all positions."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = _pointwise_weights(conv)
     make = columns_by_matrix if is_small_map(len(rows), threads) else rows_by_matrix
@@ -57,7 +57,7 @@ def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadC
 
 
 def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """1×1 kernels whose result is not contiguous: row by row, into a padded buffer or slices of another tensor."""
+    """Convolution with a 1×1 kernel, row by row, into a padded buffer or a slice of another tensor."""
     n, oh, ow, o = conv.out.shape
     x, w = _pointwise_data(conv), _pointwise_weights(conv)
     epilogue = conv.epilogue.broadcast(conv.out.shape)
@@ -74,7 +74,7 @@ def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[T
 
 
 def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
-    """Return the input positions of a 1×1 kernel as rows, the result and epilogue likewise, and the required copies."""
+    """Return data, result and epilogue of a 1×1 kernel with one row per position, and the required copies."""
     n, oh, ow, o = conv.out.shape
     phases: list[list[ThreadCalls]] = []
     x = dense(_pointwise_data(conv), scratch, threads, phases)
@@ -95,12 +95,12 @@ def _pointwise_weights(conv: Conv2d) -> Array:
 
 
 def is_small_map(rows: int, threads: int) -> bool:
-    """True if threads should share the channels: sharing the positions, each would pack all weights."""
+    """True if threads should share channels instead of positions, for which each thread would pack all weights."""
     return rows < (32 if threads == 1 else 128 * threads)
 
 
 def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """Any kernel: windows are copied row by row into a tile, then one matmul per group."""
+    """Convolution with any kernel: windows are copied row by row into a tile, followed by one matmul per group."""
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
@@ -110,7 +110,7 @@ def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCall
     epilogue = conv.epilogue.broadcast(conv.out.shape)
     rows_at_once = max(1, min(oh, max(CONV_TILE // (ow * k), POSITIONS // ow)))
     columns_at_once = ow
-    if ow * k > LARGEST_TILE:  # of one row alone
+    if ow * k > LARGEST_TILE:  # the windows of a single row of the result
         rows_at_once, columns_at_once = 1, max(1, LARGEST_TILE // k)
     parts: list[ThreadCalls] = []
     for start, stop in cut(oh, threads):
@@ -152,10 +152,10 @@ def im2col_weights(conv: Conv2d) -> Array:
 
 
 def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """One filter per channel: sums of products over windows, in blocks of rows that stay in cache.
+    """Depthwise convolution: sums of products over windows, in blocks of rows that stay in cache.
 
-    If columns are neither strided nor dilated, a row of windows is contiguous, and the weights are repeated along it,
-    so that the inner loop covers the whole row.
+    Without stride and dilation along columns, a row of windows is contiguous. The weights are then repeated along the
+    row, so that NumPy's inner loop covers all of it.
     """
     n, oh, ow, channels = conv.out.shape
     kh, kw = conv.kernel

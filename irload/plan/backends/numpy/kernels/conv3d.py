@@ -40,7 +40,7 @@ def _packed(w: Array) -> Array:
 
 
 def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """Threads share the first spatial axis of the result; the epilogue follows."""
+    """Return the phases of the convolution and its epilogue. Threads share the first spatial axis of the result."""
     groups, per_group, depth = conv.w.shape[:3]
     w = conv.w.packed("volume", _packed)
     kernel = conv.w.shape[3:]

@@ -1,4 +1,4 @@
-"""Convolutions of one sample with small maps and large weights: threads share the weights."""
+"""Convolutions of one sample with small maps and large weights, in which each thread reads a part of the weights."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from irload.plan.threads import ThreadCalls
 
 
 def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """1×1 kernels with many channels: the weights are read once, in stored order."""
+    """Convolution with a 1×1 kernel and many channels: the weights are read once, in stored order."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = shaped(conv.w.array, *conv.w.shape[1:3])
     return [*phases, *stream_weights(rows, w, out, epilogue, scratch, threads)]
 
 
 def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """All windows first, then a matmul in which each thread computes a range of channels."""
+    """Copy all windows, then multiply; each thread computes a range of output channels."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = im2col_weights(conv)[0]
     return phases + columns_by_matrix(matrix, w, out, epilogue, scratch, threads)
 
 
 def streamed_im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """All windows first, then the weights are read once, in stored order."""
+    """Copy all windows, then multiply; the weights are read once, in stored order."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = conv.w.packed("im2col, streamed", lambda w: shaped(contiguous(np.moveaxis(w[0], 1, -1)), len(w[0]), -1))
     return [*phases, *stream_weights(matrix, w, out, epilogue, scratch, threads)]
 
 
 def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
-    """Return the windows of one sample as rows, the result and epilogue likewise, and the calls that gather them."""
+    """Return the windows, result and epilogue of one sample as rows, and the calls that copy the windows."""
     _, oh, ow, o = conv.out.shape
     gather: ThreadCalls = []
     band = padded_band(conv, 0, 0, oh, scratch, gather)

@@ -1,4 +1,4 @@
-"""Transposed convolutions on channels-last data: one matmul computes all taps, which are then added up."""
+"""Transposed convolutions on channels-last data: one matmul computes the products of all taps, which are then added."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def pack_weights(w: Array) -> Array:
 
 
 def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-    """`w` is packed by pack_weights. Threads share the channels of the result: positions overlap, channels do not."""
+    """Return the phases of the convolution. `w` is packed by `pack_weights`.
+
+    Threads share the channels of the result, because taps overlap in positions but not in channels.
+    """
     groups, depth, wide = w.shape
     taps = list(product(*map(range, conv.kernel)))
     per_group = wide // len(taps)

@@ -13,7 +13,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def copy(out: Array, source: Array, threads: int) -> list[list[ThreadCalls]]:
-    """A copy, divided along the first axis that is long enough."""
+    """Return the phases of a copy, which threads share along the first axis that is long enough."""
     axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
     if out.size < FEW_ELEMENTS or not out.ndim:
         return [[[(np.copyto, (out, source))]]]
@@ -40,7 +40,7 @@ def dense_target(
 ) -> tuple[Array, list[list[ThreadCalls]]]:
     """Return contiguous memory for a result, and the phases that copy it to `out`.
 
-    The memory is `out` itself if possible, else `spare` in its shape, else scratch.
+    The memory is `out` if that is contiguous, otherwise `spare` in the shape of `out`, otherwise scratch.
     """
     if out.flags.c_contiguous:
         return out, []

@@ -1,4 +1,4 @@
-"""Expressions over operands that broadcast, tile by tile."""
+"""Expressions over broadcast operands, computed tile by tile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _pool(like: Array, scratch: Scratch) -> TilePool:
 
 
 def _thin(array: Array) -> Array:
-    """Return a broadcast operand without repeated rows: NumPy's broadcasting is faster."""
+    """Return an operand with length 1 along axes of stride 0: NumPy's broadcasting is faster than repeated rows."""
     index = tuple(
         slice(0, 1) if s == 0 and n > 1 else slice(None) for s, n in zip(array.strides, array.shape, strict=True)
     )

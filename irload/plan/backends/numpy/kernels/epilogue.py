@@ -37,7 +37,7 @@ class Epilogue:
         return bool(self.expression.instructions)
 
     def __getitem__(self, index: Any) -> Epilogue:
-        """Return the epilogue of a part of the result; all operands already have its shape."""
+        """Return the epilogue of a part of the result; all operands must have the shape of the result."""
         return replace(self, operands=tuple(replace(o, array=o.array[index]) for o in self.operands))
 
     def arrays(self) -> list[Array]:
@@ -45,7 +45,7 @@ class Epilogue:
         return [operand.array for operand in self.operands]
 
     def broadcast(self, shape: Sequence[int]) -> Epilogue:
-        """Return the epilogue with all operands in the shape of the result."""
+        """Return the epilogue with operands broadcast to the shape of the result."""
         wide = (replace(o, array=np.broadcast_to(o.array, tuple(shape))) for o in self.operands)
         return replace(self, operands=tuple(wide))
 
@@ -65,14 +65,14 @@ class Epilogue:
         return replace(self, operands=tuple(_flattened(o, full, flat, scratch, phases) for o in self.operands))
 
     def calls(self, out: Array, scratch: Scratch) -> ThreadCalls:
-        """Return the calls that apply the epilogue to a result whose shape all operands have."""
+        """Return the calls that apply the epilogue to a result; all operands must have its shape."""
         if not self:
             return []
         flat, *operands = collapse([out, *self.arrays()])
         return tiled_calls(self.expression, [flat, *operands], flat, 0, len(flat), scratch)
 
     def phases(self, out: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
-        """Return the phase that applies the epilogue to a whole result, or none."""
+        """Return the phase that applies the epilogue to the entire result; no phase for the identity."""
         if not self:
             return []
         return [elementwise_parts(self.expression, [out, *self.arrays()], out, scratch, threads)]
@@ -87,8 +87,8 @@ def _flattened(
 ) -> EpilogueOperand:
     """Return an operand that broadcasts to `flat`, from one that broadcasts to `full`.
 
-    A view if memory allows. Otherwise a constant is copied now, and any other value in every run: the copy is appended
-    to `phases`.
+    It is a view if memory allows. Otherwise a constant is copied now; for any other value, a copy in each run is
+    appended to `phases`.
     """
     array = operand.array
     if array.size == 1:

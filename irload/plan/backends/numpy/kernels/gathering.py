@@ -1,4 +1,4 @@
-"""Slices of an array selected by indices."""
+"""Gather: slices of an array selected by indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 def take(out: Array, data: Array, indices: Array, axis: int) -> None:
     """Write the slices to `out`. Negative indices count from the end, indices out of range give zeros.
 
-    f16 data may become f32.
+    `out` may be f32 for f16 data.
     """
     size = data.shape[axis]
     at = np.where(indices < 0, indices + size, indices)

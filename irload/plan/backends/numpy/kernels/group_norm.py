@@ -15,7 +15,7 @@ from irload.plan.threads import ThreadCalls
 def group_normalize(
     x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch, threads: int
 ) -> list[ThreadCalls]:
-    """x, out [N, positions, channels], contiguous; `out` may be `x`. Threads share the samples."""
+    """Return the phases for contiguous x and out [N, positions, channels]; `out` may be `x`. Threads share samples."""
     n, positions, channels = x.shape
     size = channels // groups
     ones = frozen(np.ones((1, positions), np.float32))
@@ -56,7 +56,7 @@ def group_normalize(
 
 
 def _averages(sums: Array, share: np.float32, column: Array, out: Array) -> ThreadCalls:
-    """Return the mean of each group for all its channels, from channel sums [groups, size]."""
+    """Return the calls that write the mean of each group to all its channels, from channel sums [groups, size]."""
     return [(_summed, (sums, column)), (np.multiply, (column, share, out))]
 
 

@@ -1,4 +1,4 @@
-"""Expressions on tiles: each instruction becomes a few ufunc calls with `out=`, with temporaries from scratch."""
+"""Expressions on tiles: each instruction becomes a few ufunc calls with `out=` and temporaries in scratch memory."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ TABLE: dict[str, EmitCalls] = {
 
 
 class TilePool:
-    """Temporaries of one tile shape. Released ones are reused, so a chain of any length needs only a few."""
+    """Temporaries of one tile shape. Released temporaries are reused, so an expression of any length needs few."""
 
     def __init__(self, make: Callable[[], Array]) -> None:
         self._make = make
@@ -139,7 +139,7 @@ def expression_calls(expression: Expression, operands: Sequence[Array], out: Arr
 def _target(
     args: Sequence[int], registers: Sequence[Array], last_use: dict[int, int], k: int, operands: int, pool: TilePool
 ) -> Array:
-    """Return the output of instruction k: a temporary that is dead afterwards, else a new one. Never an operand."""
+    """Return the output of instruction k: a temporary whose last use it is, else a new one. Never an operand."""
     for r in args:
         if r >= operands and last_use[r] == k:
             return registers[r]

@@ -16,7 +16,7 @@ from irload.plan.threads import ThreadCalls
 def rows_by_matrix(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """out[M,N] = epilogue(a[M,K] @ b), divided by rows; `b` is [K,N] or panels."""
+    """out[M,N] = epilogue(a[M,K] @ b), where `b` is [K,N] or panels. Threads share the rows."""
     rows, columns = out.shape
     wide = epilogue.broadcast(out.shape)
     parts: list[ThreadCalls] = []
@@ -33,7 +33,7 @@ def rows_by_matrix(
 def columns_by_matrix(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """The same divided by columns: for few rows, where each thread reads a part of the weights."""
+    """The same for few rows. Threads share the columns, so each reads a part of the weights."""
     wide = epilogue.broadcast(out.shape)
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
     parts: list[ThreadCalls] = []
@@ -48,7 +48,7 @@ def columns_by_matrix(
 def batched(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """MatMul of stacks, divided along the first axis. Two phases: the product, then the epilogue."""
+    """MatMul of stacks of matrices, then the epilogue, in two phases. Threads share the first axis."""
     lead = out.shape[:-2]
     a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
     ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]

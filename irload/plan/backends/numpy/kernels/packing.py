@@ -23,7 +23,7 @@ PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
 
 @record()
 class WeightOperand:
-    """Constant weights and their packed forms. `direct` and `held` keep the arrays of a plan alive."""
+    """Constant weights and their packed forms. `direct` and `held` hold references to the arrays of a plan."""
 
     source: Constant
     packs: PackedWeights

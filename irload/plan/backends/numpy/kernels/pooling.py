@@ -1,4 +1,4 @@
-"""Pooling on channels-last data: shifted maxima or sums over blocks, one spatial axis after the other."""
+"""Pooling on channels-last data: maxima or sums of shifted blocks, one spatial axis after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irload.plan.threads import ThreadCalls
 def pool(
     kind: str, x: Array, out: Array, axes: Sequence[WindowAxis], divisor: str, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """x [N,X…,C] → out [N,Y…,C]; `axes`: the windows along X….
+    """Pool x [N,X…,C] to out [N,Y…,C]. `axes`: the windows along each spatial axis.
 
     Threads share the first spatial axis.
     """
@@ -47,7 +47,7 @@ def pool(
             result = out[sample, start:stop]
             for k, (stage, axis, reduced) in enumerate(zip(stages, windows, [*stages[1:], result], strict=True)):
                 part += _combined(combine, [stage[index] for index in axis.slices(stage.ndim, k)], reduced)
-            if kind == "max":  # NaN never wins, and of nothing else the lowest number is the largest
+            if kind == "max":  # ignores NaN; a window of NaN only gives the lowest number
                 part.append((np.fmax, (result, np.float32(fill), result)))
             if scale is not None:
                 part.append((np.multiply, (result, scale[start:stop], result)))

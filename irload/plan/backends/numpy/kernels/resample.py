@@ -14,7 +14,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threads: int) -> list[ThreadCalls]:
-    """Weighted sums of the taps `index`, `weight` [new size, taps] of x along `axis`; x and out are contiguous."""
+    """Resample x along `axis`, by taps `index` and `weight` of shape [new size, taps]; x and out are contiguous."""
     lead, trail = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     source, target = shaped(x, lead, -1, trail), shaped(out, lead, -1, trail)
     index, weight = frozen(index.copy()), frozen(weight.copy())
@@ -39,7 +39,10 @@ def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threa
 
 
 def _mixed(a: Array, b: Array, out: Array, x: Array, mixed: Array, index: Array, weight: Array) -> None:
-    """out = a @ b. If x has nonfinite values, which would spread: tap by tap, x [lead, size, trail] into `mixed`."""
+    """out = a @ b. If x has nonfinite values, which products with 0 would spread, sum tap by tap into `mixed`.
+
+    `x` and `mixed`: views of the data and the result as [lead, size, trail].
+    """
     if np.isfinite(x.sum()):
         np.matmul(a, b, out)
         return
@@ -50,7 +53,7 @@ def _mixed(a: Array, b: Array, out: Array, x: Array, mixed: Array, index: Array,
 
 
 def take(indices: Array, x: Array, out: Array, axis: int, threads: int) -> list[ThreadCalls]:
-    """out = x[indices] along `axis`; a broadcast copy if every element is repeated equally often."""
+    """out = x[indices] along `axis`, as a broadcast copy if each element is repeated the same number of times."""
     times, rest = divmod(len(indices), x.shape[axis])
     if not rest and times and np.array_equal(indices, np.repeat(np.arange(x.shape[axis]), times)):
         source = np.expand_dims(x, axis + 1)

@@ -36,7 +36,7 @@ def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[Thread
 
 
 def softmax_calls(x: Array, out: Array, sums: Array, lost: Array, ones: Array) -> ThreadCalls:
-    """Return the calls for one block of rows; `lost` is memory for booleans."""
+    """Return the calls for one block of rows. `lost`: scratch memory for the mask of flushed exponentials."""
     return [
         (_row_maximum, (x, sums)),
         (np.subtract, (x, sums, out)),
@@ -64,7 +64,7 @@ def normalize(
 ) -> list[ThreadCalls]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`.
 
-    `outside`: / (sqrt(variance) + eps).
+    With `outside`, the divisor is sqrt(variance) + eps.
     """
     rows, n = x.shape
     mean = frozen(np.full((n, 1), 1 / n, np.float32))

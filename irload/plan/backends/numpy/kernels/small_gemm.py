@@ -1,7 +1,7 @@
-"""MatMuls whose operands BLAS reads in place: one np.matmul over a stack of blocks.
+"""MatMuls as one np.matmul over a stack of small blocks, whose operands BLAS reads in place.
 
-OpenBLAS packs the operands of a product, unless it has at most WORK multiplications. For weights streamed from memory,
-and for a few dozen rows, packing takes as long as the arithmetic. The product is therefore cut into a stack of blocks
+OpenBLAS packs the operands of a product with more than WORK multiplications. For weights streamed from memory, and for
+a few dozen rows, packing takes as long as the arithmetic. The product is therefore divided into a stack of blocks
 below that limit, and loads from memory overlap with arithmetic.
 """
 
@@ -16,7 +16,7 @@ from irload.plan.threads import Call, ThreadCalls
 
 
 def panel_width(k: int, n: int) -> int | None:
-    """Return the width of the best panels for a matrix [K,N]; None if whole matrices are as fast."""
+    """Return the best panel width for a matrix [K,N]; None if the unpacked matrix is as fast."""
     if k * n > RESIDENT or n % LANES:
         return None
     fitting = [w for w in ((n, *WIDTHS) if n <= WHOLE else WIDTHS) if n % w == 0]
@@ -28,7 +28,7 @@ def panel_width(k: int, n: int) -> int | None:
 
 
 def products(a: Array, b: Array, out: Array) -> ThreadCalls:
-    """out[…,M,N] = a[…,M,K] @ b, which is […,K,N], or panels […,N/width,K,width]. Rows may be strided."""
+    """out[…,M,N] = a[…,M,K] @ b, where b is […,K,N] or panels […,N/width,K,width]. Rows may be strided."""
     if b.ndim == a.ndim:
         return [(np.matmul, (a, b, out))]
     *_, k, width = b.shape
@@ -36,7 +36,7 @@ def products(a: Array, b: Array, out: Array) -> ThreadCalls:
     height = block_height(rows, k, width)
     whole = rows // height * height
     if 0 < rows - whole < HEIGHTS[-1] and whole and (height + rows - whole) * k * width <= WORK:
-        whole -= height  # a larger tail is faster than a tiny one
+        whole -= height  # one larger tail is faster than a block and a tiny tail
     part: ThreadCalls = []
     if whole:
         blocks = _blocks(a[..., None, :whole, :], height), b[..., None, :, :]
@@ -47,14 +47,14 @@ def products(a: Array, b: Array, out: Array) -> ThreadCalls:
 
 
 def transform(matrix: Array, x: Array, out: Array) -> Call:
-    """out[…,S,N] = matrix[S,R] @ x[…,R,N] for a tiny matrix: the columns are split if there are too many."""
+    """out[…,S,N] = matrix[S,R] @ x[…,R,N] for a tiny matrix, in blocks of columns if BLAS would pack all of them."""
     n = x.shape[-1]
     pieces = next(p for p in range(1, n + 1) if n % p == 0 and matrix.size * (n // p) <= WORK)
     return np.matmul, (matrix, _by_panels(x, n // pieces), _by_panels(out, n // pieces))
 
 
 def block_height(rows: int, k: int, width: int) -> int:
-    """Return the rows of a block."""
+    """Return the number of rows of a block."""
     return next((h for h in HEIGHTS if h <= rows and h * k * width <= WORK), min(rows, HEIGHTS[-1]))
 
 

@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 
 
 def collapse(arrays: Sequence[Array]) -> list[Array]:
-    """Return the arrays, all of one shape, with adjacent axes merged if every array allows it.
+    """Return arrays of equal shape with adjacent axes merged, where the strides of every array allow it.
 
     At least one axis remains, possibly of length 1.
     """

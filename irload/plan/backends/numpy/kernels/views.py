@@ -1,8 +1,8 @@
 """Views of bound memory. Calls use the same memory in every run, so no argument may be a silent copy.
 
-NumPy's `reshape` copies if there is no view: the copy holds stale values from compile time, or receives a result that
-is lost. Kernels therefore reshape with these functions only, which a test enforces; table_check.py detects other
-copies.
+NumPy's `reshape` copies if a view is impossible: the copy would contain stale values from compile time, or receive a
+result that is lost. Kernels therefore reshape with these functions only, which a test enforces; table_check.py
+detects other copies.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def merged(array: Array, *shape: int) -> Array | None:
 
 
 def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Validate a shape. NumPy accepts any negative length as open; values below −1 are mistakes."""
+    """Check that no length is below −1, which is a mistake: NumPy infers an axis for any negative length."""
     if min(shape, default=0) < -1:
         raise ValueError(f"invalid shape: {shape}")
     return shape
 
 
 def seen(array: Array, view: View) -> Array | None:
-    """Apply a view of the program to an array, None for a reshape without a view."""
+    """Apply a view of the program to an array. None for a reshape that requires a copy."""
     match view.kind:
         case "reshape":
             return merged(array, *view.axes)
@@ -52,13 +52,13 @@ def seen(array: Array, view: View) -> Array | None:
 
 
 def shaped_constant(weights: Array, *shape: int) -> Array:
-    """Return constants in another shape, as a read-only copy if there is no view: never for results of steps."""
+    """Return a constant array in another shape, as a read-only copy if necessary. Not for results of steps."""
     view = merged(weights, *shape)
     return shaped(frozen(np.array(weights, order="C")), *shape) if view is None else view
 
 
 def frozen(array: Array) -> Array:
-    """Return an array of constants that owns its memory, read-only from now on."""
+    """Make an array of constants read-only and return it. The array must not be a view."""
     assert array.base is None, "a view, whose base may be modified"
     array.flags.writeable = False
     return array

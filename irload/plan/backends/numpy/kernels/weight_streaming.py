@@ -29,7 +29,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def suits(rows: int, k: int, n: int) -> bool:
-    """True if this is the fastest way to multiply [rows,K] with constant weights."""
+    """True if weight streaming is the fastest way to multiply [rows,K] by constant weights."""
     if not small_kernels():
         return rows in SMALL_M_COPIED
     return rows in SMALL_M and k * n > RESIDENT

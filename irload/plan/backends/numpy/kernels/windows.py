@@ -1,4 +1,4 @@
-"""Maps copied with zeros around them, for the windows of convolutions."""
+"""Copies of feature maps into zero-padded buffers, for the windows of convolutions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from irload.plan.threads import ThreadCalls
 
 
 def fill_band(band: Array, image: Array, top: int, left: int, part: ThreadCalls) -> None:
-    """Fill a band [rows, columns, C] from an image: row 0 is row `top` of the image, column `left` its column 0.
+    """Append calls to `part` that fill a band [rows, columns, C] from an image, with zeros outside the image.
 
-    Elements outside the image are zero. The calls are appended to `part`.
+    Row 0 of the band is row `top` of the image, and column 0 of the image is column `left` of the band.
     """
     height, width, _ = image.shape
     above, begin = max(-top, 0), max(top, 0)

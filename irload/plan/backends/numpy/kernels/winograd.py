@@ -1,7 +1,7 @@
 """Winograd's F(4,3): 3×3 convolutions of stride 1 with a quarter of the multiplications, on channels-last data.
 
-A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles, the inner product is 36
-matmuls. Errors are about ten times larger than in the direct sum.
+A tile of 6×6 inputs gives 4×4 outputs. The transforms are small matmuls over panels of tiles; the product over
+channels is 36 matmuls. Rounding errors are about ten times larger than in the direct sum.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def can(conv: Conv2d) -> bool:
 
 
 def suits(conv: Conv2d) -> bool:
-    """True if it pays: enough channels, and maps large enough that few tiles cross the edge."""
+    """True if Winograd is faster: enough channels, and maps so large that few tiles cross the edge."""
     _, oh, ow, o = conv.out.shape
     return can(conv) and min(conv.x.shape[3], o) >= WINOGRAD_CHANNELS and min(oh, ow) >= WINOGRAD_MAP
 

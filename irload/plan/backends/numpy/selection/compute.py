@@ -1,4 +1,4 @@
-"""Steps without a kernel: the operation computes."""
+"""Steps without a kernel, which run the `compute` of their operation."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
 def computed(
     step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], selector: NumpySelector, *, is_plain: bool
 ) -> Selected:
-    """The call for these arrays."""
+    """Return the call for these arrays."""
     run = _compute_alone if is_plain else _compute
     return "compute", [[[(run, (step, inputs, outputs, selector.cell))]]]
 
 
 def sample(step: SampleStep, selector: NumpySelector) -> Selected:
-    """The `compute` of GridSample."""
+    """Run the `compute` of GridSample."""
     from irload.ops.image.grid_sample import GridSample  # rarely used, so imported on demand
 
     op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)

@@ -1,4 +1,4 @@
-"""Convolutions and poolings."""
+"""Kernel selection for convolutions and poolings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _padded(step: ConvStep, selector: NumpySelector) -> Array | None:
 
 
 def writes_lines(step: ConvStep) -> bool:
-    """True if a convolution runs row by row when its result is not contiguous, as in a padded buffer."""
+    """True if the kernel can write row by row into memory that is not contiguous, such as a padded buffer."""
     groups, _, _, *kernel = step.inputs[1].shape
     plain = groups == 1 and not any((*step.pads_begin, *step.pads_end))
     return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in SMALL_M
@@ -104,7 +104,7 @@ KERNELS = {
 def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> list[str]:
     """Return the kernels that support a convolution, best first.
 
-    `precise` excludes Winograd, whose error is ten times that of a plain sum.
+    `precise` excludes Winograd, whose error is ten times the error of a plain sum.
     """
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]

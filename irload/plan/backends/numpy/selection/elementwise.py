@@ -1,4 +1,4 @@
-"""Expressions."""
+"""Kernel selection for Elementwise steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MatMul and attention."""
+"""Kernel selection for MatMul and attention."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
 
 
 def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
-    """Attention."""
+    """Select the kernel for attention."""
     q, k, v, *rest = (selector.array(x) for x in step.inputs)
     mask, dropped = rest[0] if rest else None, None
     phases: Phases = []

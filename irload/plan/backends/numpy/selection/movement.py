@@ -1,4 +1,4 @@
-"""Views, copies and concatenation."""
+"""Kernel selection for views, copies, concatenation and Gather."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.plan.ir.steps import ConcatStep, GatherStep, RelayoutStep, ViewStep
 
 
 def view_or_copy(step: ViewStep, selector: NumpySelector) -> Selected:
-    """Nothing if the output is a view, else a copy."""
+    """Select no call if the output is a view, otherwise a copy."""
     if selector.memory.is_view(step.output):
         return "view", []
     source, out = selector.array(step.inputs[0]), selector.array(step.output)
@@ -39,7 +39,7 @@ def concat(step: ConcatStep, selector: NumpySelector) -> Selected:
 
 
 def gather(step: GatherStep, selector: NumpySelector) -> Selected:
-    """Slices selected by indices."""
+    """Copy the slices selected by the indices."""
     table = None if step.axis else selector.compressed(step.inputs[0], 1)
     if table is not None and not step.widens:
         own = selector.array(step.output), table, selector.array(step.inputs[1])
@@ -49,5 +49,5 @@ def gather(step: GatherStep, selector: NumpySelector) -> Selected:
 
 
 def relayout(step: RelayoutStep, selector: NumpySelector) -> Selected:
-    """A copy between strided layouts."""
+    """Copy between two strided layouts."""
     return "copy", copy(selector.array(step.output), selector.array(step.inputs[0]), selector.threads)

@@ -1,6 +1,6 @@
-"""Steps on bytes: computed in floats, whose results are exact, between conversions.
+"""Steps on u8 and i8: converted to floats, computed exactly, and converted back.
 
-Models are quantized for compiled kernels only. NumPy runs the steps that these do not support.
+Plans multiply in integers only if compiled kernels do. NumPy runs the quantized steps that these do not support.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from irload.plan.ir.steps import ConvStep, MatMulStep, PoolStep
 
 
 def has_bytes(step: Step) -> bool:
-    """True for quantized data, operands or results."""
+    """True for steps with u8 or i8 inputs or outputs."""
     return any(v.dtype == np.uint8 for v in (*step.inputs, *step.outputs))
 
 
 def product(step: ConvStep | MatMulStep, selector: NumpySelector) -> Selected:
-    """A product with its epilogue, of any types."""
+    """Compute a product and its epilogue, for operands of any type."""
     out, (data, weights) = selector.array(step.output), map(selector.array, step.inputs[:2])
     sums = selector.scratch.take(out.shape)
     multiply = _convolve if isinstance(step, ConvStep) else _multiply
@@ -32,7 +32,7 @@ def product(step: ConvStep | MatMulStep, selector: NumpySelector) -> Selected:
 
 
 def pool(step: PoolStep, selector: NumpySelector) -> Selected:
-    """A pooling of bytes."""
+    """Pool u8."""
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
     wide, result = selector.scratch.take(x.shape), selector.scratch.take(out.shape)
     phases = pooling.pool(step.kind, wide, result, step.windows, step.divisor, selector.scratch, selector.threads)

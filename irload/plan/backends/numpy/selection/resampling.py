@@ -1,4 +1,4 @@
-"""Resampling along an axis."""
+"""Kernel selection for resampling along an axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.plan.ir.steps import ResampleStep
 
 
 def resample(step: ResampleStep, selector: NumpySelector) -> Selected:
-    """By indices if every position selects one element, else as matmul."""
+    """Select a copy by indices if every output element equals one input element, otherwise a matmul."""
     x, out, axis = selector.array(step.inputs[0]), selector.array(step.output), step.axis
     if is_channels_last(selector.memory, step.output):
         x, out = np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1)

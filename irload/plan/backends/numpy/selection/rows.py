@@ -1,4 +1,4 @@
-"""Steps on rows: softmax, normalisation, reductions, rotary embedding."""
+"""Kernel selection for steps on rows: softmax, normalisation, reductions, rotary embedding."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Selected = tuple[str, Phases]
 
 
 class RunCell:
-    """Refers to the current inference, for operations that need a context."""
+    """A reference to the current inference, for operations that need a context."""
 
     def __init__(self, file: str | None = None) -> None:
         self.file = file
@@ -32,7 +32,7 @@ class RunCell:
 
     @contextmanager
     def during(self, context: Any) -> Generator[None]:
-        """Refer to the inference only while it runs, because it refers to the compiled model, and that to the plan."""
+        """Hold the reference only during the inference: a permanent one would be a cycle through the compiled model."""
         self.context = context
         try:
             yield
@@ -63,7 +63,7 @@ class NumpySelector:
         self._variables = options.variables
         self.packs = packs
         self.direct: list[Array] = []
-        """Constants that kernels use unpacked …"""
+        """Constants that kernels read unpacked …"""
         self.held: list[Array] = []
         """… and packed ones."""
         self.scratch = Scratch()
@@ -108,13 +108,13 @@ class NumpySelector:
         return Epilogue(step.epilogue, tuple(EpilogueOperand(self.array(v), v.is_constant) for v in step.operands))
 
     def compressed(self, value: Value, axis: int) -> CompressedMatrix | None:
-        """Return constant weights that are summed along an axis in compressed form, None if they have no such form."""
+        """Return the compressed form of constant weights that are summed along an axis, None for other weights."""
         return self._matrix(None if value.source is None else compressed(value.source), axis)
 
     def compressed_weights(self, value: Value, axis: int) -> CompressedMatrix | None:
-        """Return the same for the weights of a matmul, None for weights that are widened once, while planning.
+        """Return the compressed form of the weights of a matmul, None if they are widened once, while planning.
 
-        16-bit floats stay compressed only in models with variables: widening doubles the time of a product.
+        16-bit floats stay compressed only in models with variables, because widening doubles the time of a product.
         """
         found = None if value.source is None else compressed(value.source)
         return None if found is not None and found.is_short and not self._variables else self._matrix(found, axis)

@@ -35,7 +35,7 @@ def _has_instructions(step: Step) -> bool:
 
 
 def _is_near(step: ir.ConvStep | ir.PoolStep) -> bool:
-    """True if windows overlap enough that their bounding array is not much larger than data and windows."""
+    """True if the data that all windows span is not much larger than the data and the windows themselves."""
     return all(axis.reach <= FAR * (axis.size + axis.count * axis.kernel) for axis in step.windows)
 
 
