@@ -61,7 +61,7 @@ def test_a_kernel_runs_in_parts(monkeypatch, threads):
     model, x = convolutions(3, 16, 8), image()
     expected = irload.compile_model(model, threads, jit=True)(x)[0]
     monkeypatch.setattr(llvm_executable, "LONG_STEP", 1)
-    monkeypatch.setattr(llvm_executable, "PART", 50_000)
+    monkeypatch.setattr(llvm_executable, "LONGEST_PART", 50_000)
     split = irload.compile_model(model, threads, jit=True)
     deadline = Counting(monkeypatch)
     assert np.array_equal(split(x)[0], expected)

@@ -28,7 +28,7 @@ SMALL: dict[str, Any] = {
 COMPILED: dict[str, Any] = {
     "SCORES": 600, "TILE_SCORES": 600, "TILE_DATA": 600, "SHARED_CYCLES": 1, "TOGETHER_CYCLES": 1, "SAMPLES": 48,
     "LONGEST": 1e4,
-    "LONG_STEP": 2e4, "PART": 3e3,
+    "LONG_STEP": 2e4, "LONGEST_PART": 3e3, "LONG_SUM": 24, "SUM_PART": 16,
 }  # fmt: skip
 """The same for compiled kernels, whose names then change, so they do not share the kernel cache."""
 

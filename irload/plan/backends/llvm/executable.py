@@ -25,7 +25,7 @@ from irload.plan.sanitizing import is_on
 
 LONGEST = 50e9
 """Maximum floating-point operations per call; time limits and Ctrl-C are checked between calls."""
-PART = 2e9
+LONGEST_PART = 2e9
 """Floating-point operations of one part of a long kernel, at most about a second."""
 
 
@@ -127,7 +127,7 @@ def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[Tab
             calls[-1] = (calls[-1][0], last, 1)
             work += amount
         else:
-            parts = ceil(amount / PART) if amount >= LONG_STEP else 1
+            parts = ceil(amount / LONGEST_PART) if amount >= LONG_STEP else 1
             calls.append((first, last, parts))
             work = amount if parts == 1 else LONGEST
     return calls

@@ -98,7 +98,7 @@ LONG_SUM = 1536
 
 Measured on Sapphire Rapids.
 """
-PART = 1024
+SUM_PART = 1024
 """The most elements of a part, of which a panel of two vectors is 128 KB; parts of a half are as fast."""
 SEPARATE_EPILOGUE = 12
 """Cycles from which an epilogue is a loop over the sums, once stored, so that its code is written once, not for each.

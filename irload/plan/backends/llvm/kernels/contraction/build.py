@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import Level, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_SUM, MANY_COLUMNS, PART, UNROLL
+from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -149,7 +149,8 @@ def in_parts(product: Product) -> Product:
     if rest:
         return replace(product, split=first.stride is not None)  # rows of taps
     turn = max(UNROLL, product.dot.members)
-    parts = next((n for n in range(2, length // PART * 2 + 2) if length % (n * turn) == 0 and length <= n * PART), 1)
+    counts = range(2, length // SUM_PART * 2 + 2)
+    parts = next((n for n in counts if length % (n * turn) == 0 and length <= n * SUM_PART), 1)
     if parts == 1 or first.axis is not None:
         return product
     own = length // parts
