@@ -43,7 +43,7 @@ def loaded_extensions() -> tuple[str, ...]:
 
 
 def _at_its_line(path: Path, error: Exception) -> ReadError:
-    """Return the error with the last line of the extension that led to it."""
+    """Return the error with the innermost line of the extension in its traceback."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     step = error.__traceback__
     while step is not None:

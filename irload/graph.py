@@ -209,7 +209,7 @@ def position(known: Mapping[Node | str, int], key: Port | str) -> int | None:
 
 
 def with_printable_names(graph: Graph, text: str) -> str:
-    """The text with unprintable characters in layer names escaped; its other lines are unchanged."""
+    """Return the text with unprintable characters in layer names escaped."""
     for inner in graph.walk():
         for node in inner.nodes:
             if not node.name.isprintable():
@@ -225,7 +225,7 @@ def subgraphs(node: Node) -> dict[str, Subgraph]:
 
 
 def constant_nodes(nodes: Iterable[Node]) -> set[Node]:
-    """Constants, and nodes that depend on constants alone. The nodes are in topological order."""
+    """Return the constants, and nodes that depend on constants alone. `nodes` must be in topological order."""
     constants: set[Node] = set()
     for node in nodes:
         if node.type == "Const" or (node.inputs and node.op.folds and all(i.node in constants for i in node.inputs)):
@@ -234,7 +234,10 @@ def constant_nodes(nodes: Iterable[Node]) -> set[Node]:
 
 
 def mark_reachable(graph: Graph) -> None:
-    """Mark nodes that no Result or Assign needs. The runtime does not create them."""
+    """Set `reachable` of all nodes: True for Parameters, and for nodes on which a Result or an Assign depends.
+
+    The runtime does not create other nodes.
+    """
     for node in graph.nodes:
         node.reachable = node.type == "Parameter"
     pending = [*graph.results, *graph.sinks]

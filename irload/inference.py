@@ -30,7 +30,7 @@ OnError = Callable[[Node, IRError], None]
 
 
 def raise_error(node: Node, error: IRError) -> None:
-    """The strict `on_error`: the first error ends the inference."""
+    """The strict `on_error`, which raises the first error."""
     raise error
 
 
@@ -46,7 +46,7 @@ class Inferred:
     seen: Mapping[Node, tuple[Op, tuple[Output, ...]]]
 
     def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
-        """True if the graph is unchanged, has no bodies, and its Parameters get the very types that were inferred."""
+        """True if the graph is unchanged and has no bodies, and `given` are the types that were inferred from."""
         inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs]
         return (
             len(inferred) == len(given)
@@ -56,7 +56,7 @@ class Inferred:
         )
 
     def constants(self, graph: Graph) -> Iterator[tuple[Node, tuple[TensorType, ...]]]:
-        """The unchanged constants of the graph, which have the same types for any inputs, and these types."""
+        """Yield each unchanged constant of the graph and its types, which do not depend on inputs."""
         for node in graph.nodes:
             if node.type == "Const" and self.seen.get(node) == (node.op, ()) and node.outputs[0] in self.types:
                 yield node, tuple(self.types[output] for output in node.outputs)
@@ -116,7 +116,7 @@ class Inference:
         return tuple(self.types.get(r.inputs[0], UNKNOWN) if r.inputs else UNKNOWN for r in graph.results)
 
     def _initial(self, node: Node) -> TensorType:
-        """The type of the initial value of a ReadValue; as inferred if that is unknown."""
+        """Return the type of the initial value of a ReadValue; the inferred type if that is unknown."""
         declared = self.types[node.outputs[0]]
         if not node.inputs:
             return declared
@@ -124,7 +124,7 @@ class Inference:
         return initial if initial.element is declared.element else declared
 
     def found(self, graph: Graph) -> Inferred | None:
-        """The result for the graph, None if a node failed."""
+        """Return the result for the graph, None if a node failed."""
         seen = {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
         return None if self._reported else Inferred(self.types, self.counts, seen)
 
@@ -139,7 +139,7 @@ class Inference:
             self.check_output_ports(node, len(outputs))
             self.remarks.update(((node, remark), None) for remark in remarks)
         except IRError as error:
-            # Bodies are inferred until their types settle, so the same error may occur again.
+            # Bodies are inferred until their types are stable, so the same error may occur again.
             if (node, error.message) not in self._reported:
                 self._reported.add((node, error.message))
                 self.on_error(node, error.at(node.where(self.file)))
@@ -169,7 +169,7 @@ class Inference:
                 )
 
     def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """The types of the outputs of one node, with the values or bounds that follow from its inputs."""
+        """Return the output types of one node, with the values or bounds that follow from its inputs."""
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
@@ -203,8 +203,8 @@ class Inference:
     # -- the InferContext of control flow and state --------------------------------------------------------------------
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """The types of a body's results, given one type for each of its parameters."""
-        self._body_passes += 1 + len(cast(Graph, body).nodes) // 1000  # a very long body counts for several
+        """Return the types of a body's results for one type per parameter."""
+        self._body_passes += 1 + len(cast(Graph, body).nodes) // 1000  # one more per thousand nodes
         if self._body_passes > self.limits.body_passes:
             raise self.limits.exceeded(
                 "body_passes", f"the types of nested bodies have not settled after {self.limits.body_passes} passes"
@@ -212,7 +212,7 @@ class Inference:
         return self.graph(cast(Graph, body), inputs)
 
     def variable(self, name: str) -> TensorType | None:
-        """The type of a variable, None before its ReadValue is inferred."""
+        """Return the type of a variable, None before its ReadValue is inferred."""
         return self.variables.get(name)
 
     def declare_variable(self, name: str, tensor: TensorType) -> None:
@@ -221,7 +221,7 @@ class Inference:
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A Shape from any of the forms that `Model.reshape` takes."""
+    """Return a Shape from any form that `Model.reshape` accepts."""
     if isinstance(shape, str):
         return Shape.parse(shape)
     return shape if isinstance(shape, Shape) else Shape(*shape)
@@ -266,9 +266,9 @@ CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
 
 
 def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-    """The types of the outputs, with values of sizes if the operation computes them from arrays with sizes.
+    """Return the output types, with arrays of sizes as values if the operation can compute them.
 
-    Only integers that fit their type and booleans: sizes neither wrap nor round.
+    Values are booleans, and integers that fit their type, because sizes neither wrap nor round.
     """
     if not is_builtin(op) or not all(t.element.is_integer or t.element is boolean for t in outputs):
         return tuple(outputs)
@@ -288,7 +288,7 @@ def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) ->
 
 
 def _sized(tensor: TensorType, value: Array) -> TensorType:
-    """The type with a value of sizes or numbers; without it if they do not fit the type."""
+    """Return the type with an array of sizes or numbers as its value; without a value if they do not fit the type."""
     if tensor.element.is_integer:
         limits = np.iinfo(tensor.element.dtype)
         if any(v < limits.min or v > limits.max for v in value.flat):
@@ -305,7 +305,7 @@ def _quotients(a: Array, b: Array) -> Array:
 
 
 def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:
-    """The type with these bounds, or with a value if the bounds are exact."""
+    """Return the type with these bounds, or with a value if the bounds are exact."""
     if bounds is None or not bounds.is_exact:
         return replace(tensor, bounds=bounds)
     value = bounds.lower if has_sizes(bounds.lower) else bounds.lower.astype(tensor.element.dtype)
@@ -313,7 +313,7 @@ def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:
 
 
 def _declared(node: Node) -> tuple[TensorType, ...]:
-    """The declared types of the outputs, for nodes that cannot be inferred."""
+    """Return the declared types of the outputs, for nodes that cannot be inferred."""
     return tuple(
         UNKNOWN if o.declared is None else TensorType(o.declared.element or UNKNOWN.element, o.declared.shape)
         for o in node.outputs

@@ -20,7 +20,7 @@ from irload.safety.limits import DEFAULT, Limits
 __all__ = ["Model", "infer"]
 
 REMARKS = 10_000
-"""The most remarks stored for one model; every layer may cause some."""
+"""Maximum number of remarks stored for one model."""
 
 
 @record(frozen=False, eq=False)
@@ -112,7 +112,7 @@ class Model(Graph):
 
 
 SHOWN = 4
-"""The most inputs and outputs in a repr."""
+"""Maximum number of inputs and of outputs in a repr."""
 
 
 def _shown(ports: Sequence[Port]) -> str:
@@ -144,7 +144,7 @@ def _warn(model: Model, run: Inference) -> None:
 
 
 def _infer_untaken(model: Model, run: Inference) -> None:
-    """Infer branches that are never taken from the declarations of their Parameters. Errors in them are ignored."""
+    """Infer branches that are never taken, from the declarations of their Parameters. Errors in them are ignored."""
     apart = Inference(model.file, lambda node, error: None, model.limits)
     apart.types = run.types
     for graph in model.walk():

@@ -1,4 +1,4 @@
-"""The options of compilation, declared once: as keyword arguments, and as a record with their defaults."""
+"""The options of compilation: as keyword arguments with types, and as a record with defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRECISIONS = ("f32", "bf16", "auto")
 
 
 class CompileOptions(TypedDict, total=False):
-    """The keyword arguments of `compile_model`, and of all functions that compile a model, beside `threads`.
+    """The keyword arguments, besides `threads`, of `compile_model` and of all functions that compile a model.
 
     Functions pass them on unchanged; `Options.of` resolves them.
     """
@@ -39,11 +39,11 @@ class Options:
     """Resolved options. Raises InputInvalid for an unknown precision, or one that `jit` excludes.
 
     `threads`: the maximum per step. `precise`: exclude kernels that round more than a plain sum. `tune`: choose kernels
-    by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: of running.
-    `strict`: raise for ports whose declaration differs from the inferred type. `optimize`: False runs each operation by
-    its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the weights. Facts
-    about the model: `file`: its path, for messages; `variables`: it has some, as decoders have; `resized`: dims other
-    than the first differ between calls.
+    by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: the limits of
+    planning and running. `strict`: raise for ports whose declaration differs from the inferred type. `optimize`: False
+    runs each operation by its `compute`. `cache`, `mmap`: for a model given as a path, use the cache of plans, map the
+    weights. Properties of the model: `file`: its path, for messages; `variables`: whether it has variables, as decoders
+    do; `resized`: whether dims other than the first may differ between calls.
     """
 
     threads: int = 1
@@ -75,7 +75,7 @@ class Options:
         limits: Limits = DEFAULT,
         file: str | None = None,
     ) -> Options:
-        """Resolve keyword arguments. `threads`: None for the default number; `limits`: unless `given` has some.
+        """Resolve keyword arguments. `threads`: None for the default; `limits`: used unless `given` contains limits.
 
         Raises TypeError for an unknown keyword, InputInvalid for an invalid value.
         """

@@ -20,7 +20,7 @@ _Seen = dict[str, tuple[int, ...]]
 
 
 def _scan(folder: str) -> _Seen:
-    """The state of each source file below a folder, or of the archive that contains irload."""
+    """Return size, times and inode of each source file below a folder, or of the archive that contains irload."""
     found: _Seen = {}
     folders = [folder]
     while folders:
@@ -34,7 +34,7 @@ def _scan(folder: str) -> _Seen:
 
 
 def _archive(folder: str) -> _Seen:
-    """The file that a folder would be inside of: the archive that irload was imported from."""
+    """Return the state of the archive that irload was imported from, if `folder` is inside a file."""
     while folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
         with suppress(OSError):
@@ -48,7 +48,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _record() -> bytes:
-    """The hashes of all files as pip recorded them; empty for a source tree."""
+    """Return the file with hashes of all files that pip recorded; empty for a source tree."""
     with suppress(OSError), open(f"{_FOLDER}-{_VERSION}.dist-info/RECORD", "rb") as file:
         return file.read()
     return b""
@@ -61,16 +61,16 @@ _compared: dict[tuple[str, ...], frozenset[str]] = {}
 
 
 def stamp(*below: str) -> str:
-    """A digest of the version and of the files at load time, of all files or of one subfolder."""
+    """Return a digest of the version and of the files at load time: all files, or one subfolder."""
     files = sorted((path, *state[:2]) for path, state in _known(below).items())
     return hashlib.sha256(repr((_VERSION, files)).encode() + _installed).hexdigest()
 
 
 def unchanged(*below: str) -> bool:
-    """Whether every module in memory has the version of load time, of all files or of one subfolder.
+    """True if every module in memory is from the files at load time: all modules, or one subfolder.
 
-    The files are compared again only if modules were imported since the last comparison: a file that is replaced later
-    changes nothing in memory.
+    Files are compared again only if modules were imported since the last comparison, because replacing a file later
+    does not change modules in memory.
     """
     modules = frozenset(name for name in sys.modules if name.startswith("irload"))
     if _compared.get(below) != modules and _scan(os.path.join(_FOLDER, *below)) == _known(below):

@@ -72,7 +72,7 @@ class CacheEntry:
     key: str
     files: ModelFiles
     model: Model | None = None
-    """The model returned by `read`; plans of other models are not stored here."""
+    """The model returned by `read`. Plans of other models are not stored in this entry."""
 
     def find(self) -> CompiledModel | None:
         """The cached model with its plan, None if there is no trusted one.

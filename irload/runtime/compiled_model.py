@@ -64,9 +64,9 @@ class CompiledModel(Plans):
         self.threads = options.threads
         self._bind = Binding(self.inputs, wide=options.optimize)
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule | BoundShape] | None = None
-        """The last run: the types of its inputs, the comparison with the file, the schedule or the traced plan."""
+        """The input types of the last run, its comparison with the file, and its schedule or traced plan."""
         self._variables = Variables()
-        """The variables between calls. A request would refer back to the model and keep it alive."""
+        """The variables between calls. An infer request would be a cycle, which keeps the model alive."""
         if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.registry import compiled_backend
 
@@ -116,19 +116,19 @@ class CompiledModel(Plans):
         return InferRequest(self)
 
     def input(self, key: str | int = 0) -> Port:
-        """An input by position or name."""
+        """Return an input by position or name."""
         return self.model.input(key)
 
     def output(self, key: str | int = 0) -> Port:
-        """An output by position or name."""
+        """Return an output by position or name."""
         return self.model.output(key)
 
     def prepare(self, inputs: Any = None) -> None:
-        """Create the plan for the shapes of these inputs, so that the first inference on them is as fast as others.
+        """Create the plan for the shapes of these inputs, so that the first inference on them is as fast as the next.
 
-        `inputs` as for a call; without them the plan is for the shapes of the model; nothing is done if these are
-        dynamic, as the first inputs of each shape then create a plan. `compile_model` calls this itself. Raises
-        InputInvalid, LimitExceeded, OutOfMemory, and with `strict` DeclaredDiffers.
+        `inputs` as for a call. Without them, the plan is for the shapes of the model; if these are dynamic, this is a
+        no-op. `compile_model` calls this method without inputs. Raises InputInvalid, LimitExceeded, OutOfMemory, and
+        with `strict` DeclaredDiffers.
         """
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
@@ -145,7 +145,7 @@ class CompiledModel(Plans):
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:
-        """Convert MemoryError to OutOfMemory; add the name of the file to it and to LimitExceeded."""
+        """Convert MemoryError to OutOfMemory, and add the file to OutOfMemory and LimitExceeded."""
         try:
             yield
         except MemoryError as error:
@@ -154,11 +154,11 @@ class CompiledModel(Plans):
             raise error.at(Where(self._options.file)) from None
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
-        """The steps of an inference in execution order, each with its median time over `rounds`.
+        """Return the steps of an inference in execution order, each with its median time over `rounds`.
 
-        The inference is the one that would follow the calls so far; states do not change. Operations outside plans are
-        timed one by one. A step that runs bodies lists their steps as `inside`, measured by separate runs, so that
-        timing the steps of bodies does not slow down the step itself.
+        The inference starts from the current state, which does not change. Operations outside of plans are timed one
+        by one. A step with bodies lists their steps as `inside`, which are measured in separate runs, so that timing
+        them does not slow down the step.
         """
         from irload.plan.profile import of_interpreted, of_plan, with_bodies
         from irload.plan.timed_run import BodyRun, TimedRun
@@ -191,9 +191,9 @@ class CompiledModel(Plans):
         return steps
 
     def explain(self, inputs: Any = None) -> str:
-        """Describe the plan in words: fusions, the chosen kernels with the reasons, and memory.
+        """Return a text that explains the plan: fusions, the selected kernels with reasons, and memory.
 
-        `inputs` as for a call; without them the plan is for the shapes of the model. Raises InputInvalid if these are
+        `inputs` as for a call. Without them, the plan is for the shapes of the model; raises InputInvalid if these are
         dynamic.
         """
         from irload.plan.explain import explain_interpreted, explain_plan, explain_rest
@@ -212,7 +212,7 @@ class CompiledModel(Plans):
         return with_printable_names(self.model, "\n\n".join(parts))
 
     def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
-        """Run every layer by its reference `compute`, bodies included, and pass each to `observe`.
+        """Run every layer, including layers of bodies, by its reference `compute`, and pass each to `observe`.
 
         States do not change. `inputs` as for a call. Returns the results of the graph; raises the errors of a call and
         of `observe`.
@@ -227,22 +227,22 @@ class CompiledModel(Plans):
             return plain.execute(run, given, arrays)
 
     def intermediates(self, inputs: Any = None, layers: str | Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
-        """Yield the outputs of every layer by name while the model runs, each computed by its reference `compute`.
+        """Yield the name and array of each output of each layer while the model runs by the reference `compute`.
 
-        `inputs` as for a call; `layers`: patterns of names (`*`, `?`), all by default. `loop/body[2]/add` names a layer
-        of a body in its third iteration, `split:1` the second of several outputs. Arrays are read-only and are not kept
-        for the next item; states do not change. Raises the errors of a call.
+        `inputs` as for a call. `layers`: name patterns (`*`, `?`), all layers by default. `loop/body[2]/add` is a layer
+        of a body in the third iteration, `split:1` the second output of a layer. Arrays are read-only, and the iterator
+        holds no reference to previous ones; the state does not change. Raises the errors of a call.
         """
         from irload.runtime.observation import as_patterns, values
 
         return values(lambda observe: self.observe(inputs, observe), as_patterns(layers))
 
     def _bound(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
-        """The arrays of the inputs in order, converted to the types of the graph, and these types."""
+        """Return the input arrays in order, converted to the types of the graph, and these types."""
         return self._bind(inputs)
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of the model's graph: by a plan if every shape is known, else node by node.
+        """Return the results of the model's graph. It runs by a plan if all shapes are known, otherwise node by node.
 
         Results of an f16 or bf16 graph that is computed in f32 are f32.
         """
@@ -264,7 +264,7 @@ class CompiledModel(Plans):
     def _with_state(
         self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]
     ) -> tuple[Array, ...]:
-        """The results of a model with variables, whose values are inputs of its plan."""
+        """Return the results of a model with variables, whose values are further inputs of its plan."""
         run.differences = self._differences_for(given)
         following = self._traced.next(given, run.differences, run.variables)
         if following is not None:
@@ -288,11 +288,11 @@ class CompiledModel(Plans):
         return run.run(found, arrays, wide=self.optimize)
 
     def scheduled(self, given: Sequence[TensorType]) -> Schedule:
-        """The schedule of the model's graph for inputs of these types, and for the variables between calls."""
+        """Return the schedule of the model's graph for these input types and the current variables."""
         return self.schedule(self.model, given, self._differences_for(given), self._state(self._variables)[0])
 
     def _state(self, variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
-        """The state that plans depend on, None without variables, and the values of the variables that have one."""
+        """Return the types of the variables (None if plans do not depend on them), and the values that are set."""
         state, held = state_of(self._reads, variables)
         return state if self.optimize else None, held
 
@@ -302,7 +302,7 @@ class CompiledModel(Plans):
         return read_nodes(self.model)
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
-        """The comparison of a run on inputs of these types with the file; None if there is nothing to compare."""
+        """Return the object that compares types with the file, None if inputs of these types need no comparison."""
         return self._by_runs if self._by_runs.applies_to(given) else None
 
 

@@ -1,4 +1,4 @@
-"""The traced plans of a model by the pattern of their inputs: searched, restored from files, or traced."""
+"""The traced plans of a model by the pattern of their input shapes: looked up, restored from files, or traced."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 VARIANTS = 8
 """Maximum number of traced plans of a model; the least recently used are dropped."""
 REUSE = 4
-"""Shapes per traced plan below which, after `VARIANTS` of one pattern, shapes are planned separately."""
+"""Mean number of shapes per plan below which, after `VARIANTS` plans of one pattern, shapes are planned separately."""
 ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
-"""Errors that end a trace: of planning, which is repeated without symbols, or of code that does not support sizes."""
+"""Errors that end a trace. The shape is then planned without symbols, which raises true errors of planning again."""
 
 
 @record(eq=False)
@@ -50,7 +50,7 @@ class Variant:
 
 @record(eq=False)
 class BoundShape:
-    """A traced plan for the shapes of an inference."""
+    """A traced plan and the values of its symbols for the shapes of an inference."""
 
     variant: Variant
     values: tuple[int, ...]
@@ -59,7 +59,7 @@ class BoundShape:
 
 @record(frozen=False, eq=False)
 class Family:
-    """The traced plans of one pattern of inputs. `bound`: shapes that use one of them; `reason`: of a failure."""
+    """The traced plans of one pattern. `bound`: number of shapes that use them; `reason`: why the last trace failed."""
 
     variants: list[Variant] = field(default_factory=list[Variant])
     traced: int = 0
@@ -67,9 +67,9 @@ class Family:
     failed: int = 0
     reason: str = ""
     kept: int = 0
-    """The number of stored plans, as far as they were looked up."""
+    """The number of stored plans restored so far."""
     complete: bool = False
-    """True once all stored plans were looked up."""
+    """True after all stored plans were restored."""
 
 
 class PlanFamilies:
@@ -98,12 +98,12 @@ class PlanFamilies:
         self.kept = kept
         self._by_pattern: dict[Hashable, Family] = {}
         self.recent: OrderedDict[Variant, Family] = OrderedDict()
-        """All plans, the least recently used first."""
+        """All plans, least recently used first."""
 
     def find(
         self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None, *, traces: bool
     ) -> BoundShape | None:
-        """A traced plan whose guards hold, else a stored one, else a new one, if `traces`."""
+        """Return a plan whose guards hold: an existing one, else a stored one, else, with `traces`, a new one."""
         from irload.plan.traced.pattern import Symbols
 
         held = {} if state is None else {n: t for n, t in state.items() if t is not None}
@@ -112,7 +112,7 @@ class PlanFamilies:
         shapes = [t.shape.static for t in types]
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
         pairs: list[tuple[Family, Symbols]] = []
-        for separate in (False, True):  # plans of separate symbols serve equal dims, too
+        for separate in (False, True):  # plans with separate symbols are valid for equal dims, too
             own = Symbols.of(declared, shapes, separate=separate)
             if separate and own == pairs[0][1]:
                 break
@@ -139,14 +139,14 @@ class PlanFamilies:
         return self._bound(family, found, symbols, differences)
 
     def drop(self, variant: Variant, error: Exception) -> None:
-        """Remove a plan that cannot be bound, and trace no others of its family."""
+        """Remove a plan that cannot be bound, and stop tracing plans of its family."""
         family = self.recent.pop(variant, None)
         if family is not None:
             family.variants.remove(variant)
             family.failed, family.reason = VARIANTS, f"{type(error).__name__}: {error}"
 
     def explained(self) -> str:
-        """How shapes are planned, for explanations; empty if this is not known yet."""
+        """Return a sentence on how other shapes are planned, for `explain`; empty before a second shape."""
         if self.recent:
             return "other shapes: one plan, whose sizes are computed when a shape is bound"
         reasons = [family.reason for family in self._by_pattern.values() if family.reason]
@@ -155,7 +155,7 @@ class PlanFamilies:
     def _bound(
         self, family: Family, found: Variant, symbols: Symbols, differences: RunDifferences | None
     ) -> BoundShape:
-        """A traced plan for values of its symbols, which is used now."""
+        """Return a traced plan with the values of its symbols, and mark it as recently used."""
         family.bound += 1
         self.recent.move_to_end(found)
         return BoundShape(found, symbols.values, differences is not None)
@@ -163,12 +163,12 @@ class PlanFamilies:
     def _name(
         self, symbols: Symbols, types: Sequence[TensorType], differences: RunDifferences | None, held: Iterable[Node]
     ) -> str:
-        """The name of a pattern of inputs for stored plans."""
+        """Return the name of a pattern in the store of plans."""
         variables = [node.op.attributes["variable_id"] for node in held]
         return repr((symbols.pattern, [t.element.name for t in types], variables, differences is None, self._declared))
 
     def _restored(self, name: str, family: Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
-        """The first stored plan whose guards hold. Plans after it are restored when they are needed."""
+        """Restore stored plans until the guards of one hold, and return this plan."""
         while self.kept is not None and not family.complete:
             template = None
             with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
@@ -184,7 +184,7 @@ class PlanFamilies:
 
     @staticmethod
     def _is_worthwhile(family: Family, symbols: Symbols) -> bool:
-        """False if tracing these shapes has failed before, or created a plan for few shapes only."""
+        """False if tracing has failed for this pattern, or if its plans serve only few shapes each."""
         if not symbols.values or (family.failed and not family.traced) or family.failed >= VARIANTS:
             return False
         if family.traced >= VARIANTS and family.bound < REUSE * family.traced:
@@ -200,7 +200,7 @@ class PlanFamilies:
         differences: RunDifferences | None,
         state: State | None,
     ) -> Variant | None:
-        """Trace a plan. None if planning ends at code that requires numbers, or fails."""
+        """Trace a plan. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
                 template = self._template(symbols, types, differences, state)

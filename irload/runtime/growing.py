@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @record(eq=False)
 class Successor:
-    """The traced plan that has appended rows, and probably serves the next inference.
+    """The traced plan that has appended the last rows, and usually runs the next token.
 
-    `known`: values of symbols, None if unknown, for all dims of variables but the axis along which they grow, which is
-    the symbol `axis`; `compares`: whether its shapes are compared with the file.
+    `known`: the values of symbols that dims of the variables determine, None for the others; `axis`: the symbol of
+    the growing axis; `compares`: whether types are compared with the file.
     """
 
     variant: Variant
@@ -33,7 +33,7 @@ class Successor:
 
     @staticmethod
     def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
-        """None if the plan has other variables, or variables of other shapes."""
+        """Return the successor for variables in `room`; None if the plan has others, or variables of other shapes."""
         growth, pattern = variant.template.growth, variant.symbols.pattern
         if growth is None or len(growth.filled) + len(growth.growing) != len(pattern):
             return None
@@ -50,7 +50,7 @@ class Successor:
         return Successor(variant, compares, room, known, -1 - axis)
 
     def values(self, given: Sequence[TensorType], length: int) -> tuple[int, ...] | None:
-        """The values of the symbols for inputs of these types and variables of this length; None without a fit."""
+        """Return the values of the symbols for these input types and this length; None if they violate the pattern."""
         known = list(self.known)
         if known[self.axis] is not None:
             return None
@@ -65,7 +65,7 @@ class Successor:
 
 
 def _fits(size: int, code: int, known: list[int | None]) -> bool:
-    """True if a dim is as the pattern demands. Sets symbols that are not known yet."""
+    """True if a dim matches the pattern. Sets the symbol if it is not known yet."""
     if code >= 0:
         return size == code
     before = known[-1 - code]
@@ -75,9 +75,10 @@ def _fits(size: int, code: int, known: list[int | None]) -> bool:
 
 
 def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run: InterpreterRun) -> GrownRows:
-    """The variables with room for the rows that this inference appends: in place if nothing else was appended.
+    """Return the variables with room for the rows of this inference: in place if possible, otherwise copied.
 
-    `arrays`: the inputs of the plan. Raises LimitExceeded.
+    In place requires that no other inference has appended to the same rows. `arrays`: the inputs of the plan. Raises
+    LimitExceeded.
     """
     forms, (length, more, size) = growth.forms(sizes), growth.rows(sizes)
     order = None if growth.order is None else _reordering(arrays[growth.order], size)
@@ -99,5 +100,5 @@ def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run:
 
 
 def _reordering(order: Array, size: int) -> Array | None:
-    """The indices of a Gather; None if they select the whole axis in order."""
+    """Return the indices of a Gather, None if they are 0, 1, 2, … over the entire axis."""
     return None if order.tolist() == list(range(size)) else order

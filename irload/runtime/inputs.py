@@ -1,4 +1,4 @@
-"""User inputs bound to the ports of a model: counted, named, converted if safe, checked."""
+"""Binds the inputs of a call to the ports of a model: by position or name, converted to the port's type, checked."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
 
 
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
-    """One array for each port, from an array, a sequence in port order, or a dict by name, position or Port.
+    """Return one array per port, from an array, a sequence in port order, or a dict by name, position or Port.
 
-    Arrays are converted to the element type of the port like in the runtime's Python API: any boolean, integer or float
-    to any other, by the rules of Convert; text parsed as numbers; a number to a tensor of one element; bytes of UTF-8
-    and text to strings. Python numbers must fit. Raises InputInvalid naming the input and both shapes or types.
+    Arrays are converted to the element type of the port as in the runtime's Python API: any boolean, integer or float
+    to any other, by the rules of Convert; text is parsed as numbers; a number becomes a tensor of one element; UTF-8
+    bytes and text become strings. Python numbers must fit the type. Raises InputInvalid, which names the input and
+    both shapes or types.
     """
     given = _by_port(ports, inputs)
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
 
 
 def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tuple[list[Array], list[TensorType]]:
-    """The arrays of `bind` in the graph's types for the ports, and these types with their shapes.
+    """Return the arrays of `bind`, converted to the types of the graph, and these types with their shapes.
 
-    With `wide`, f32 for a graph of f16 or bf16 is not converted, as the graph is computed in it.
+    With `wide`, f32 arrays for f16 and bf16 are not converted, because the graph is computed in f32.
     """
     elements = [p.output.type.element for p in ports]
     arrays = [
@@ -47,19 +48,19 @@ def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tup
 
 
 class Binding:
-    """`bind_typed` for the ports of one model. Arrays that need no conversion are recognised by dtype and shape."""
+    """`bind_typed` for the ports of one model, with a cache of dtypes and shapes that need no conversion."""
 
     def __init__(self, ports: Sequence[Port], *, wide: bool) -> None:
         self._ports = ports
         self._wide = wide
         takes = [p for p in ports if _takes_as_they_are(p, wide=wide)]
         self._accepts = [(p.element_type.dtype, p.output.type.element, p.partial_shape) for p in takes]
-        """The dtypes of arrays that need no conversion, and the types of the graph for them, if all ports take some."""
+        """For each port that takes a dtype unconverted: this dtype, the type in the graph, and the shape."""
         self._known: dict[tuple[Any, ...], list[TensorType]] = {}
         self._known_types: list[dict[tuple[int, ...], TensorType]] = [{} for _ in takes]
-        """For each port the types of arrays that need no conversion, by shape."""
+        """For each port, the types of arrays that need no conversion, by shape."""
         self._orders: dict[tuple[Any, ...], list[Any]] = {}
-        """For the keys of mappings with a value for each port, the keys in port order."""
+        """The keys of dicts that have a value for each port, as given → in port order."""
 
     def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         given = self._in_order(inputs)
@@ -74,7 +75,7 @@ class Binding:
         return bind_typed(self._ports, inputs, wide=self._wide) if types is None else (list(given), types)
 
     def _in_order(self, inputs: Any) -> Sequence[Any]:
-        """The inputs as a sequence in port order; empty if their form is not recognised."""
+        """Return the inputs in port order; empty if `bind` must look them up."""
         if type(inputs) is np.ndarray:
             return (inputs,)
         if type(inputs) is dict:
@@ -89,7 +90,7 @@ class Binding:
         return inputs if type(inputs) in (list, tuple) else ()
 
     def _types(self, form: tuple[Any, ...]) -> list[TensorType] | None:
-        """The types of arrays that need no conversion; None for others."""
+        """Return the types of arrays that need no conversion; None if any array does."""
         dtypes, shapes = form[::2], form[1::2]
         if not len(dtypes) == len(self._accepts) == len(self._ports):
             return None
@@ -111,7 +112,7 @@ class Binding:
 
 
 def _form(given: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
+    """Return the dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
     found: list[Any] = []
     for array in given:
         if type(array) is not np.ndarray or not array.flags.c_contiguous:
@@ -121,7 +122,7 @@ def _form(given: Sequence[Any]) -> tuple[Any, ...] | None:
 
 
 def _takes_as_they_are(port: Port, *, wide: bool) -> bool:
-    """True if arrays of its dtype are accepted unconverted, without checking their values."""
+    """True if the port accepts arrays of its dtype without conversion and without a check of their values."""
     shown, own = port.element_type, port.output.type.element
     if shown in (dynamic, string) or (shown.is_integer and shown.bits < 8):
         return False
@@ -129,7 +130,7 @@ def _takes_as_they_are(port: Port, *, wide: bool) -> bool:
 
 
 def as_element(element: ElementType, array: Array) -> Array:
-    """The array in the type shown by a port, or in the graph's type for it; unchanged if the two are equal."""
+    """Convert an array between the type that a port shows and the type in the graph, which differ for IR v10."""
     if element is dynamic or array.dtype == element.dtype:
         return array
     with np.errstate(all="ignore"):
@@ -195,7 +196,7 @@ def _fit(port: Port, value: Any) -> Array:
 
 
 def _require_meant(port: Port, array: Array) -> None:
-    """Raise InputInvalid for Python numbers that the model's integers cannot represent. Arrays are converted."""
+    """Raise InputInvalid for Python numbers that the port's integer type cannot represent. Arrays are not checked."""
     element = port.element_type
     if not element.is_integer or not array.size or array.dtype.kind not in "iuf":
         return
@@ -216,7 +217,7 @@ def _converted(port: Port, array: Array) -> Array:
 
 
 def _numbers(port: Port, array: Array) -> Array:
-    """The array as booleans, integers or floats in native byte order. Raises InputInvalid."""
+    """Return the array as booleans, integers or floats in native byte order. Raises InputInvalid."""
     if array.dtype.kind in "biuf" or array.dtype in _NARROW:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "c" and not np.imag(array).any():
@@ -233,7 +234,7 @@ def _numbers(port: Port, array: Array) -> Array:
 
 
 def _within(port: Port, element: ElementType, array: Array) -> Array:
-    """Narrow integers have a wider storage dtype, so their values are checked."""
+    """Check the values of integers of fewer than 8 bits, whose dtype also holds larger values."""
     if element.is_integer and element.bits < 8 and array.size:
         low, high = (-8, 7) if element.is_signed else (0, (1 << element.bits) - 1)
         if array.min() < low or array.max() > high:

@@ -1,4 +1,4 @@
-"""Traced plans of a model that other processes restore without planning."""
+"""Traced plans that are stored for other processes, which restore them without planning."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["KeptPlans", "ModelPlans", "PlanStore", "restored"]
 
 DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of contents that do not describe a plan."""
+"""Errors of decoding a document that does not describe a plan."""
 
 
 class PlanStore(Protocol):
-    """Documents with arrays by name, stored for other processes."""
+    """A store of JSON documents with arrays, by name, for other processes."""
 
     def find(self, name: str) -> tuple[Mapping[str, Any], Array] | None:
-        """Return a document and the bytes of its arrays; None if there is no trusted one. Raises LimitExceeded."""
+        """Return a document and the bytes of its arrays; None if it is missing or not trusted. Raises LimitExceeded."""
         ...
 
     def keep(self, name: str, said: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
@@ -39,7 +39,7 @@ class KeptPlans(Protocol):
     """The stored traced plans of a model."""
 
     def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
-        """Restore the plan of a name; None if there is none."""
+        """Restore the plan with this name; None if it is not stored."""
         ...
 
     def keep(self, name: str, template: Template) -> None:
@@ -50,7 +50,7 @@ class KeptPlans(Protocol):
 def restored(
     found: tuple[Mapping[str, Any], Array] | None, source: Any, options: Options, shared: SharedData
 ) -> Template | None:
-    """The plan that a document describes; None if it describes none."""
+    """Return the plan that a document describes; None if the document is damaged."""
     if found is None:
         return None
     from irload.plan.traced.storing import restored_program
@@ -73,11 +73,11 @@ class ModelPlans:
         self._read = _graph(model)
 
     def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
-        """Restore the plan of a name; None if there is none, or if the model was edited."""
+        """Restore the plan with this name; None if it is not stored, or if the model was edited."""
         return restored(self._store.find(name), self, options, shared) if self._is_unchanged() else None
 
     def keep(self, name: str, template: Template) -> None:
-        """Store a plan, if all of its objects have a form and the model was not edited."""
+        """Store a plan, unless an object cannot be encoded or the model was edited."""
         from irload.plan.traced.storing import stored_program
 
         if self._is_unchanged():
@@ -101,5 +101,5 @@ class ModelPlans:
 
 
 def _graph(model: Model) -> list[tuple[object, ...]]:
-    """The operations and the edges of a model, which are compared by identity."""
+    """Return the operations and the edges of a model, which are compared by identity."""
     return [(node, node.op, *node.inputs) for node in model.nodes]

@@ -1,4 +1,4 @@
-"""Observation of every layer of a run: its inputs, its outputs, and a name with the path of bodies."""
+"""Observe each layer of a run: its inputs, its outputs, and its name, including the path of bodies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Observe = Callable[[Visit], Sequence[Array] | None]
 
 
 class ObservedRun(InterpreterRun):
-    """A run that shows every layer, including layers of bodies, each after the layers that it runs."""
+    """A run that passes each layer to an observer. Layers of bodies are included, before the layer that runs them."""
 
     plans = False
 
@@ -66,7 +66,7 @@ class ObservedRun(InterpreterRun):
         self._passes = 0
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation and show it."""
+        """Run one operation and pass it to the observer."""
         outer = self._running, self._passes
         self._running, self._passes = scheduled.node, 0
         results = super().run_node(scheduled, inputs)
@@ -76,7 +76,7 @@ class ObservedRun(InterpreterRun):
         return results if instead is None else tuple(instead)
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a body; the names of its layers start with the layer that runs it and the iteration number."""
+        """Run a body. Names of its layers start with the name of its layer and the iteration number."""
         node, outer, iteration = self._running, (self._path, self._owner), self._passes
         if node is not None:
             bodies = {name: getattr(getattr(node.op, name), "body", None) for name in node.op.supplied}
@@ -91,7 +91,7 @@ class ObservedRun(InterpreterRun):
 
 
 def labels(model: Graph) -> dict[Node, str]:
-    """A unique name for every node of a graph: its name, with `#id` appended if several share it."""
+    """Return a unique name for each node of a graph: its name, with `#id` appended if several nodes share it."""
     found: dict[Node, str] = {}
     for graph in model.walk():
         counts = Counter(node.name for node in graph.nodes)
@@ -101,22 +101,22 @@ def labels(model: Graph) -> dict[Node, str]:
 
 
 def as_patterns(layers: str | Sequence[str]) -> tuple[str, ...]:
-    """One or several patterns of layer names."""
+    """Return one or several patterns of layer names as a tuple."""
     return (layers,) if isinstance(layers, str) else tuple(layers)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a name equals the pattern or matches its `*` and `?`."""
+    """True if a name equals the pattern or matches its `*` and `?`."""
     return name == pattern or fnmatchcase(name, pattern)
 
 
 def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
-    """Whether a pattern matches the layer's name with or without its bodies; true without patterns."""
+    """True if a pattern matches the layer's name, with or without the path of bodies, or if there are no patterns."""
     return not patterns or any(matches(name, p) for p in patterns for name in (visit.name, visit.node.name))
 
 
 class _Stopped(BaseException):
-    """Ends a run early. Not an Exception, as operations convert those to errors of the model."""
+    """Ends a run early. Not an Exception, because exceptions in operations become errors of the model."""
 
 
 def values(
@@ -127,7 +127,7 @@ def values(
     `run` runs a model and calls the observer it is passed. The arrays are read-only. `ahead`: maximum bytes computed
     before they are requested; waiting for each array takes longer than a small layer.
     """
-    # The run needs a thread, as operations run bodies and a generator cannot suspend inside them.
+    # The run needs a thread: operations call back to run bodies, and a generator cannot suspend inside a callback.
     asked: SimpleQueue[bool] = SimpleQueue()
     made: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
     waiting: list[tuple[str, Array]] = []

@@ -52,16 +52,16 @@ class Plans:
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
         self._planned: Counter[Graph] = Counter()
-        """Schedules created for each body; a body whose shapes grow in each iteration soon gets no plans."""
+        """Number of schedules of each body: a body whose shapes grow in each iteration is soon not planned any more."""
         self._graphs = sum(1 for _ in model.walk())
         self._operations: dict[Node, Op] = {}
-        """Replacements of operations that run outside plans."""
+        """Operations that replace others outside of plans."""
         self._lock = Lock()
         self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
         _all.add(self)
 
     def keep_plans(self, store: PlanStore, largest: int) -> None:
-        """Restore traced plans from a store, and store others. `largest`: the maximum bytes of constants of one."""
+        """Restore traced plans from a store, and store new plans. `largest`: maximum bytes of constants of a plan."""
         if self._traced.applies:
             self._traced.families.kept = ModelPlans(store, largest, self.model, self._folding)
 
@@ -72,9 +72,9 @@ class Plans:
         differences: RunDifferences | None,
         state: State | None = None,
     ) -> Schedule:
-        """The schedule of the model's graph or one of its bodies for inputs of these types, created on first use.
+        """Return the schedule of the graph or a body for these input types, which is created on first use.
 
-        The types that it infers are passed to `differences`, once. `state`: as for `schedule_graph`.
+        The inferred types are passed to `differences` when it is created. `state`: see `schedule_graph`.
         """
         held = () if state is None else tuple(t and (t.element.name, t.shape) for t in state.values())
         key = (id(graph), differences is None, state is None, held, *((t.element.name, t.shape) for t in given))
@@ -101,7 +101,7 @@ class Plans:
     def run_part(
         self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
-        """The results of the plan for a part of a graph; with `wide`, 16-bit floats are f32."""
+        """Return the results of the plan of a part of a graph; with `wide`, 16-bit floats are f32."""
         plan = self.take(part)
         try:
             results = run.run_plan(plan, arrays, wide=wide)
@@ -112,7 +112,7 @@ class Plans:
         return results
 
     def take(self, part: StaticPart) -> Executor:
-        """An idle plan, or a new one with separate memory. Raises OutOfMemory."""
+        """Return an idle plan, or a new one with separate memory. Raises OutOfMemory."""
         with self._lock:
             idle = self._pools.setdefault(part.key, [])
             self._pools.move_to_end(part.key)
@@ -134,7 +134,7 @@ class Plans:
             self._pools.setdefault(part.key, []).append(plan)
 
     def operation(self, node: Node) -> Op:
-        """The function for a node outside plans: its operation, or one whose inner functions are compiled."""
+        """Return the operation that runs a node outside of plans: unchanged, or one with compiled inner functions."""
         if not self.optimize or not node.op.replaceable:
             return node.op
         found = self._operations.get(node)
@@ -159,7 +159,7 @@ after_fork_in_child(_unlock)
 
 
 def with_facts(options: Options, model: Model, reads: Sequence[Node]) -> Options:
-    """The options with the facts about a model on which the choice of kernels depends. `reads`: its variables."""
+    """Return the options with the properties of a model on which kernel selection depends. `reads`: its ReadValues."""
     shapes = [p.outputs[0].type.shape for p in model.parameters]
     resized = any(shape.rank is None or not all(dim.is_static for dim in shape.dims[1:]) for shape in shapes)
     return replace(options, variables=bool(reads), resized=resized)

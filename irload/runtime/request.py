@@ -20,7 +20,7 @@ __all__ = ["InferRequest", "infer_once"]
 
 
 def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tuple[Result, Variables]:
-    """The results of one inference that starts with these variables, and the variables after it."""
+    """Run one inference that starts with these variables. Returns the results and the new variables."""
     arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
     run = InterpreterRun(compiled, variables)
     with run.deadline.current(), compiled._errors_located():  # pyright: ignore[reportPrivateUsage]

@@ -45,11 +45,11 @@ class Result(Mapping[Any, Array]):
         return len(self._ports)
 
     def to_dict(self) -> dict[str, Array]:
-        """The arrays by output name."""
+        """Return the arrays by output name."""
         return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
 
 
 def owned(result: Array, taken: Collection[int]) -> Array:
-    """The result, copied where it is a view, a constant of the model, or an input or earlier result, given by ids."""
+    """Return a result that shares no memory: copied if it is a view, a constant, or an array whose id is in `taken`."""
     own = result.flags.owndata and result.flags.writeable and id(result) not in taken
     return result if own else result.copy()

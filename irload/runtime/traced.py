@@ -1,4 +1,4 @@
-"""Plans of a model's graph for many shapes: traced with symbols for the input dims, bound to each shape."""
+"""The traced plans of a model's graph, and the decision which shapes they run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from irload.plan.variables import GrownRows, Variables
 
 SHAPES = 256
-"""Maximum number of shapes for which the traced plan is looked up by shape."""
+"""Maximum number of shapes whose traced plan is cached."""
 
 
 class NotBound(Exception):
@@ -41,10 +41,10 @@ class NotBound(Exception):
 
 
 class TracedPlans:
-    """Traced plans of a model. Thread-safe.
+    """The traced plans of a model. Thread-safe.
 
-    The first shape without values of variables is planned alone, except that of a model with variables whose plans are
-    stored: prompts differ in length.
+    The first shape without values of variables is planned alone. A model with variables whose plans are stored is an
+    exception: its first shape is traced, because the lengths of prompts differ.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class TracedPlans:
         self._variables = {n: n.outputs[0].type.shape for n in reads}
         self.families = PlanFamilies(model, self._declared, self._variables, options, folding, shared, kept)
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
-        """By shape; None for the one that is planned alone."""
+        """By the types of inputs and variables; None for the shape that is planned alone."""
         self._alone: Hashable = None
         """The shape that is planned alone."""
         self._traces = traces
-        """False if plans are restored only."""
+        """False if plans are only restored."""
         self.lock = Lock()
         _all.add(self)
 
@@ -81,7 +81,7 @@ class TracedPlans:
     def find(
         self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None = None
     ) -> BoundShape | None:
-        """The traced plan for inputs and variables of these types; None if this shape is planned alone."""
+        """Return the traced plan for inputs and variables of these types; None if this shape is planned alone."""
         held = () if state is None else state.values()
         key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
         with self.lock:
@@ -109,7 +109,7 @@ class TracedPlans:
             return found
 
     def take(self, shape: BoundShape, rows: GrownRows | None = None) -> tuple[Workspace, Executor]:
-        """An idle workspace, and in it the plan for a shape and variables that grow.
+        """Return an idle workspace, and the plan bound in it to a shape and to variables that grow.
 
         Raises LimitExceeded and OutOfMemory.
         """
@@ -146,7 +146,7 @@ class TracedPlans:
     def run(
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
-        """The results of the plan for a shape."""
+        """Return the results of the plan for a shape."""
         template = shape.variant.template
         rows = None
         if template.growth is not None:
@@ -168,13 +168,13 @@ class TracedPlans:
         return results
 
     def explained(self) -> str:
-        """How shapes are planned, for explanations; empty if this is not known yet."""
+        """Return a sentence on how other shapes are planned, for `explain`; empty before a second shape."""
         return self.families.explained()
 
     def next(
         self, given: Sequence[TensorType], differences: RunDifferences | None, variables: Variables
     ) -> BoundShape | None:
-        """The plan that has extended the variables, if it serves inputs of these types too; a shortcut for `find`."""
+        """Return the plan that has appended the last rows, if it is valid for these inputs; a shortcut for `find`."""
         rows = variables.rows
         last = None if rows is None or variables.separate else rows.successor
         if rows is None or not isinstance(last, Successor) or last.compares != (differences is not None):

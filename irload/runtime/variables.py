@@ -1,4 +1,4 @@
-"""The variables of a request: the state of ReadValue and Assign between inferences."""
+"""The variables of an infer request: the state of ReadValue and Assign between inferences."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["VariableState"]
 
 
 def read_nodes(model: Model) -> list[Node]:
-    """The ReadValue nodes whose values are known before an inference, in order: bodies assign no such variable."""
+    """Return the ReadValue nodes whose values are known before an inference: no body uses their variables."""
     inner = {n.op.attributes.get("variable_id") for graph in model.walk() if graph is not model for n in graph.nodes}
     reads = [node for node in model.nodes if node.type == "ReadValue" and node.reachable]
     return [node for node in reads if node.op.attributes["variable_id"] not in inner]
 
 
 def state_of(reads: Sequence[Node], variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
-    """The state that plans depend on, None without variables, and the values of the variables that have one."""
+    """Return the types of the variables, None for a model without variables, and the values that are set."""
     values = [variables.get(node.op.attributes["variable_id"]) for node in reads]
     state = {n: None if v is None else _type_of(n, v) for n, v in zip(reads, values, strict=True)}
     return state or None, [v for v in values if v is not None]
 
 
 def _type_of(node: Node, value: Array) -> TensorType:
-    """The type of the value that a ReadValue reads."""
+    """Return the type of the value that a ReadValue reads."""
     element = node.outputs[0].type.element
     return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, Shape(*value.shape))
 
 
 class HasVariables(Protocol):
-    """The interface of a request that variables use."""
+    """The part of an infer request that VariableState uses."""
 
     variables: Variables
 
