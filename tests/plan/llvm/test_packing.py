@@ -14,6 +14,7 @@ from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import BF16 as IN_BF16
+from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.kernels import weights as module
 from irload.plan.backends.llvm.kernels.packing import Pack
@@ -55,6 +56,25 @@ def random_weights(shape: tuple[int, ...], order: tuple[int, ...], dtype: type[n
     return stored.transpose(np.argsort(order))
 
 
+def position(packing: Packing, shape: tuple[int, int], tap: Array, row: Array, column: Array) -> Array:
+    """The byte offset of each element. `shape`: the taps and rows."""
+    taps, rows = shape
+    chunks, size = -(-rows // packing.depth), WORD // packing.word
+    last = (chunks - 1) * packing.depth
+    inner = row % packing.depth + (row >= last) * (chunks * packing.depth - rows if packing.overlap else 0)
+    words, tile = packing.depth // packing.word, column % packing.width // packing.columns
+    outer = (column // packing.width * chunks + row // packing.depth) * taps + tap
+    word = (outer * packing.tiles + tile) * words + inner // packing.word
+    return (word * packing.columns + column % packing.columns) * WORD + inner % packing.word * size
+
+
+def packed_shape(packing: Packing, rows: int, columns: int, taps: int) -> tuple[int, ...]:
+    """[panel, chunk, tap, tile, word, column, member]."""
+    chunks = -(-rows // packing.depth)
+    panels, _, *inner = packing.shape(taps * chunks * packing.depth, columns)
+    return panels, chunks, taps, *inner
+
+
 def elements(packed: Array, packing: Packing) -> list[Array]:
     """The elements of each packed matrix, in order of their addresses."""
     dtype = bfloat16 if packing.element == IN_BF16 else np.float32
@@ -66,12 +86,12 @@ def check(packed: Array, weights: Array, packing: Packing) -> None:
     groups, columns, taps, rows = weights.shape
     dtype = bfloat16 if packing.element == IN_BF16 else np.float32
     size = np.dtype(dtype).itemsize
-    shape = packing.shape(rows, columns, taps)
+    shape = packed_shape(packing, rows, columns, taps)
     whole = np.zeros((groups, *shape), bool)
     for group, found in enumerate(elements(packed, packing)):
-        assert found.nbytes == packing.nbytes(rows, columns, taps)
+        assert found.size == np.prod(shape)
         tap, row, column = np.indices((taps, rows, columns)).reshape(3, -1)
-        places = packing.position((taps, rows), tap, row, column) // size
+        places = position(packing, (taps, rows), tap, row, column) // size
         expected = weights[group, column, tap, row].astype(np.float32).astype(dtype)
         np.testing.assert_array_equal(found[places], expected)
         whole[group].reshape(-1)[places] = True
@@ -102,7 +122,7 @@ def test_constants_are_packed_as_numpy_packs_them(target: Target, packing: Packi
         with patch.object(module, "NUMPY_PACKED", 0):
             compiled = pack_weights(weights, packing, target, 2, taps)
         wanted = packing.packed(weights, taps)
-        shape = (groups, *packing.shape(rows, columns, taps))
+        shape = (groups, *packed_shape(packing, rows, columns, taps))
         kept = (
             np.arange(shape[1] * packing.width).reshape(shape[1], 1, 1, packing.tiles, 1, packing.columns, 1) < columns
         )

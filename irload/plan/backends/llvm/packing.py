@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TypeVar
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.record import record
-
-Index = TypeVar("Index", int, Array)
-
 
 @record()
 class Packing:
@@ -26,6 +22,8 @@ class Packing:
 
     With `overlap` the last chunk holds the last `depth` rows, so that its data can be read without padding; the rows
     that the chunk before holds too are 0. There are at least `depth` rows then, or one chunk.
+
+    `arranged` weights have all taps and rows of a column in the order of storage. They are packed like one tap.
     """
 
     element: str
@@ -72,45 +70,45 @@ class Packing:
             raise ValueError(f"tiles of {self.columns} columns do not consist of vectors of {lanes}")
         return lanes * WORD * (self.depth // self.word if self.columns == lanes else 1)
 
-    def shape(self, rows: int, columns: int, taps: int = 1) -> tuple[int, ...]:
-        """The shape of a packed matrix."""
+    def shape(self, rows: int, columns: int) -> tuple[int, ...]:
+        """The shape of a packed matrix with one tap, or of arranged rows."""
         panels, chunks = -(-columns // self.width), -(-rows // self.depth)
-        return panels, chunks, taps, self.tiles, self.depth // self.word, self.columns, self.word
+        return panels, chunks, self.tiles, self.depth // self.word, self.columns, self.word
 
-    def nbytes(self, rows: int, columns: int, taps: int = 1) -> int:
-        """The bytes of a packed matrix."""
-        shape = self.shape(rows, columns, taps)
+    def nbytes(self, rows: int, columns: int) -> int:
+        """The bytes of such a matrix."""
+        shape = self.shape(rows, columns)
         return prod(shape) * SIZES[self.element] + shape[0] * self.beside
 
-    def position(self, shape: tuple[int, int], tap: Index, row: Index, column: Index) -> Index:
-        """The byte offset of an element, or of each of arrays that broadcast. `shape`: the taps and rows."""
-        taps, rows = shape
-        chunks = -(-rows // self.depth)
-        last = (chunks - 1) * self.depth
-        inner = row % self.depth + (row >= last) * (chunks * self.depth - rows if self.overlap else 0)
-        words, tile = self.depth // self.word, column % self.width // self.columns
-        outer = (column // self.width * chunks + row // self.depth) * taps + tap
-        word = (outer * self.tiles + tile) * words + inner // self.word
-        return (word * self.columns + column % self.columns) * WORD + inner % self.word * SIZES[self.element]
+    def empty(self, groups: int, rows: int, columns: int) -> Array:
+        """Uninitialized memory for packed matrices, in words [group, …]."""
+        shape = groups, *self.shape(rows, columns)[:-1]
+        return weight_bytes(prod(shape) * WORD).view(np.uint32).reshape(shape)
 
-    def empty(self, groups: int, rows: int, columns: int, taps: int = 1) -> Array:
-        """Uninitialized memory for packed matrices, in words [group, …] but for their padding rows, which are 0."""
-        shape = self.shape(rows, columns, taps)
-        packed = weight_bytes(groups * self.nbytes(rows, columns, taps)).view(np.uint32).reshape(groups, *shape[:-1])
-        if rows % self.depth:
-            packed[:, :, -1] = 0
-        return packed
-
-    def packed(self, weights: Array, taps: int = 1) -> Array:
-        """Pack weights [group, column, sum…] element by element: for few of them, and the definition for all."""
+    def arranged(self, weights: Array, taps: int = 1) -> Array:
+        """Weights [group, column, sum…] as [group, column, row], a view where possible; the sum is over taps, then rows."""
         groups, columns, *sums = weights.shape
         rows = prod(sums) // taps
-        dtype = DTYPES[self.element]
-        packed = self.empty(groups, rows, columns, taps)
-        packed[:, -1] = 0
-        tap, row = np.divmod(np.arange(taps * rows), rows)
-        places = self.position((taps, rows), tap, row, np.arange(columns)[:, None])
+        chunks = -(-rows // self.depth)
+        if taps == 1 and (chunks * self.depth == rows or not self.overlap):
+            return weights.reshape(groups, columns, rows)
+        found = np.zeros((groups, columns, chunks, taps, self.depth), weights.dtype)
+        by_tap, split = weights.reshape(groups, columns, taps, rows), (chunks - 1) * self.depth
+        before = by_tap[..., :split].reshape(groups, columns, taps, chunks - 1, self.depth)
+        found[:, :, :-1] = before.swapaxes(2, 3)
+        last = slice(chunks * self.depth - rows, None) if self.overlap else slice(rows - split)
+        found[:, :, -1, :, last] = by_tap[..., split:]
+        return found.reshape(groups, columns, -1)
+
+    def packed(self, weights: Array, taps: int = 1) -> Array:
+        """Pack weights [group, column, sum…] by NumPy: for few of them, and the definition for all."""
+        arranged = self.arranged(weights, taps)
+        groups, columns, rows = arranged.shape
+        panels, chunks, *_ = self.shape(rows, columns)
+        wide = np.zeros((groups, panels * self.width, chunks * self.depth), DTYPES[self.element])
         with np.errstate(invalid="ignore", over="ignore"):
-            values = weights.reshape(groups, columns, taps * rows).astype(dtype)
-        packed.view(dtype).reshape(groups, -1)[:, places // dtype.itemsize] = values
+            wide[:, :columns, :rows] = arranged
+        packed = self.empty(groups, rows, columns)
+        split = wide.reshape(groups, panels, self.tiles, self.columns, chunks, self.depth // self.word, self.word)
+        packed.view(wide.dtype).reshape(*packed.shape, self.word)[...] = split.transpose(0, 1, 4, 2, 5, 3, 6)
         return packed

@@ -31,9 +31,6 @@ class Pack(Kernel):
     `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of a matrix. All
     sizes and strides are numbers. Compiled in: the packing, but not the columns of panels in f32, the type, and whether
     rows or columns are contiguous.
-
-    With `taps`, for one matrix of contiguous rows of all taps in any order, a third pointer gives the byte offset of
-    each of them in a panel.
     """
 
     packing: Packing
@@ -42,7 +39,6 @@ class Pack(Kernel):
     shape: tuple[int, int]
     steps: tuple[int, int]
     source: str = F32
-    taps: int | None = None
 
     prepares: ClassVar[bool] = True
 
@@ -57,16 +53,13 @@ class Pack(Kernel):
     def code(self) -> Pack:
         none, size = (0,) * len(self.outer), SIZES[self.source]
         steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
-        taps = None if self.taps is None else 0
-        return replace(self, packing=self._layout, outer=none, strides=none, shape=(0, 0), steps=steps, taps=taps)
+        return replace(self, packing=self._layout, outer=none, strides=none, shape=(0, 0), steps=steps)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        rows, columns = self.shape
-        length, panels = rows * (self.taps or 1), self._panels
-        sizes = (length if self.is_scattered else PACKED_ROWS, self._blocks, panels, self.matrix // panels)
+        sizes = self._blocks, self._panels, self.matrix // self._panels
         layout = unknown(self.packing, self._layout)
-        return (length, columns, *self.steps, *sizes, *layout, *self.strides, *self.outer[1:])
+        return (*self.shape, *self.steps, *sizes, *layout, *self.strides, *self.outer[1:])
 
     @property
     def _layout(self) -> Packing:
@@ -75,23 +68,18 @@ class Pack(Kernel):
         return replace(self.packing, columns=columns, beside=0)
 
     @property
-    def is_scattered(self) -> bool:
-        """True where a table gives the position of each row."""
-        return self.taps is not None
-
-    @property
     def _panels(self) -> int:
         return -(-self.shape[1] // self.packing.width)
 
     @property
     def _blocks(self) -> int:
-        """The units of a panel: one where rows of a word may be far from each other."""
-        return 1 if self.is_scattered else -(-self.shape[0] // PACKED_ROWS)
+        """The units of a panel."""
+        return -(-self.shape[0] // PACKED_ROWS)
 
     @property
     def matrix(self) -> int:
         """The bytes of a packed matrix."""
-        return self.packing.nbytes(*self.shape, self.taps or 1)
+        return self.packing.nbytes(*self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -118,8 +106,8 @@ class _Writer:
     def __init__(self, f: Function, kernel: Pack) -> None:
         self.f, self.kernel, self.size = f, kernel, SIZES[kernel.source]
         given, rank = Arguments(f), len(kernel.outer)
-        self.pointers = given.pointers(3 if kernel.is_scattered else 2)
-        self.rows, self.columns, row, column, self.unit, self.blocks, self.panels, self.panel = given.integers(8)
+        self.pointers = given.pointers(2)
+        self.rows, self.columns, row, column, self.blocks, self.panels, self.panel = given.integers(7)
         self.packing = given.filled(kernel.packing)
         self.row: AnyInt = kernel.steps[0] or row
         self.column: AnyInt = kernel.steps[1] or column
@@ -133,9 +121,9 @@ class _Writer:
             target = self.pointers[1] + rest * self.panel
             rest, panel = divmod(rest, self.panels)
             source = self.pointers[0] + offset(f, self.strides, indices(f, rest, self.sizes))
-            begin = block * self.unit
-            end = f.minimum(begin + self.unit, self.rows)
-            target = target + (0 if self.kernel.is_scattered else begin * self.packing.row)
+            begin = block * PACKED_ROWS
+            end = f.minimum(begin + PACKED_ROWS, self.rows)
+            target = target + begin * self.packing.row
             for v in f.range(0, self.packing.width // f.lanes):
                 first = panel * self.packing.width + v * f.lanes
                 copy = self._by_squares if self.kernel.steps[0] else self._by_rows
@@ -143,7 +131,7 @@ class _Writer:
 
     def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
         """Transpose squares of words in registers: rows are contiguous."""
-        f, members = self.f, 1 if self.kernel.is_scattered else self.packing.word
+        f, members = self.f, self.packing.word
         side = members * f.lanes
         lines = lines_of(f, source, self.column, first, self.columns)
         whole = begin + (end - begin) // side * side
@@ -151,9 +139,9 @@ class _Writer:
         def square(row: AnyInt, *, partly: bool) -> None:
             rows = [row + k * f.lanes for k in range(members)]
             for k, word in enumerate(transposed(f, [read(line, rows, partly=partly) for line in lines])):
-                short = partly and (self.kernel.is_scattered or self.packing.depth < side)
+                short = partly and self.packing.depth < side
                 with f.when(row + k * members < end) if short else nullcontext():
-                    self._store(word, target, begin, row, k)
+                    f.store(word, target, (row - begin) * self.packing.row + k * self.packing.columns * WORD)
 
         def read(line: Pointer, rows: Sequence[AnyInt], *, partly: bool) -> Vec:
             offsets = [(row * self.size, end - row if partly else None) for row in rows]
@@ -164,22 +152,6 @@ class _Writer:
             square(row, partly=False)
         with f.when(whole < end):
             square(whole, partly=True)
-
-    def _store(self, word: Vec, target: Pointer, begin: AnyInt, row: AnyInt, k: int) -> None:
-        """Store vector `k` of a square whose first row is `row`."""
-        f = self.f
-        if not self.kernel.is_scattered:
-            f.store(word, target, (row - begin) * self.packing.row + k * self.packing.columns * WORD)
-            return
-        at = f.load_int(self.pointers[2], (row + k) * 8)
-        if self.packing.element == F32:
-            f.store(word, target, at)
-            return
-        # The lower half of a word is stored first, with 0 above it, then the upper one.
-        member, bits = at % WORD, bfloat16.rounded(f, word).cast("zext", "i32")
-        upper, at = f.differ(member, 0), at - member
-        stored = f.select(upper, f.load(target, at, element="i32"), f.zero("i32"))
-        f.store(f.select(upper, bits << 16, bits) | stored, target, at)
 
     def _by_rows(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
         """Copy rows of contiguous columns, or of columns of any stride."""

@@ -1,11 +1,10 @@
-"""Packs constant weights when they are loaded, in one pass over the stored f16 or f32."""
+"""Packs constant weights, stored as f16 or f32, when they are loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import prod
 
 import numpy as np
 
@@ -22,36 +21,19 @@ from irload.plan.threads import pool
 
 
 def pack_weights(weights: Array, packing: Packing, target: Target, threads: int, taps: int = 1) -> Array:
-    """Pack weights [group, column, sum…]: [group, …] as `packing.shape` specifies, in words.
+    """Pack weights [group, column, sum…] of f16, f32, or i8 with one tap: words [group, …] as `packing` specifies.
 
-    Weights are f16, f32, or i8 with one tap. The sum is over all axes but the first two, in their order: `taps`, then
-    the rows of the packing.
+    The sum is over all axes but the first two, in their order: `taps`, then the rows of the packing.
     """
     if weights.dtype == np.int8:
         words = _words(weights.reshape(*weights.shape[:2], -1), packing.word)
         return pack_weights(words, replace(packing, element=F32, depth=packing.depth // packing.word), target, threads)
-    groups, columns, *axes = weights.shape
-    sums = [n for n in axes if n > 1] or [1]
-    weights = weights.reshape(groups, columns, *sums)
     if weights.size <= NUMPY_PACKED:
         return packing.packed(weights, taps)
-    rows = prod(sums) // taps
-    order = sorted(range(len(sums)), key=lambda k: -abs(weights.strides[2 + k]))
-    flat = weights.transpose(0, 1, *(2 + k for k in order)).reshape(groups, columns, -1)
-    scattered = order != sorted(order) or taps > 1 or (packing.overlap and rows % packing.depth)
-    if scattered and flat.strides[2] != flat.itemsize:
-        flat = np.ascontiguousarray(flat)
-    packed = packing.empty(groups, rows, columns, taps)
-    source = F16 if flat.dtype == np.float16 else F32
-    if not scattered:
-        prepare(Pack.of(packing, flat.swapaxes(1, 2), source), [flat, packed], target, threads)
-        return packed
-    tap, row = np.divmod(np.arange(taps * rows), rows)
-    places = packing.position((taps, rows), tap, row, np.zeros_like(row)).reshape(sums).transpose(order).ravel()
-    steps = flat.strides[2], flat.strides[1]
-    kernel = Pack(packing, (), (), (rows, columns), steps, source, taps)
-    for group in range(groups):
-        prepare(kernel, [flat[group], packed[group], places], target, threads)
+    arranged = packing.arranged(weights, taps)
+    groups, columns, rows = arranged.shape
+    packed, source = packing.empty(groups, rows, columns), F16 if arranged.dtype == np.float16 else F32
+    prepare(Pack.of(packing, arranged.swapaxes(1, 2), source), [arranged, packed], target, threads)
     return packed
 
 
