@@ -12,6 +12,7 @@ from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.record import record
 
+
 @record()
 class Packing:
     """The layout of a matrix [taps, rows, columns], whose taps and rows a contraction sums over.
@@ -86,7 +87,7 @@ class Packing:
         return weight_bytes(prod(shape) * WORD).view(np.uint32).reshape(shape)
 
     def arranged(self, weights: Array, taps: int = 1) -> Array:
-        """Weights [group, column, sum…] as [group, column, row], a view where possible; the sum is over taps, then rows."""
+        """Weights [group, column, sum…] as [group, column, row], a view if possible; the sum: taps, then rows."""
         groups, columns, *sums = weights.shape
         rows = prod(sums) // taps
         chunks = -(-rows // self.depth)

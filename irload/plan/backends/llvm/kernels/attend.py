@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
-from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
 from irload.plan.backends.llvm.operands import write
 from irload.plan.ir.powers import least_exponent
@@ -111,7 +111,8 @@ class Attend(Kernel):
         for panel, vectors, tail in each_panel(f, rows.keys, sums.keys):
             for s in repeat(f, 0, rows.layout.strips):
                 place = rows.place(s) + panel * rows.layout.panel
-                for count in self._counts(f, vectors, 0):
+                counts = [(count + 1, count) for count in sums.counts]
+                for count in [vectors] if isinstance(vectors, int) else first_above(f, vectors, counts):
                     sums.scores(b, s, panel, count, place)
                 rows.update(s, panel * sums.keys, place, vectors, tail)
         sums.finish(b)
@@ -123,20 +124,6 @@ class Attend(Kernel):
                     for v, total in enumerate(totals):
                         count = tail if v == vectors - 1 else None
                         write(f, total * inverse, out, at + v * f.lanes * self.out[1], self.out[1], count)
-
-    def _counts(self, f: Function, vectors: AnyInt, index: int) -> Iterator[int]:
-        """The number of vectors, or the next one of `counts` if it is known at run time only."""
-        if isinstance(vectors, int):
-            yield vectors
-            return
-        counts = self.sums.counts
-        if index == len(counts) - 1:
-            yield counts[index]
-            return
-        with f.when(vectors <= counts[index]):
-            yield counts[index]
-        with f.otherwise():
-            yield from self._counts(f, vectors, index + 1)
 
 
 def _least_word(keys: int) -> int:

@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.axes import ANY, Axis, Loop, any_sizes, merged, n
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.grid_points import ImageAxis, Sampler, Tap, pixel, weighted
-from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.loops import either, repeat
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import SampleStep
@@ -96,10 +96,9 @@ class GridSampling(Kernel):
             first = vector * self.lanes
             y, grid, x = moved(starts, [*(first * s for s in points.strides), 0])
             rest = points.size - first
-            for branch, count in ((f.when(rest < self.lanes), rest), (f.otherwise(), None)):
-                with branch:
-                    taps = self.sampler.find(f, sides, grid, (points.strides[1], coordinate), count)
-                    self._sample(f, [y, x], channels, points.strides[0], taps, count)
+            for count in either(f, rest < self.lanes, rest, None):
+                taps = self.sampler.find(f, sides, grid, (points.strides[1], coordinate), count)
+                self._sample(f, [y, x], channels, points.strides[0], taps, count)
 
     def _sample(
         self,

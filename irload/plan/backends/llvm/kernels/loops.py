@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from irload.plan.backends.llvm.arguments import moved
 from irload.plan.backends.llvm.axes import Loop
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Function, Int, Pointer
 
 Kind = TypeVar("Kind")
 
@@ -69,6 +69,17 @@ def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]
         yield from first_above(f, number, rest)
 
 
+def either(f: Function, condition: AnyBool, first: Kind, second: Kind) -> Iterator[Kind]:
+    """The first of two kinds if the condition is true, else the second: the body is written for each, once if equal."""
+    if first == second:
+        yield first
+        return
+    with f.when(condition):
+        yield first
+    with f.otherwise():
+        yield second
+
+
 def digits(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:
     """An index along axes of these sizes as positions along each; the first result is the quotient by all sizes."""
     found: list[AnyInt] = []
@@ -101,10 +112,20 @@ def lines_of(f: Function, start: Pointer, stride: AnyInt, first: AnyInt, count: 
     return [start + f.minimum(first + lane, last) * stride for lane in range(f.lanes)]
 
 
-def each_vector(f: Function, size: int) -> Iterator[tuple[AnyInt, int | None]]:
-    """The first element of each vector of `size` elements, and its count, None for whole vectors."""
-    for at, count in each_part(f, size, f.lanes):
-        yield at, None if count == f.lanes else count
+def tail_key(size: int, step: int) -> int:
+    """The size in the key of code for any number of whole steps, none or some, and the same rest."""
+    return size % step + (step if size >= step else 0)
+
+
+def each_vector(f: Function, size: AnyInt, known: int) -> Iterator[tuple[AnyInt, int | None]]:
+    """The first element of each vector of `size` elements, and its count, None for whole vectors.
+
+    `known`: the size, or its `tail_key`.
+    """
+    whole, tail = size // f.lanes * f.lanes, known % f.lanes
+    yield from ((at, None) for at in repeat(f, 0, whole, f.lanes) if known >= f.lanes)
+    if tail:
+        yield whole, tail
 
 
 def each_part(f: Function, size: AnyInt, step: int) -> Iterator[tuple[AnyInt, Any]]:

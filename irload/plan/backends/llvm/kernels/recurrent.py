@@ -178,7 +178,7 @@ class _Steps:
         f = self.f
         for index in f.range(0, samples):
             source, target = x + index * x_strides[0], y + index * y_strides[0]
-            for at, count in each_vector(f, self.kernel.hidden):
+            for at, count in each_vector(f, self.kernel.hidden, self.kernel.hidden):
                 value = read(f, source, at * x_strides[2], x_strides[2], count)
                 write(f, value, target, at * y_strides[2], y_strides[2], count, element)
 

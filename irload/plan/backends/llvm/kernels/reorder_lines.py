@@ -5,7 +5,7 @@ from __future__ import annotations
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
-from irload.plan.backends.llvm.kernels.loops import each_part
+from irload.plan.backends.llvm.kernels.loops import each_part, either
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.operands import load_lanes, read_rounded
 from irload.record import record
@@ -76,13 +76,8 @@ class LineCopy:
             self._copy_image(line, place + line.first * (self.members * bfloat16.BYTES))
             return
         rest = (self.depth - 1) % self.members + 1
-        if rest < self.members < self.depth:
-            with f.when(last):
-                self._copy_channels(line, place, rest)
-            with f.otherwise():
-                self._copy_channels(line, place, self.members)
-        else:
-            self._copy_channels(line, place, rest)
+        for count in either(f, last, rest, self.members if self.members < self.depth else rest):
+            self._copy_channels(line, place, count)
 
     def _copy_channels(self, line: Line, place: Pointer, count: int) -> None:
         """Copy contiguous channels of each position."""

@@ -17,6 +17,7 @@ from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.loops import each_vector, tail_key
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import computed
@@ -56,8 +57,8 @@ class Resampling(Kernel):
 
     @property
     def code(self) -> Resampling:
-        size = self.inner.size % self.lanes + (self.lanes if self.inner.size >= self.lanes else 0)
-        return replace(self, outer=(), positions=0, apart=0, inner=Axis(size, self.inner.strides))
+        inner = Axis(tail_key(self.inner.size, self.lanes), self.inner.strides)
+        return replace(self, outer=(), positions=0, apart=0, inner=inner)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -86,11 +87,8 @@ class Resampling(Kernel):
                 row = j * self.taps
                 vector = self._weighted(f, source, offsets + row * 8, weights + row * 4)
             stride = self.inner.strides[1]
-            whole, tail = size // self.lanes * self.lanes, self.inner.size % self.lanes
-            for at in f.range(0, whole, self.lanes) if self.inner.size >= self.lanes else ():
-                write(f, vector(at, None), target, at * stride, stride)
-            if tail:
-                write(f, vector(whole, tail), target, whole * stride, stride, tail)
+            for at, count in each_vector(f, size, self.inner.size):
+                write(f, vector(at, count), target, at * stride, stride, count)
 
     def _weighted(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer) -> VectorAt:
         """The weighted sum of lines of x, whose offsets and weights are in a row of the tables."""

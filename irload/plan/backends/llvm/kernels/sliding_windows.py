@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, offset
+from irload.plan.backends.llvm.kernels.loops import digits, offset, tail_key
 from irload.plan.backends.llvm.kernels.window_blocks import WindowBlock
 from irload.plan.backends.llvm.kernels.windows import (
     WindowAxes,
@@ -122,8 +122,7 @@ class SlidingWindows(Kernel):
         strides = tuple((0, channel, 0, 0, int(column != 0)) for _, channel, _, _, column in self.strides)
         depth, height = map(axis_key, self.axes[:2])
         width = replace(self.axes[2], size=0, count=1)
-        step = self.vectors * self.lanes
-        channels = self.channels % step + (step if self.channels >= step else 0)
+        channels = tail_key(self.channels, self.vectors * self.lanes)
         return replace(self, batch=0, channels=channels, axes=(depth, height, width), strides=strides, share=1)
 
     @property

@@ -12,6 +12,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
+from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
@@ -98,13 +99,9 @@ class ShortSoftmax(Kernel):
         pointers, (blocks, apart), outer = given.pointers(2), given.integers(2), given.table(2)
         for starts, number in walk_lines(f, blocks, outer, pointers):
             to, source = moved(starts, [number * self.lanes * stride for stride in (4, 4 * self.length)])
-            if self._last == self.lanes or self._blocks == 1:
-                self._write_rows(f, to, source, apart, self._last)
-                continue
-            with f.when(f.equal(number, blocks - 1)):
-                self._write_rows(f, to, source, apart, self._last)
-            with f.otherwise():
-                self._write_rows(f, to, source, apart, self.lanes)
+            most = self._last if self._blocks == 1 else self.lanes
+            for rows in either(f, f.equal(number, blocks - 1), self._last, most):
+                self._write_rows(f, to, source, apart, rows)
 
     def _write_rows(self, f: Function, to: Pointer, source: Pointer, apart: AnyInt, rows: int) -> None:
         each = self.lanes // self._together

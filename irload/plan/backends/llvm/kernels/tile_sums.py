@@ -72,7 +72,7 @@ class TileSums(Sums):
         f, queries = b.f, b.q + b.rows.first(0) * b.row
         for i in f.range(0, b.rows.layout.rows):
             source, place = queries + i * b.row, b.copies + i * _pitch(_chunks(b.width))
-            for column, count in each_vector(f, b.width):
+            for column, count in each_vector(f, b.width, b.width):
                 value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
                 f.store(value, place, column * bfloat16.BYTES)
             for column in range(-(-b.width // f.lanes) * f.lanes, _chunks(b.width) * tiles.DEPTH, f.lanes):

@@ -9,6 +9,7 @@ from itertools import product
 from irload.ops.sliding import WindowAxis
 from irload.ops.windows import dilated
 from irload.plan.backends.llvm.builder import AnyInt, Function
+from irload.plan.backends.llvm.kernels.loops import either
 from irload.record import record
 
 FARTHEST = 1 << 31
@@ -108,10 +109,8 @@ def emit_blocks(
     stop = f.minimum(f.maximum(size - (span - axis.stride), 0) // axis.stride, count)
     for at in f.range(0, count, windows):
         inside = at + windows <= stop
-        with f.when((at >= first) & inside if first else inside):
-            yield at, False
-        with f.otherwise():
-            yield at, True
+        for at_end in either(f, (at >= first) & inside if first else inside, False, True):
+            yield at, at_end
 
 
 def emit_ends(

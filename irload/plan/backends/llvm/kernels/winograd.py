@@ -7,7 +7,6 @@ zeros; outputs beyond the map are not stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, offset
+from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import load_lanes, read, write
@@ -164,7 +163,7 @@ class Winograd(Kernel):
                 place = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
                 f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
-        for at, count in _each_vector(f, f["depth"], self.products.depth):
+        for at, count in each_vector(f, f["depth"], self.products.depth):
             for column in f.range(0, 6):
                 places, vectors = f["table"] + column * 8, f["square"] + column * nbytes
                 data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
@@ -181,7 +180,7 @@ class Winograd(Kernel):
         """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
-        for at, count in _each_vector(f, f["channels"], self.products.channels):
+        for at, count in each_vector(f, f["channels"], self.products.channels):
 
             def output(i: Int, j: Int) -> None:
                 def place(name: str, strides: tuple[int, ...]) -> Pointer:
@@ -204,15 +203,6 @@ class Winograd(Kernel):
                     f.store(value, line, nbytes * j)
                 for j in f.range(0, f["columns"]):
                     output(row, j)
-
-
-def _each_vector(f: Function, size: Int, known: int) -> Iterator[tuple[AnyInt, int | None]]:
-    """The first channel of each vector, and its count, None for whole ones. `known`: `size` in the key."""
-    whole, tail = size // f.lanes * f.lanes, known % f.lanes
-    for at in f.range(0, whole, f.lanes) if known >= f.lanes else ():
-        yield at, None
-    if tail:
-        yield whole, tail
 
 
 def count_tiles(batch: int, height: int, width: int) -> int:

@@ -10,6 +10,7 @@ from functools import partial
 
 from irload.core.size import largest
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.plan.backends.llvm.tuning import UNROLL
@@ -36,11 +37,7 @@ class WinogradProducts:
     @property
     def code(self) -> WinogradProducts:
         """The key of the code: the tails of the depth and of the channels, and whether there are whole vectors."""
-
-        def tail(count: int) -> int:
-            return count % self.lanes + (self.lanes if count >= self.lanes else 0)
-
-        return replace(self, depth=tail(self.depth), channels=tail(self.channels))
+        return replace(self, depth=tail_key(self.depth, self.lanes), channels=tail_key(self.channels, self.lanes))
 
     @property
     def deep(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows, L
 from irload.plan.backends.llvm.kernels.contraction.nest import Turn
 from irload.plan.backends.llvm.kernels.contraction.register_blocks import RegisterBlocks
 from irload.plan.backends.llvm.kernels.contraction.results import TileResults
-from irload.plan.backends.llvm.kernels.loops import first_above, indices, offset
+from irload.plan.backends.llvm.kernels.loops import either, first_above, indices, offset
 from irload.plan.backends.llvm.tile import RegisterTile, write_sums
 from irload.record import record
 
@@ -111,10 +112,8 @@ class Product(RegisterBlocks):
                 self._dispatch(f, height, last, places, spread=False)
             else:
                 together = grid.on_one_line(f, at, height)
-                with f.when(together):
-                    self._dispatch(f, height, last, places, spread=False)
-                with f.otherwise():
-                    self._dispatch(f, height, last, places, spread=True)
+                for spread in either(f, together, False, True):
+                    self._dispatch(f, height, last, places, spread=spread)
 
     @property
     def _results(self) -> list[str]:
@@ -136,17 +135,9 @@ class Product(RegisterBlocks):
         full = self.vectors * self.lanes
         whole, rest = divmod(self.channels, full)
 
-        def call(channels: int) -> None:
+        for channels in either(f, last, rest or full, full if whole else rest):
             name = f"{'spread' if spread else 'tile'}_{height}_{channels}"
-            f.call(name, arguments, lambda own: self._write_tile(own, height, channels, spread=spread))
-
-        if whole and rest:
-            with f.when(last):
-                call(rest)
-            with f.otherwise():
-                call(full)
-        else:
-            call(full if whole else rest)
+            f.call(name, arguments, partial(self._write_tile, height=height, channels=channels, spread=spread))
 
     def _write_tile(self, f: Function, height: int, channels: int, *, spread: bool) -> None:
         """Write the function of a tile.

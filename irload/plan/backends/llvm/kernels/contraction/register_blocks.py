@@ -13,6 +13,7 @@ from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
 from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
+from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
@@ -65,7 +66,7 @@ class RegisterBlocks(Contraction):
             outer=(0, *self.outer[1:]) if self.outer else (),
             weights=any_strides(self.weights),
             columns=0,
-            channels=self._last_channels,
+            channels=tail_key(self.channels, self.vectors * self.lanes),
             x=self.x.key,
             y=self.y.key,
             operands=tuple(operand.key for operand in self.operands),
@@ -134,12 +135,6 @@ class RegisterBlocks(Contraction):
     @property
     def parts(self) -> int:
         return self.levels[0].count if self.split else 1
-
-    @property
-    def _last_channels(self) -> int:
-        """The channels of the last group of panels, plus a whole group if others precede it."""
-        full = self.vectors * self.lanes
-        return self.channels if self.channels < full else full + self.channels % full
 
     @property
     def cycles(self) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernels.contraction.nest import Access
+from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.operands import read, write_row
 from irload.plan.ir.expression import Expression
 from irload.record import record
@@ -100,19 +102,10 @@ class Results:
     def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
         """Store the results of the waiting rows first…stop−1."""
         record = self._record(f, memory)
-
         arguments = {"record": record, "first": first, "stop": stop}
-
-        def call(channels: int) -> None:
-            f.call(f"finish{channels}", arguments, lambda own: self._write(own, channels))
-
-        if self._differ:
-            with f.when(f.differ(f.load_int(record, _IS_LAST), 0)):
-                call(self._rest)
-            with f.otherwise():
-                call(self._lanes)
-        else:
-            call(self._rest)
+        is_last = f.differ(f.load_int(record, _IS_LAST), 0) if self._differ else True
+        for channels in either(f, is_last, self._rest, self._lanes if self._differ else self._rest):
+            f.call(f"finish{channels}", arguments, partial(self._write, channels=channels))
 
     def _record(self, f: Function, memory: Pointer) -> Pointer:
         return memory + 2 * self._sums
