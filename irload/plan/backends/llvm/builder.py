@@ -54,7 +54,7 @@ class Module:
         self.target = target
         self._optimized = optimized
         self._functions: dict[str, Function] = {}
-        self._tables: dict[str, str] = {}
+        self.tables: dict[str, str] = {}
 
     def function(self, name: str, parameters: Sequence[str], *, internal: bool = True) -> Function:
         """Add a function. Parameters are `type name`; it returns nothing."""
@@ -64,11 +64,6 @@ class Module:
     def has(self, name: str) -> bool:
         """True if the function exists."""
         return name in self._functions
-
-    def add_table(self, name: str, numbers: Sequence[int]) -> None:
-        """Define a constant array of i64. The same name is the same array."""
-        listed = ", ".join(f"i64 {n}" for n in numbers)
-        self._tables[name] = f"@{name} = internal constant [{len(numbers)} x i64] [{listed}], align 8"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -82,7 +77,7 @@ class Module:
         kind, load = f"<{self.target.lanes} x i8>", f"@llvm.masked.load.v{self.target.lanes}i8.p0"
         if any(load in text for text in functions):
             head += f"\ndeclare {kind} {load}(ptr, i32, <{self.target.lanes} x i1>, {kind})"
-        return "\n".join([head, *self._tables.values(), *functions, f"attributes #0 = {{ {attributes} }}", ""])
+        return "\n".join([head, *self.tables.values(), *functions, f"attributes #0 = {{ {attributes} }}", ""])
 
 
 class Function:
@@ -141,7 +136,8 @@ class Function:
 
     def table(self, name: str, numbers: Sequence[int]) -> Pointer:
         """A constant array of i64 in the module. The same name is the same array."""
-        self.module.add_table(name, numbers)
+        listed = ", ".join(f"i64 {n}" for n in numbers)
+        self.module.tables[name] = f"@{name} = internal constant [{len(numbers)} x i64] [{listed}], align 8"
         return Pointer(self, f"@{name}", "ptr")
 
     def constant(self, text: str, type: str) -> Any:
@@ -195,14 +191,12 @@ class Function:
         """Load a pointer."""
         return self.value("ptr", f"load ptr, ptr {pointer + offset}, align 8")
 
-    def load_int(self, pointer: Pointer, offset: AnyInt = 0) -> Int:
-        """Load an i64."""
-        return self.value("i64", f"load i64, ptr {pointer + offset}, align 8")
-
-    def load_short_int(self, pointer: Pointer, offset: AnyInt = 0) -> Int:
-        """Load an i32 as an i64."""
-        loaded = self.value("i32", f"load i32, ptr {pointer + offset}, align 4")
-        return self.value("i64", f"sext i32 {loaded} to i64")
+    def load_int(self, pointer: Pointer, offset: AnyInt = 0, element: str = "i64") -> Int:
+        """Load an integer: i64, i32 with sign, i16 or i8 without."""
+        loaded = self.value(element, f"load {element}, ptr {pointer + offset}, align {SIZES[element]}")
+        if element == "i64":
+            return loaded
+        return self.value("i64", f"{'sext' if element == 'i32' else 'zext'} {element} {loaded} to i64")
 
     def load(
         self,
@@ -248,13 +242,9 @@ class Function:
     def mask(self, count: AnyInt) -> Bool:
         """The first `count` lanes."""
         if isinstance(count, Int):
-            return self.lane_numbers().compare("slt", self.splat(count.cast("trunc", "i32")))
+            return self.numbers(range(self.lanes)).compare("slt", self.splat(count.cast("trunc", "i32")))
         lanes = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(self.lanes))
         return Bool(self, f"<{lanes}>", self.booleans)
-
-    def lane_numbers(self) -> Vec:
-        """0, 1, 2 … as i32."""
-        return self.numbers(range(self.lanes))
 
     def numbers(self, numbers: Sequence[int], element: str = "i32") -> Vec:
         """A vector of known integers."""

@@ -69,18 +69,6 @@ def bits(f: Function, operation: str, a: AnyInt, b: AnyInt) -> Int:
     return f.value("i64", f"{operation} i64 {a}, {b}")
 
 
-def load_byte(f: Function, pointer: Pointer, offset: AnyInt = 0) -> Int:
-    """Load a byte, 0 to 255."""
-    loaded = f.value("i8", f"load i8, ptr {pointer + offset}, align 1")
-    return f.value("i64", f"zext i8 {loaded} to i64")
-
-
-def load_u16(f: Function, pointer: Pointer, index: AnyInt) -> Int:
-    """Load element `index` of an array of u16."""
-    loaded = f.value("i16", f"load i16, ptr {pointer + index * 2}, align 2")
-    return f.value("i64", f"zext i16 {loaded} to i64")
-
-
 def dot_pairs(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
     """Sums + Σ data · weights of the two bf16 in each lane of f32 (AVX512_BF16, 512 bits).
 

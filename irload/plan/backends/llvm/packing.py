@@ -77,7 +77,7 @@ class Packing:
         return panels, chunks, self.tiles, self.depth // self.word, self.columns, self.word
 
     def nbytes(self, rows: int, columns: int) -> int:
-        """The bytes of such a matrix."""
+        """The bytes of that matrix."""
         shape = self.shape(rows, columns)
         return prod(shape) * SIZES[self.element] + shape[0] * self.beside
 

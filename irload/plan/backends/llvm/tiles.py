@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
@@ -101,9 +100,7 @@ class Tiles:
 
     def _configured(self, tile: int) -> tuple[AnyInt, AnyInt]:
         """The rows of a tile, and the bytes of each."""
-        rows: Any = self._f.load_scalar(self._state, 48 + tile, "i8").cast("zext", "i64")
-        width: Any = self._f.load_scalar(self._state, 16 + 2 * tile, "i16").cast("zext", "i64")
-        return rows, width
+        return self._f.load_int(self._state, 48 + tile, "i8"), self._f.load_int(self._state, 16 + 2 * tile, "i16")
 
     def _copy(self, tile: int, pointer: Pointer, stride: AnyInt, *, to_tile: bool) -> None:
         f, own = self._f, self._tile(tile)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from irload.plan.backends.llvm.builder import Function, Vec
+from irload.plan.backends.llvm.builder import Vec
 from irload.plan.backends.llvm.vector_math import polynomial
 
 _PI = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89
@@ -51,18 +51,16 @@ def _reduced(x: Vec) -> tuple[Vec, Vec]:
     k = k.where(k.compare("sgt", 0), 0)
     m = x * ((127 - k) << 23).floats()
     wide = m.cast("fpext", "f64")
-    high, low = (_looked_up(f, name, numbers, k) for name, numbers in zip(("high", "low"), _tables(), strict=True))
+    high, low = (
+        f.gather(f.table(f"powers_{name}", numbers), k, "f64")
+        for name, numbers in zip(("high", "low"), _tables(), strict=True)
+    )
     angle = wide * high
     shifted = wide.times_plus(low, angle).times_plus(1 / _HALF_PI[0], _ROUNDING)
     n = _ROUNDING - shifted  # negated
     r = n.times_plus(_HALF_PI[1], n.times_plus(_HALF_PI[0], angle))
     r = wide.times_plus(low, r).cast("fptrunc", "f32")
     return r, shifted.bits().cast("trunc", "i32")
-
-
-def _looked_up(f: Function, name: str, numbers: list[int], k: Vec) -> Vec:
-    """For each lane the entry of a table of f64."""
-    return f.gather(f.table(f"powers_{name}", numbers), k, "f64")
 
 
 @cache

@@ -145,7 +145,7 @@ class Compression:
 
 @record()
 class Panel:
-    """Reads a panel of compressed weights of `columns` columns for sums of `length` elements."""
+    """A panel of compressed weights of `columns` columns for sums of `length` elements: words, scales, zero points."""
 
     compression: Compression
     length: int
@@ -156,11 +156,20 @@ class Panel:
         """The bytes of a row of words."""
         return self.columns * WORD
 
+    @property
+    def scales(self) -> int:
+        """The bytes from the words to the scales."""
+        return self.compression.words(self.length) * self.width
+
+    @property
+    def zeros(self) -> int:
+        """The bytes from the words to the zero points."""
+        form = self.compression
+        return self.scales + form.groups(self.length) * self.columns * SIZES.get(form.scale or "", 0)
+
     def factors(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> Callable[[Vec], Vec]:
         """Load scales and zero points of a group for a vector of columns: the function that applies them."""
         form = self.compression
-        scales = form.words(self.length) * self.width
-        zeros = scales + form.groups(self.length) * self.columns * SIZES.get(form.scale or "", 0)
 
         def load(start: int, kind: str) -> Vec:
             at = panel + (group * (self.columns * SIZES[kind]) + (start + column * SIZES[kind]))
@@ -168,5 +177,5 @@ class Panel:
                 return f.load(at, element="i8").cast("zext", "i32").converted()
             return load_lanes(f, at, 0, None, kind)
 
-        scale = load(scales, form.scale) if form.scale else None
-        return form.applied(f, scale, load(zeros, form.zero) if form.zero else None)
+        scale = load(self.scales, form.scale) if form.scale else None
+        return form.applied(f, scale, load(self.zeros, form.zero) if form.zero else None)

@@ -46,18 +46,23 @@ def compression_of(found: Compressed, axis: int) -> Compression | None:
 
 
 def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant: Constant) -> Array:
-    """Pack compressed weights that are summed along `axis`: panels of words, behind each its scales and zero points."""
+    """Pack compressed weights that are summed along `axis`: panels of words, behind each its scales and zero points.
+
+    A panel has one column, or whole vectors of them.
+    """
     form, columns, found = panel.compression, panel.columns, compressed(constant)
     assert found is not None
-    words = words_of(found, axis)
+    words, at = _words_of(found, axis), panel.scales
     matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
     kernel = Pack.of(Packing(F32, columns, 1, 1, beside=form.beside(panel.length, columns)), matrices)
     packed = weight_bytes(kernel.nbytes)
-    prepare(kernel, [matrices, packed], target, threads)
-    at = form.words(panel.length) * columns * WORD
+    if columns == 1:
+        packed.reshape(-1, form.nbytes(panel.length, 1))[:, :at] = words.view(np.uint8).reshape(-1, at)
+    else:
+        prepare(kernel, [matrices, packed], target, threads)
     for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
         if factor is not None and kind is not None:
-            at += _pack_factors(packed, at, factors_of(found, factor, axis), columns, DTYPES[kind])
+            at += _pack_factors(packed, at, _factors_of(found, factor, axis), columns, DTYPES[kind])
     return packed
 
 
@@ -74,13 +79,13 @@ def _pack_factors(packed: Array, start: int, factors: Array, width: int, dtype: 
     return prod(shape[1:]) * dtype.itemsize
 
 
-def factors_of(found: Compressed, factor: Constant, axis: int) -> Array:
+def _factors_of(found: Compressed, factor: Constant, axis: int) -> Array:
     """The scales, or the zero points of unsigned codes, per group along an axis, which becomes the last one."""
     bias = WIDENINGS[found.element.name].bias if factor is found.zero_point else 0
     return found.per_group(factor, axis) + np.float32(bias)
 
 
-def words_of(found: Compressed, axis: int) -> Array:
+def _words_of(found: Compressed, axis: int) -> Array:
     """The codes in words of elements that are consecutive along an axis, which becomes the last one."""
     widening, rank = WIDENINGS[found.element.name], len(found.shape)
     codes, length = _aligned(found.stored.codes), found.shape[axis]

@@ -26,11 +26,6 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
     if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
         return convolution_in_f32(conv, selector)  # Winograd saves 3/4 of the products, AVX512_BF16 half of the time
     dot = chosen_dot(step, selector)
-    if dot.tiled:
-        from irload.plan.backends.llvm.kernels.tile_maps import best_maps
-
-        maps, product = best_maps(conv, dot, selector)
-        return launched(conv, maps, product, selector)
     if dot is not FMA:
         return contracted(conv, dot, selector)
     from irload.plan.backends.llvm.kernels.few_channels import few_channels
@@ -39,7 +34,11 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 
 
 def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launch]:
-    """The contraction of a convolution by register tiles, of the data in place or of a copy."""
+    """The contraction of a convolution, of the data in place or of a copy."""
+    if dot.tiled:
+        from irload.plan.backends.llvm.kernels.tile_maps import best_maps  # not needed by f32
+
+        return launched(conv, *best_maps(conv, dot, selector), selector)
     depth = conv.shape[2]
     copies_padding = dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data))
     if copies_padding and any(window.is_padded for window in conv.windows):

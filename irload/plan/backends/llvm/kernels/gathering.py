@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
-from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, walk_lines
 from irload.plan.backends.llvm.axes import (
     ANY,
@@ -23,17 +21,15 @@ from irload.plan.backends.llvm.axes import (
     table,
 )
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import DTYPES, F32, SIZES, WORD
+from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.compressed import compression_of, factors_of, words_of
+from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
 from irload.plan.backends.llvm.kernels.loops import nested, repeat
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
 from irload.plan.backends.llvm.operands import load_lanes, read
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.weight_memory import weight_bytes
-from irload.plan.backends.llvm.widening import Compression
+from irload.plan.backends.llvm.widening import Compression, Panel
 from irload.plan.ir.compressed import compressed
-from irload.plan.ir.constant import Constant
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
 
@@ -98,7 +94,7 @@ class GatherSlices(Kernel):
         for starts, number in walk_lines(f, slices, before, [y, x]):
             target, source = starts
             target, place = picked.pointers(number, [target, indices])
-            signed = f.load_int(place) if self.index == 8 else f.load_short_int(place)
+            signed = f.load_int(place, element=f"i{8 * self.index}")
             index = f.integer(signed + (signed < 0).as_int() * size)
             with f.when(index.below(size)):
                 self._write_slice(f, within, layout, [target, source + index * pitch])
@@ -121,8 +117,7 @@ class GatherSlices(Kernel):
 class GatherWidened(GatherSlices):
     """y[picked…, column] = table[indices[picked…], column], where only the selected rows are widened.
 
-    A row of the table has its words, its scales, and its zero points: one of each per group of columns. `within` are
-    the columns.
+    A row of the table is a panel of one column, whose sum has an element for each of the columns, which are `within`.
     """
 
     form: Compression
@@ -133,15 +128,14 @@ class GatherWidened(GatherSlices):
     def of(lanes: int, form: Compression, picked: Sequence[Axis], shape: Sequence[int], index: int) -> GatherWidened:
         """The kernel for a table of this shape."""
         rows, columns = shape
-        each = sum(SIZES[kind] for kind in (form.scale, form.zero) if kind)
-        pitch = -(-(form.words(columns) * WORD + form.groups(columns) * each) // WORD) * WORD
-        return GatherWidened(lanes, (), tuple(picked), (Axis(columns, (4, 0)),), rows, pitch, index, True, form)
+        within, pitch = (Axis(columns, (4, 0)),), form.nbytes(columns, 1)
+        return GatherWidened(lanes, (), tuple(picked), within, rows, pitch, index, True, form)
 
     @property
     def _layout(self) -> tuple[int, ...]:
         columns = self.within[0].size
-        groups, words = self.form.groups(columns), self.form.words(columns) * WORD
-        return columns // groups, groups, words, words + groups * SIZES.get(self.form.scale or "", 0)
+        groups, row = self.form.groups(columns), Panel(self.form, columns, 1)
+        return columns // groups, groups, row.scales, row.zeros
 
     @property
     def cycles(self) -> float:
@@ -224,22 +218,6 @@ def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     indices = selector.array(step.inputs[1])
     picked = merged(axes_of(indices.shape, out.strides[:-1], indices.strides))
     kernel = GatherWidened.of(lanes, form, picked, data.shape, indices.itemsize)
-    rows = selector.packed_constant(data, ("rows", form), lambda constant: _packed(kernel, constant))
+    pack = partial(pack_panels, Panel(form, data.shape[1], 1), -1, selector.target, selector.threads)
+    rows = selector.packed_constant(data, ("rows", form), pack)
     return [selector.launch(kernel, [rows, indices, out])]
-
-
-def _packed(kernel: GatherWidened, constant: Constant) -> Array:
-    """The rows of a table."""
-    found, form = compressed(constant), kernel.form
-    assert found is not None
-    packed = weight_bytes(kernel.size * kernel.pitch).reshape(kernel.size, kernel.pitch)
-    parts = [words_of(found, -1)]
-    for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
-        if factor is not None and kind is not None:
-            parts.append(factors_of(found, factor, -1).astype(DTYPES[kind]))
-    at = 0
-    for part in parts:
-        own = np.ascontiguousarray(part).view(np.uint8).reshape(kernel.size, -1)
-        packed[:, at : at + own.shape[1]] = own
-        at += own.shape[1]
-    return packed.reshape(-1)

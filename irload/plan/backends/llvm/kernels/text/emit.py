@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
-from irload.plan.backends.llvm.intrinsics import bits, load_byte
+from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernel import Standalone
 from irload.record import record
 
@@ -44,7 +44,7 @@ class Variables:
 
 def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
     """Load element `index` of an array of i32."""
-    return f.load_short_int(pointer, index * 4)
+    return f.load_int(pointer, index * 4, "i32")
 
 
 def store_i32(f: Function, value: AnyInt, pointer: Pointer, index: AnyInt) -> None:
@@ -55,7 +55,7 @@ def store_i32(f: Function, value: AnyInt, pointer: Pointer, index: AnyInt) -> No
 def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None:
     """Copy bytes that do not overlap."""
     for k in f.range(0, count):
-        f.store_scalar(load_byte(f, source, k).cast("trunc", "i8"), to, k)
+        f.store_scalar(f.load_int(source, k, "i8").cast("trunc", "i8"), to, k)
 
 
 def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:
@@ -108,7 +108,7 @@ class WordTable:
                     pooled = self.pool + load_i32(f, self.offsets, number)
                     v["k"] = 0
                     for _ in f.until(lambda: v["k"] >= length):
-                        same = f.equal(load_byte(f, pooled, v["k"]), load_byte(f, word, v["k"]))
+                        same = f.equal(f.load_int(pooled, v["k"], "i8"), f.load_int(word, v["k"], "i8"))
                         v["k"] = f.select(same, f.integer(v["k"] + 1), f.integer(1 << 40))
                     with f.when(f.equal(v["k"], length)):
                         v["searching"] = 0

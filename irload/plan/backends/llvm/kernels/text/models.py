@@ -8,7 +8,7 @@ from typing import Any
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
-from irload.plan.backends.llvm.intrinsics import bits, load_byte
+from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
@@ -104,8 +104,8 @@ def each_prefix(
     `limits`: by the first byte, the length of the longest word, i32. Uses the variables `hash` and `length`.
     """
     v["hash"] = SEED
-    for k in f.range(0, f.minimum(load_i32(f, limits, load_byte(f, text, at)), f.integer(end - at))):
-        v["hash"] = hashed_byte(f, v["hash"], load_byte(f, text, at + k))
+    for k in f.range(0, f.minimum(load_i32(f, limits, f.load_int(text, at, "i8")), f.integer(end - at))):
+        v["hash"] = hashed_byte(f, v["hash"], f.load_int(text, at + k, "i8"))
         v["length"] = k + 1
         for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), Variables(f, PROBED)):
             yield number, f.integer(at + v["length"])
@@ -160,7 +160,7 @@ class MergePairs(TokenizeWords):
             v["at"] = 0
             for _ in f.until(lambda: v["at"] >= v["size"]):
                 v["next"] = v["at"] + 1
-                v["id"] = load_i32(f, others, load_byte(f, scratch, v["at"]))
+                v["id"] = load_i32(f, others, f.load_int(scratch, v["at"], "i8"))
                 for number, end in each_prefix(f, v, table, limits, scratch, v["at"], v["size"]):
                     v["id"] = load_i32(f, token_ids, number)
                     v["next"] = end
@@ -273,7 +273,7 @@ class BestSegmentation(TokenizeWords):
                 store_i32(f, unknown, chosen, k)
             v["at"] = 0
             for _ in f.until(lambda: v["at"] >= size):
-                lead = load_byte(f, word, v["at"])
+                lead = f.load_int(word, v["at"], "i8")
                 two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
                 v["next"] = f.minimum(f.integer(v["at"] + 1 + two + three + four), size)
                 v["known"] = 0

@@ -7,7 +7,7 @@ from typing import Any
 from irload.ops.text.automaton import MATCHED, START
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
-from irload.plan.backends.llvm.intrinsics import bits, load_byte, load_u16
+from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernels.text.emit import (
     TextKernel,
     Variables,
@@ -46,7 +46,7 @@ class SplitTexts(TextKernel):
         for k in f.range(0, texts):
             begin, end = load_i32(f, begins, k), load_i32(f, ends, k)
             before = v["parts"]
-            with f.when(f.equal(load_byte(f, skips, k), 0)):
+            with f.when(f.equal(f.load_int(skips, k, "i8"), 0)):
                 v["at"] = begin
                 v["gap"] = begin
                 v["last"] = begin
@@ -61,7 +61,7 @@ class SplitTexts(TextKernel):
                         v["at"] = v["match"]
                         v["last"] = v["match"]
                     with f.otherwise():
-                        length = _length(f, load_byte(f, chars, v["at"]))
+                        length = _length(f, f.load_int(chars, v["at"], "i8"))
                         v["at"] = f.minimum(v["at"] + length, end)
                 with f.when((v["gap"] < end) & f.differ(gaps, 0)):
                     emit(v["gap"], end)
@@ -83,16 +83,16 @@ def run_automaton(
 
     for _ in f.until(lambda: f.equal(v["state"], 0)):
         with f.when(v["next"] < end):
-            lead = load_byte(f, chars, v["next"])
+            lead = f.load_int(chars, v["next"], "i8")
             with f.when(lead < 0x80):
-                v["symbol"] = load_byte(f, classes, lead)
+                v["symbol"] = f.load_int(classes, lead, "i8")
                 v["length"] = 1
             with f.otherwise():
                 _decode(f, v, chars, classes, lead, end)
         with f.otherwise():
             v["symbol"] = columns - 1
             v["length"] = 0
-        step = load_u16(f, steps, v["state"] * columns + v["symbol"])
+        step = f.load_int(steps, (v["state"] * columns + v["symbol"]) * 2, "i16")
         with f.when(f.differ(bits(f, "and", step, MATCHED), 0)):
             v["match"] = v["next"]
         v["state"] = bits(f, "and", step, MATCHED - 1)
@@ -113,9 +113,9 @@ def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: I
     v["symbol"] = f.select(f.equal(length, 1), lead, bits(f, "and", lead, kept))
 
     for k in f.range(1, f.minimum(length, f.integer(end - v["next"]))):
-        low = bits(f, "and", load_byte(f, chars, v["next"] + k), 0x3F)
+        low = bits(f, "and", f.load_int(chars, v["next"] + k, "i8"), 0x3F)
         v["symbol"] = bits(f, "or", bits(f, "shl", v["symbol"], 6), low)
-    v["symbol"] = load_byte(f, classes, f.minimum(v["symbol"], _POINTS))
+    v["symbol"] = f.load_int(classes, f.minimum(v["symbol"], _POINTS), "i8")
 
 
 @record()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function
-from irload.plan.backends.llvm.intrinsics import load_byte
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
@@ -47,7 +46,7 @@ class NumberWords(TextKernel):
             with f.when(length <= longest):
                 v["state"] = SEED
                 for k in f.range(0, length):
-                    v["state"] = hashed_byte(f, v["state"], load_byte(f, chars + begin, k))
+                    v["state"] = hashed_byte(f, v["state"], f.load_int(chars + begin, k, "i8"))
                 hash = hash_of(f, v["state"])
                 searched = Variables(f, PROBED)
                 for number in table.probe(f, chars + begin, length, hash, searched):
