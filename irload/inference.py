@@ -207,7 +207,7 @@ class Inference:
         self._body_passes += 1 + len(cast(Graph, body).nodes) // 1000  # one more per thousand nodes
         if self._body_passes > self.limits.body_passes:
             raise self.limits.exceeded(
-                "body_passes", f"the types of nested bodies have not settled after {self.limits.body_passes} passes"
+                "body_passes", f"the types of nested bodies are not stable after {self.limits.body_passes} passes"
             )
         return self.graph(cast(Graph, body), inputs)
 

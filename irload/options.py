@@ -64,7 +64,7 @@ class Options:
         if self.precision not in PRECISIONS:
             raise InputInvalid(f"precision must be one of {', '.join(PRECISIONS)}, found '{self.precision}'")
         if self.precision == "bf16" and self.jit is False:
-            raise InputInvalid("precision bf16 is that of compiled kernels, which jit=False (irrun --no-jit) turns off")
+            raise InputInvalid("precision bf16 requires compiled kernels, which jit=False (irrun --no-jit) disables")
 
     @classmethod
     def of(

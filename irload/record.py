@@ -61,7 +61,7 @@ def _initializer(cls: Any) -> Callable[..., None]:
     def refuse(values: Sequence[Any], named: Mapping[str, Any]) -> NoReturn:
         given = names[: len(values)]
         wrong = named.keys() & set(given) or named.keys() - declared.keys() or required - named.keys() - set(given)
-        raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given wrongly")
+        raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given incorrectly")
 
     def complete(values: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         found = list(values)

@@ -142,7 +142,7 @@ def test_the_time_limit_is_checked_before_large_steps_of_a_plan() -> None:
     x = np.zeros((1, 1000000), np.float32)
     compiled(x)
     compiled.limits = Limits(wall_time=0)
-    with pytest.raises(LimitExceeded, match="not done after 0 s"):
+    with pytest.raises(LimitExceeded, match="not finished after 0 s"):
         compiled(x)
 
 
@@ -220,4 +220,4 @@ def test_every_command_accepts_limits(command: str, capsys: pytest.CaptureFixtur
 
 def test_an_unknown_limit_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(MODELS / "digits" / "model.xml"), "--limit", "depth=3"]) == 2
-    assert "names no limit; there is xml-bytes, layers" in capsys.readouterr().err
+    assert "is not a limit; the limits are xml-bytes, layers" in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_all_options_are_accepted(name):
     ("options", "said"),
     [
         ({"precision": "f16"}, "precision must be one of f32, bf16, auto, found 'f16'"),
-        ({"precision": "bf16", "jit": False}, "which jit=False .* turns off"),
+        ({"precision": "bf16", "jit": False}, "which jit=False .* disables"),
     ],
     ids=["unknown", "excluded"],
 )
@@ -83,7 +83,7 @@ def test_invalid_options_are_refused(name, options, said):
 def test_the_model_that_was_read_cannot_be_mapped():
     model = irload.read_model(MODEL)
     for compiling in (irload.compile_model, irload.CompiledModel, Predictor):
-        with pytest.raises(irload.InputInvalid, match="mmap is for a path"):
+        with pytest.raises(irload.InputInvalid, match="mmap requires a path"):
             compiling(model, mmap=True)
     assert len(list(predict(MODEL, [IMAGE], mmap=True))) == 1
     assert Predictor(MODEL, mmap=True).compiled(IMAGE)[0].shape == (1, 10)

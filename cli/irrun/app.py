@@ -105,7 +105,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine · 1 findings · 2 usage · 3 unreadable · 4 unsupported · 5 no memory · 130 interrupted",
+    epilog="Exit codes: 0 success · 1 findings · 2 usage · 3 unreadable · 4 unsupported · 5 out of memory · "
+    "130 interrupted",
 )
 @click.option(
     "--version",
@@ -113,10 +114,10 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     expose_value=False,
     is_eager=True,
     callback=_show_version,
-    help="Show this text and exit.",
+    help="Show the version and exit.",
 )
 def app() -> None:
-    """Load, inspect and run OpenVINO IR models in NumPy.
+    """Load, check and run OpenVINO IR models without OpenVINO.
 
-    irrun MODEL.xml INPUT.npy runs a model, short for irrun run.
+    irrun MODEL.xml INPUT.npy is short for irrun run MODEL.xml INPUT.npy.
     """

@@ -113,7 +113,7 @@ def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--precision",
             type=click.Choice(["f32", "bf16", "auto"]),
             default="f32",
-            help="Precision of matrix products in compiled kernels (f32).",
+            help="Precision of convolutions and matrix products in compiled kernels; default: f32.",
         ),
     ]
     for option in reversed(options):
@@ -128,7 +128,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--precise", is_flag=True, help="Exclude kernels that round more than a plain sum, such as Winograd."
         ),
-        click.option("--tune", is_flag=True, help="Time the candidate kernels and remember the fastest."),
+        click.option(
+            "--tune", is_flag=True, help="Time alternative kernels and store the fastest in the user's cache."
+        ),
     ]
     command = kernel_options(command)
     for option in reversed(options):
@@ -137,7 +139,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 strict_option: Decorator = click.option(
-    "--strict", is_flag=True, help="Refuse a model whose declared ports differ from the inferred ones: exit code 1."
+    "--strict",
+    is_flag=True,
+    help="Refuse a model whose declared ports differ from the inferred ones, with exit code 1.",
 )
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print a JSON document instead.")
 

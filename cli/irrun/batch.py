@@ -39,7 +39,7 @@ from irrun.records import Source, records
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads, in total over all workers.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted job; failed items are tried again.")
 @click.option("--force", is_flag=True, help="Replace existing outputs and restart the job.")
-@click.option("--fail-fast", is_flag=True, help="Stop at the first bad item.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first failed item.")
 @click.option("--keep-going", is_flag=True, help="Do not stop if the first items all fail for the same reason.")
 @click.option(
     "--verify-inputs",
@@ -51,10 +51,10 @@ from irrun.records import Source, records
     "columns",
     multiple=True,
     metavar="[NAME=]COLUMN",
-    help="The column that feeds an input, or the only one.",
+    help="The column for an input; without NAME, for the only input.",
 )
 @click.option("--cast", is_flag=True, help="Convert values even if precision or range is lost.")
-@click.option("--top", type=click.IntRange(1), help="Number of greatest values in a .jsonl; default: 5.")
+@click.option("--top", type=click.IntRange(1), help="Number of largest values in a .jsonl; default: 5.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names of the values, one per line.")
 @click.option(
     "--resize",
@@ -82,15 +82,23 @@ from irrun.records import Source, records
     callback=numbers((1, 3), float, "58.4,57.1,57.4"),
     help="Images: divisors after --mean, per channel.",
 )
-@click.option("--channels", type=click.Choice(["rgb", "bgr"]), help="Images: order of colours; default: rgb.")
-@click.option("--chat", is_flag=True, help="Texts: each is the message of a user, for the folder's chat template.")
+@click.option(
+    "--channels", type=click.Choice(["rgb", "bgr"]), help="Images: order of the colour channels; default: rgb."
+)
+@click.option("--chat", is_flag=True, help="Texts: apply the folder's chat template to each text, as a user message.")
 @generation_options
 @kernel_options
 @strict_option
 @weights_option
 @pin_option
 @shapes_option
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where to run.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Run in local processes or on Ray.",
+)
 @click.option(
     "--address", metavar="ADDRESS", help="Ray: address of a running cluster; default: start one on this machine."
 )
@@ -108,12 +116,12 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> int:
-    r"""Run MODEL (.xml, or the folder of a model of texts) over many inputs.
+    r"""Run MODEL (.xml, or the folder of a text model) over many inputs.
 
     DATA are folders, files or quoted patterns of .npy (one sample or a stack), .npz (arrays named after the inputs),
     images, or .parquet (columns named after the inputs; other columns are copied to the output). For a model with
     several inputs write NAME=DATA. @FILE reads a list of file names, - reads the list from stdin (one name per line,
-    or separated by NUL). The model of a folder computes embeddings, classes or generated texts of a column of texts.
+    or separated by NUL). A text model computes an embedding, a class or a generated text for each text of a column.
 
     \b
       irrun batch model.xml photos/ -o top.jsonl --labels names.txt --resize 256 --crop 224x224
@@ -134,7 +142,7 @@ def command(
 
     target = outputs.target()
     if course.address is not None and course.engine != "ray":
-        raise click.UsageError("--address is that of a Ray cluster: give --engine ray")
+        raise click.UsageError("--address requires --engine ray")
     how = WorkerOptions(
         str(source.model),
         None if source.weights is None else str(source.weights),
@@ -183,7 +191,7 @@ def _shapes(source: Source) -> dict[str | int, ShapeLike] | None:
     if not source.shapes:
         return None
     if source.model.is_dir():
-        raise click.UsageError("--shape is for a model file; texts of any length need no shapes")
+        raise click.UsageError("--shape requires a model file; the model of a folder accepts texts of any length")
     from irload import read_model
 
     read = read_model(source.model, source.weights, limits=source.limits, sha256=source.pins)

@@ -34,9 +34,9 @@ class Outputs:
 
         kind = output_kind(self.output, self.kind)
         if self.top is not None and kind != "jsonl":
-            raise click.UsageError("--top is for a .jsonl; other results have all values")
+            raise click.UsageError("--top requires a .jsonl; other formats contain all values")
         if self.labels is not None and kind not in ("jsonl", "csv"):
-            raise click.UsageError("--labels name the values of a .jsonl or .csv; other results have no names")
+            raise click.UsageError("--labels requires a .jsonl or .csv; other formats contain no names")
         return OutputTarget(Path(self.output), kind, self.top or 5, _labels(self.labels))
 
 
@@ -110,7 +110,7 @@ def output_kind(output: str, kind: str | None) -> str:
     suffix = "" if output.endswith(("/", os.sep)) else path.suffix.lower()
     if suffix[1:] in FILES and not path.is_dir():
         if kind is not None:
-            raise click.UsageError(f"--format {kind} is for a folder of files, and {path} is one file")
+            raise click.UsageError(f"--format {kind} requires a folder, but {path} is a single file")
         return suffix[1:]
     if suffix in (".npy", ".npz"):
         raise click.UsageError(f"{path} would be a folder with one file per item; name it without {suffix}")

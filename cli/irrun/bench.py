@@ -55,13 +55,20 @@ class Measurement:
 @weights_option
 @click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
 @shapes_option
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=5.0, help="Seconds to measure (5).")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=5.0, help="Seconds to measure; default: 5.")
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Inferences per request, instead of --seconds.")
-@click.option("--warm-up", type=click.FloatRange(0), default=0.5, metavar="SECONDS", help="Seconds of warm-up (0.5).")
-@click.option("--requests", type=click.IntRange(1), default=1, metavar="N", help="Concurrent inferences (1).")
+@click.option(
+    "--warm-up", type=click.FloatRange(0), default=0.5, metavar="SECONDS", help="Seconds of warm-up; default: 0.5."
+)
+@click.option("--requests", type=click.IntRange(1), default=1, metavar="N", help="Concurrent inferences; default: 1.")
 @click.option("--streams", callback=_counts, metavar="N,N…", help="Also measure throughput at these concurrencies.")
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with an earlier --json.")
-@click.option("--against", type=click.Choice(["openvino"]), help="Measure that runtime alternately and show ratios.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with the --json output of an earlier run.",
+)
+@click.option("--against", type=click.Choice(["openvino"]), help="Alternate with this runtime and show ratios.")
 @compile_options
 @json_option
 @records(source=Source, feed=Feed, measurement=Measurement, options=CompileOptions)

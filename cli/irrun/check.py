@@ -106,7 +106,7 @@ def command(files: Files, rules: Rules, report: Report, list_rules: bool, explai
             show_rules()
         return 0
     if not files.paths:
-        raise click.UsageError("name a MODEL or a DIR")
+        raise click.UsageError("give a MODEL or a DIR")
     form, output = "json" if report.as_json else report.form, report.output
     if output is not None and output.exists() and not report.force and not is_report(output):
         raise click.UsageError(f"{output} exists already and is not a report of irrun check; --force replaces it")
@@ -135,7 +135,7 @@ def _check(files: Files, rules: Rules, config: Any) -> tuple[list[Any], int]:
     select, ignore = _codes(rules.select), _codes(rules.ignore)
     found, passed = find_models(files.paths, only_ir=files.ir_only)
     if files.weights is not None and len(found) != 1:
-        raise click.UsageError(f"--bin is for one file, found {len(found)}")
+        raise click.UsageError(f"--bin requires a single MODEL, found {len(found)}")
     how: dict[str, Any] = {"select": select, "ignore": ignore, "target": rules.target, "limits": files.limits}
     reports: list[Any] = []
     with progress(f"checking {len(found)} files"):

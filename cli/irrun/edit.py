@@ -62,6 +62,6 @@ def command(source: Source, target: Path, force: bool, as_json: bool, **given: A
         texts = [next(values[name]) for _ in group]
         edits.append((" ".join([name, *filter(None, texts)]), partial(_apply, name, texts)))
     if not edits:
-        raise click.UsageError("no step is given; irrun edit --help lists them")
+        raise click.UsageError("no step is given; irrun edit --help lists the steps")
     write_edited(source, target, edits, force=force, as_json=as_json)
     return 0

@@ -21,9 +21,7 @@ def _extract(model: Model, texts: Sequence[str]) -> Model:
         before, arrow, after = text.partition("->")
         inputs, outputs = ([word.strip() for word in part.split(",") if word.strip()] for part in (before, after))
         if not arrow or not (inputs or outputs):
-            raise click.UsageError(
-                f"--extract '{text}' is not of the form 'FROM,… -> TO,…', of which one side may be empty"
-            )
+            raise click.UsageError(f"--extract '{text}' is not of the form 'FROM,… -> TO,…'; one side may be empty")
         model = extract(model, inputs or None, outputs or None)
     return model
 
@@ -120,7 +118,9 @@ def _set_batch(model: Model, texts: Sequence[str]) -> Model:
         try:
             (size,) = Shape.parse(text)
         except (ShapeMismatch, ValueError):
-            raise click.UsageError(f"--set-batch '{text}' is not a size; one is written as 4, ? or 1..8") from None
+            raise click.UsageError(
+                f"--set-batch '{text}' is not a batch size; use, for example, 4, ? or 1..8"
+            ) from None
         model = set_batch(model, size)
     return model
 
@@ -150,26 +150,26 @@ class Step:
 
 STEPS = {
     "extract": Step(
-        _extract, "'FROM -> TO'", "Keep the part between tensors, see irrun extract; one side may be empty."
+        _extract, "'FROM -> TO'", "Keep only the part between tensors (see irrun extract); one side may be empty."
     ),
     "rename": Step(_rename, "OLD=NEW", "Rename ports, tensors and layers; 'a/*=b/*' keeps the text of the *."),
-    "reshape": Step(_reshape, "NAME[DIMS]", "A new shape of an input, for example x[1,3,?,1..8]."),
-    "layout": Step(_layout, "PORT=NHWC", "Another layout of an input or output, by a Transpose."),
+    "reshape": Step(_reshape, "NAME[DIMS]", "Change the shape of an input, for example x[1,3,?,1..8]."),
+    "layout": Step(_layout, "PORT=NHWC", "Change the layout of an input or output by inserting a Transpose."),
     "pure-layout": Step(
         partial(_layout, transposes=False),
         "PORT=NHWC",
-        "The same, merged with Transposes of the model.",
+        "The same without an additional Transpose: merge it with the model's.",
     ),
     "embed": Step(
-        _embed, "STEPS", "Preprocessing, such as 'type=u8 resize=linear mean=127.5 scale=127.5 layout=NHWC'."
+        _embed, "STEPS", "Add preprocessing, such as 'type=u8 resize=linear mean=127.5 scale=127.5 layout=NHWC'."
     ),
-    "set-batch": Step(_set_batch, "SIZE", "Another batch size, for example 4, ? or 1..8."),
-    "add-output": Step(_add_output, "TENSOR", "A tensor, or the tensors of a pattern, as further outputs."),
+    "set-batch": Step(_set_batch, "SIZE", "Change the batch size, for example to 4, ? or 1..8."),
+    "add-output": Step(_add_output, "TENSOR", "Add a tensor, or all tensors that match a pattern, to the outputs."),
     "fold": Step(_fold, "", "Replace layers that do not depend on inputs by constants."),
     "convert": Step(
         _convert,
         "FORMAT",
-        "Weights as fp16, bf16, int8, int8_sym, int4 or int4_asym; as int4,group=64,all-layers.",
+        "Store weights as fp16, bf16, int8, int8_sym, int4 or int4_asym, for example int4,group=64,all-layers.",
     ),
     "strip": Step(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
 }

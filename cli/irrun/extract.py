@@ -53,7 +53,7 @@ def command(
     from irload.edit import extract
 
     if not inputs and not outputs:
-        raise click.UsageError("name the part: --from, --to or both")
+        raise click.UsageError("give --from, --to or both")
     text = " ".join(f"--{side} {name}" for side, names in (("from", inputs), ("to", outputs)) for name in names)
     edits = [(f"extract {text}", lambda m: extract(m, inputs or None, outputs or None, at_constants=at_constants))]
     write_edited(source, target, edits, force=force, as_json=as_json)

@@ -51,7 +51,7 @@ def gather(
         elif free:
             values.put(free[0], _array(path, free[0], limits, reshapes), path)
         else:
-            raise InputInvalid(f"{path}: the model takes {len(ports)} inputs, and each has its value already")
+            raise InputInvalid(f"{path}: more files than inputs; the model has {len(ports)}")
     if seed is not None:
         rng = np.random.default_rng(seed)
         _require_static(values.missing(), suggest)
@@ -118,7 +118,7 @@ def _require_possible(port: Port, limits: Limits) -> None:
     type = port.type
     limits.require("tensor_bytes", type.nbytes or 0, f"input '{port.any_name}' {type} is too large to be filled")
     if (type.rank or 0) > AXES:
-        raise click.UsageError(f"input '{port.any_name}' has {type.rank} axes; NumPy's arrays have {AXES} at the most")
+        raise click.UsageError(f"input '{port.any_name}' has {type.rank} axes; NumPy supports at most {AXES}")
 
 
 def random_value(port: Port, rng: np.random.Generator) -> Array:

@@ -20,14 +20,19 @@ from irrun.records import records
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
 @click.option("--file", "files", multiple=True, type=click.Path(path_type=Path), help="A file with a prompt.")
-@click.option("--chat", is_flag=True, help="Hold a conversation, by the folder's chat template.")
-@click.option("--system", metavar="TEXT", help="The instructions that precede a conversation.")
+@click.option("--chat", is_flag=True, help="Start a conversation, with the folder's chat template.")
+@click.option("--system", metavar="TEXT", help="With --chat: the system message.")
 @generation_options
-@click.option("--logprobs", type=click.IntRange(0), metavar="N", help="Add the N most probable tokens (--json).")
+@click.option(
+    "--logprobs",
+    type=click.IntRange(0),
+    metavar="N",
+    help="With --json: the log probabilities of the N most probable tokens.",
+)
 @compile_options
 @limit_option
 @extension_option
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document per text, each on one line.")
 @records(options=CompileOptions)
 def command(
     folder: Path,
@@ -40,7 +45,7 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> int:
-    """Generate a text for each PROMPT, by the language model in FOLDER; a PROMPT for Whisper is a .wav or .npy.
+    """Generate a text for each PROMPT with the model in FOLDER. For Whisper, PROMPT is a .wav or .npy file.
 
     FOLDER has openvino_model.xml, openvino_tokenizer.xml and openvino_detokenizer.xml. The text is printed as it is
     generated, then on stderr the number of tokens, the time to the first one and tokens per second. PROMPT - reads
@@ -48,11 +53,11 @@ def command(
     """
     given = given_settings(settings)
     if settings["logprobs"] is not None and not as_json:
-        raise click.UsageError("--logprobs needs --json")
+        raise click.UsageError("--logprobs requires --json")
     if system is not None and not chat:
-        raise click.UsageError("--system needs --chat")
+        raise click.UsageError("--system requires --chat")
     if chat and as_json:
-        raise click.UsageError("--chat prints a conversation; leave --json out")
+        raise click.UsageError("--chat cannot be combined with --json")
     texts = _prompts(prompts, files)
     if not chat and not texts:
         raise click.UsageError("give a PROMPT, - for stdin, --file or --chat")

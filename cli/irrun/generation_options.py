@@ -19,18 +19,44 @@ SETTINGS = (
 def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a generation. The others come from generation_config.json."""
     options = [
-        click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Tokens at most (256)."),
-        click.option("--temperature", type=click.FloatRange(0), metavar="T", help="Draw tokens; 0: the most probable."),
-        click.option("--top-k", type=click.IntRange(0), metavar="K", help="Draw from the K most probable tokens."),
-        click.option("--top-p", type=click.FloatRange(0, 1), metavar="P", help="Draw from the first tokens of sum P."),
-        click.option("--min-p", type=click.FloatRange(0, 1), metavar="P", help="Exclude tokens below P × the largest."),
-        click.option("--repetition-penalty", type=float, metavar="X", help="Divide the logits of used tokens by X."),
-        click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the drawn tokens (0)."),
-        click.option("--beams", type=click.IntRange(1), metavar="N", help="Search the best of N continuations."),
-        click.option("--length-penalty", type=float, metavar="X", help="Exponent of the length in beam scores (1)."),
+        click.option(
+            "--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens; default: 256."
+        ),
+        click.option(
+            "--temperature", type=click.FloatRange(0), metavar="T", help="Sample tokens; 0: choose the most probable."
+        ),
+        click.option("--top-k", type=click.IntRange(0), metavar="K", help="Sample from the K most probable tokens."),
+        click.option(
+            "--top-p",
+            type=click.FloatRange(0, 1),
+            metavar="P",
+            help="Sample from the most probable tokens whose sum reaches P.",
+        ),
+        click.option(
+            "--min-p",
+            type=click.FloatRange(0, 1),
+            metavar="P",
+            help="Exclude tokens less than P times as probable as the best.",
+        ),
+        click.option(
+            "--repetition-penalty",
+            type=float,
+            metavar="X",
+            help="Divide the logits of tokens that already occurred by X.",
+        ),
+        click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the sampling; default: 0."),
+        click.option("--beams", type=click.IntRange(1), metavar="N", help="Beam search with N beams."),
+        click.option(
+            "--length-penalty", type=float, metavar="X", help="Exponent of the length in beam scores; default: 1."
+        ),
         click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated."),
-        click.option("--lookup", type=click.IntRange(0), metavar="N", help="Guess N tokens from earlier text."),
-        click.option("--language", metavar="NAME", help="Audio: the language that is spoken; default: detected."),
+        click.option(
+            "--lookup",
+            type=click.IntRange(0),
+            metavar="N",
+            help="Guess N tokens from earlier text and verify them at once.",
+        ),
+        click.option("--language", metavar="NAME", help="Audio: the spoken language; default: detected."),
         click.option("--task", metavar="NAME", help="Audio: transcribe, or translate to English."),
     ]
     for option in reversed(options):

@@ -21,7 +21,7 @@ from irrun.records import Source, records
     "target",
     type=click.Path(path_type=Path),
     metavar="FIXED.xml",
-    help="Write the file with its ports as inferred, otherwise byte for byte the same.",
+    help="Write a copy with inferred ports; all other bytes are unchanged.",
 )
 @click.option("--force", is_flag=True, help="Let --write replace an existing file, even MODEL.")
 @json_option
@@ -40,7 +40,9 @@ def command(source: Source, differences: bool, target: Path | None, force: bool,
     from irrun.survey import infer_all, reshape_inputs, survey
 
     if target is not None and source.shapes:
-        raise click.UsageError("--write corrects the file for the inputs that it declares; leave --shape out")
+        raise click.UsageError(
+            "--write cannot be combined with --shape: it infers from the inputs that the file declares"
+        )
     with progress("inferring"):
         found = survey(source.model, source.weights, source.limits, source.pins)
         reshape_inputs(found, shapes_of(found.model, source.shapes))

@@ -74,7 +74,9 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked
 def _require_file(source: Source, is_part: object) -> None:
     """Raise UsageError for options that are for model files."""
     if source.weights is not None or source.shapes or is_part:
-        raise click.UsageError(f"{source.model} is a folder; other options than --json are for its model files")
+        raise click.UsageError(
+            f"{source.model} is a folder, for which only --json is supported; other options require a model file"
+        )
 
 
 def _show_folder(source: Source, *, as_json: bool) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def require_options(dump: Path | None, layers: Sequence[str], *, finite: bool, subnormals: bool) -> None:
     """Raise UsageError for options that have no effect without another."""
     if layers and dump is None:
-        raise click.UsageError("--layers chooses the outputs that --dump DIR writes; give --dump, too")
+        raise click.UsageError("--layers requires --dump DIR, for which it selects layers")
     if subnormals and not finite:
-        raise click.UsageError("--subnormals is for --check-finite; give that, too")
+        raise click.UsageError("--subnormals requires --check-finite")
 
 
 def dumped(compiled: CompiledModel, values: Any, folder: Path, layers: Sequence[str], *, force: bool) -> Document:

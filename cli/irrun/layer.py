@@ -30,7 +30,7 @@ def layer_report(found: Survey, every: Sequence[Layer], wanted: str) -> list[Doc
 
         near = difflib.get_close_matches(wanted, [x.node.name for x in every], 1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InputInvalid(f"no layer has the name or the id '{wanted}'{hint}")
+        raise InputInvalid(f"no layer has the name or id '{wanted}'{hint}")
     consumers = _consumers(found.model)
     return [_layer(x, consumers, found) for x in chosen]
 

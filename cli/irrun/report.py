@@ -30,13 +30,17 @@ class Contents:
 @model_argument
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html", help="The page to write (MODEL.html)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="The page to write; default: MODEL.html.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @weights_option
 @shapes_option
 @click.option("--profile", is_flag=True, help="Measure every layer on the inputs.")
-@click.option("--compare", "other", metavar="B", help="Compare the layers with B, a side as for irrun compare.")
+@click.option("--compare", "other", metavar="B", help="Compare the layers with B, given as for irrun compare.")
 @click.option(
     "--diff", "against", type=click.Path(path_type=Path), metavar="B", help="Show the edits between MODEL and model B."
 )
@@ -46,13 +50,13 @@ class Contents:
     multiple=True,
     metavar="GLOB",
     shell_complete=layer_names,
-    help="Include the values of these layers on the inputs, downloadable as .npy; may be repeated.",
+    help="Include the outputs of these layers for the inputs, downloadable as .npy; may be repeated.",
 )
 @click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
 @click.option(
     "--no-constants",
     is_flag=True,
-    help="Read no weights; constants have no statistics.",
+    help="Do not read the weights; omits the statistics of constants.",
 )
 @compile_options
 @records(source=Source, feed=Feed, contents=Contents, options=CompileOptions)

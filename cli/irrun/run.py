@@ -40,7 +40,7 @@ class Results:
         if self.labels is None:
             return []
         if self.top is None:
-            raise click.UsageError("--labels names the values that --top N shows; give --top, too")
+            raise click.UsageError("--labels requires --top N, whose values it names")
         return self.labels.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
@@ -84,7 +84,7 @@ class Compiled:
     "--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs without a file with random values."
 )
 @shapes_option
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N greatest values along the last axis.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N largest values along the last axis.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one per line.")
 @click.option("-o", "--output", type=click.Path(), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
@@ -93,7 +93,7 @@ class Compiled:
 @click.option(
     "--emulate",
     type=click.Choice(["openvino-cpu"]),
-    help="Emulate that runtime where it departs from the specification.",
+    help="Compute like this runtime where it departs from the specification.",
 )
 @click.option("--profile", is_flag=True, help="Also show the time of every step.")
 @click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels and the reasons.")

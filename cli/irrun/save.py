@@ -65,6 +65,6 @@ def require_free(files: list[Path], model: Path, weights: Path | None, *, force:
     for file in files:
         for own in (model, weights or model.with_suffix(".bin")):
             if file.exists() and own.exists() and file.samefile(own):
-                raise click.UsageError(f"{file} is the model itself; name another TARGET")
+                raise click.UsageError(f"{file} is the model itself; choose another TARGET")
         if (file.exists() or file.is_symlink()) and not force:
             raise click.UsageError(f"{file} exists already; --force replaces it")

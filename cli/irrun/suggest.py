@@ -82,4 +82,4 @@ def advice(model: Model, ports: Sequence[Port]) -> str:
     if not found:
         names = " ".join(f"--shape '{p.any_name}[…]'" for p in ports)
         return f"give them sizes that suit the model, as {names}"
-    return "this suits the model: " + " ".join(f"--shape '{name}{shape}'" for name, shape in found.items())
+    return "this shape fits the model: " + " ".join(f"--shape '{name}{shape}'" for name, shape in found.items())

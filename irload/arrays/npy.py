@@ -121,7 +121,7 @@ def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dt
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         what = _kind_of(stream)
-        raise ReadError(f"{label}is no .npy array: {what or reason}") from None
+        raise ReadError(f"{label}is not a .npy array: {what or reason}") from None
     return shape, fortran, dtype, stream.tell()
 
 
@@ -136,7 +136,7 @@ def _kind_of(stream: IO[bytes]) -> str:
     found = identify(head)
     if found is None:
         return "it is XML; a model comes first, its inputs follow"
-    if found not in ("no XML", "blank"):
+    if found not in ("not XML", "blank"):
         return f"it is {found}"
     what = "it is text" if _is_text(head) else "unknown format"
     return f"{what}; expected a file written by numpy.save or numpy.savez"
@@ -161,7 +161,7 @@ def _check_members(members: list[ZipInfo], limits: Limits) -> None:
 
     names = [m.filename for m in members]
     if len(set(names)) != len(names):
-        raise ReadError("holds two arrays of one name")
+        raise ReadError("contains two arrays with the same name")
     for member in members:
         if (
             not member.filename.endswith(".npy")

@@ -87,10 +87,10 @@ def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
     """The layout deduced from the channels of an input. Raises InputInvalid if the input does not accept images."""
     shape = port.partial_shape
     if shape.rank != 4:
-        raise InputInvalid(f"input '{port.any_name}' of shape {shape} takes no images; they need four axes")
+        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; images require four axes")
     first, last = shape[1].hi, shape[3].hi
     if (first in (1, 3)) == (last in (1, 3)):
-        raise InputInvalid(f"the layout of input '{port.any_name}' {shape} is not plain; say --layout NCHW or NHWC")
+        raise InputInvalid(f"the layout of input '{port.any_name}' {shape} is ambiguous; give --layout nchw or nhwc")
     return "NCHW" if first in (1, 3) else "NHWC"
 
 
@@ -141,7 +141,7 @@ def _plain(image: Any, grey: bool, pil: Any) -> Any:
         wide = np.asarray(image).astype(np.uint32)
         image = pil.fromarray(((wide * 255 + 32767) // 65535).astype(np.uint8))
     elif image.mode in ("I", "F"):
-        raise ReadError(f"has values of 32 bits (mode {image.mode}), whose range is not known; store them as .npy")
+        raise ReadError(f"has values of 32 bits (mode {image.mode}), whose range is unknown; convert the image to .npy")
     return image.convert("L" if grey else "RGB")
 
 

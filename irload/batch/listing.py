@@ -51,7 +51,7 @@ class Listing:
         self._db.execute("CREATE INDEX order_of ON files(key, full, input, path)")
         self.total: int = self._one(f"SELECT count(DISTINCT {'full' if self._single else 'key'}) FROM files")
         if not self.total:
-            raise InputInvalid(f"no files of a known kind in {', '.join(map(shown, words))} ({' '.join(KNOWN)})")
+            raise InputInvalid(f"no supported files in {', '.join(map(shown, words))} ({' '.join(KNOWN)})")
         self.tables: int = self._one("SELECT count(*) FROM files WHERE suffix = '.parquet'")
         if self.tables and self.tables != self._one("SELECT count(*) FROM files"):
             raise InputInvalid("a job reads .parquet files or others, not both")
@@ -104,12 +104,12 @@ class Listing:
     def _files(self, pattern: str) -> Iterator[str]:
         """The files in a folder (recursively), those matching a pattern, or the named file."""
         if os.path.lexists(pattern) and self._is_own(os.path.realpath(pattern)):
-            raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside of it; give it another output")
+            raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside it; choose another output")
         if os.path.isdir(pattern):
             yield from self._below(pattern)
         elif os.path.exists(pattern):
             if Path(pattern).suffix.lower() not in KNOWN:
-                raise InputInvalid(f"{shown(pattern)} is of no known kind; irload reads {' '.join(KNOWN)}")
+                raise InputInvalid(f"{shown(pattern)} has an unsupported suffix; irload reads {' '.join(KNOWN)}")
             yield pattern
         elif glob.has_magic(pattern):
             for path in glob.iglob(pattern, recursive=True):

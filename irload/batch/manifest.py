@@ -69,7 +69,7 @@ class Manifest:
         except sqlite3.OperationalError as error:
             self._db.close()
             if "locked" in str(error):
-                raise InputInvalid(f"another job is writing there ({path} is locked)") from None
+                raise InputInvalid(f"another job is writing to this output ({path} is locked)") from None
             raise _os_error(error, path) from None
         except sqlite3.DatabaseError as error:
             self._db.close()

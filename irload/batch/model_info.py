@@ -81,5 +81,5 @@ def _numbers(info: Mapping[str, str], name: str) -> tuple[float, ...]:
     if not possible or len(found) not in (0, 1, 3):
         raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info must be a list of 1 or 3 numbers")
     if name == "pad_value" and (len(found) != 1 or not 0 <= found[0] <= 255):
-        raise InputInvalid(f"pad_value '{text[:40]}' of the model's model_info is no number of 0..255")
+        raise InputInvalid(f"pad_value '{text[:40]}' of the model's model_info is not a number in 0..255")
     return found

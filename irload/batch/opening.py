@@ -47,7 +47,7 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
             manifest.put(**facts)
         for name, what in (("digest", "another model"), ("made", "other options")):
             if manifest.get(name) != facts[name]:
-                raise InputInvalid(f"the job in {target.job} was begun with {what}; --force restarts it")
+                raise InputInvalid(f"the job in {target.job} was started with {what}; --force restarts it")
         if resuming and not target.is_folder and manifest.get("state") == "whole" and not target.path.exists():
             raise InputInvalid(f"the job in {target.job} is finished but {target.path} is missing; --force restarts it")
         for folder in (target.scratch, target.parts):

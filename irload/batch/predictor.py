@@ -159,7 +159,7 @@ class Predictor:
             if size > self._compared and len(part[0]) > 1 and self.stacking.most > 1:
                 if not self._same_alone(part, outputs):
                     if self._least > 1:
-                        raise ExecutionError("samples of this model influence each other, and it takes several at once")
+                        raise ExecutionError("samples of this model influence each other, but its batch size is fixed")
                     self.stacking = Stacking(stacked=True, why="its samples influence each other")
                     return self._stack(inputs)
                 self._compared = size

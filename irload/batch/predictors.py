@@ -27,7 +27,7 @@ def predictor_of(options: WorkerOptions) -> AnyPredictor:
     if is_folder(options.model):
         return text_predictor_of(options)
     if options.texts != TextOptions():
-        raise InputInvalid("the options of generated texts are for the folder of a language model")
+        raise InputInvalid("options of text generation require the folder of a language model")
     return Predictor(
         options.model,
         weights=options.weights,
@@ -46,7 +46,7 @@ def text_predictor_of(options: WorkerOptions) -> TextPredictor:
     """The predictor of a folder. Raises InputInvalid for options that are for model files."""
     for value, name in ((options.weights, "weights"), (options.shapes, "shapes"), (options.sha256, "sha256")):
         if value:
-            raise InputInvalid(f"{name} are for a model file, and {options.model} is a folder")
+            raise InputInvalid(f"{name} require a model file, but {options.model} is a folder")
     return TextPredictor(
         options.model,
         batch_size=options.batch_size,

@@ -90,9 +90,9 @@ def _files(block: Any, names: Sequence[str], folder: str) -> Iterator[Item]:
 def require_for_ray(job: Job, listing: Listing, source: Listing | Tables) -> None:
     """Raise InputInvalid for options that Ray does not support or if no cluster answers, Unsupported without Ray."""
     if job.target.kind != "parquet" or job.resume or job.fail_fast:
-        raise InputInvalid("Ray writes one .parquet and repeats the tasks of lost workers: no --resume, no --fail-fast")
+        raise InputInvalid("--engine ray requires a .parquet as output, and supports neither --resume nor --fail-fast")
     if listing.inputs != [""]:
-        raise InputInvalid("Ray reads the files of one input: give .npz or .parquet for several")
+        raise InputInvalid("Ray reads the files of a single input; use .npz or .parquet for several inputs")
     require_readable(source)
     extra("ray.data", "ray")
     if job.address is not None:

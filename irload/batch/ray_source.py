@@ -22,7 +22,7 @@ def require_readable(source: Listing | Tables) -> None:
     """Raise InputInvalid for tables or files that Ray cannot read."""
     if isinstance(source, Tables):
         if len({*source.schema.names}) != len(source.schema.names):
-            raise InputInvalid("Ray takes no tables with two columns of one name")
+            raise InputInvalid("Ray does not support two columns with the same name")
         return
     for item in source:
         path = os.path.abspath(item.name)

@@ -61,7 +61,7 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     if isinstance(source, Tables):
         job = _carrying(job, source, predictor.output_names, summary)
     elif job.columns:
-        raise InputInvalid("--column is for .parquet files, and there are none among the inputs")
+        raise InputInvalid("--column requires .parquet files, but none of the inputs is one")
     job = _imaged(job, listing, predictor, summary)
     summary.warnings += summary.notes
     job = _sized(job, source.total, predictor)
@@ -162,7 +162,7 @@ def _require_loadable(job: Job, source: Listing | Tables, predictor: AnyPredicto
             reasons.append(kind_of(str(error), item.name))
             last = str(error)
     if len(reasons) == FIRST < source.total and len({*reasons}) == 1:
-        raise InputInvalid(f"the first {FIRST} items all fail: {last}; --keep-going does the others, too")
+        raise InputInvalid(f"the first {FIRST} items all fail: {last}; --keep-going continues with the others")
 
 
 def _hopeless(summary: Summary, reasons: set[str]) -> bool:
@@ -238,7 +238,7 @@ def _is_done(job: Job, item: Item, manifest: Manifest, summary: Summary) -> bool
 
 def _tables(job: Job, listing: Listing, inputs: Sequence[Port]) -> Tables:
     if listing.inputs != [""]:
-        raise InputInvalid("the columns of a .parquet feed the inputs, so it is given without name=")
+        raise InputInvalid("a .parquet is given without name=, since its columns are matched to the inputs")
     return Tables(listing.paths(), inputs, job.columns, hashed=job.options.hashed)
 
 
@@ -257,7 +257,7 @@ def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summar
     """The job with the labels of the model. Raises InputInvalid for image options if no input takes images."""
     given = job.options.images
     if given != ImageOptions() and not listing.images and not listing.tables:
-        raise InputInvalid("there are no images among the inputs, which the options for images could be for")
+        raise InputInvalid("options of images are given, but none of the inputs is an image")
     if listing.images or listing.tables:
         warning = range_warning(with_model_info(given, predictor.rt_info))
         summary.notes += [warning] if warning else []
@@ -272,8 +272,8 @@ def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summar
 def _require_kind(target: OutputTarget) -> None:
     """Raise InputInvalid if the output file exists as a folder, or the output folder as a file."""
     if target.is_folder and os.path.lexists(target.path) and not target.path.is_dir():
-        raise InputInvalid(f"{target.path} is no folder; give a folder, or a file named .parquet, .jsonl or .csv")
+        raise InputInvalid(f"{target.path} is not a folder; give a folder, or a file named .parquet, .jsonl or .csv")
     if not target.is_folder and target.path.is_dir():
-        raise InputInvalid(f"{target.path} is a folder, and the results are one file")
+        raise InputInvalid(f"{target.path} is a folder, but the output is a single file")
     if os.path.islink(target.job):
         raise InputInvalid(f"{target.job} is a link; the job's internal files are kept in a folder there")

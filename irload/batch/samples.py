@@ -61,7 +61,7 @@ class SampleInputs:
         if len(counts) > 1:
             raise InputInvalid(f"the inputs differ in their number of samples: {', '.join(map(str, sorted(counts)))}")
         if 0 in counts:
-            raise InputInvalid("there is no sample in it")
+            raise InputInvalid("contains no sample")
         return Samples(arrays, single)
 
     def require_fit(self, port: Port, shape: tuple[int, ...]) -> None:

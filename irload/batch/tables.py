@@ -123,7 +123,7 @@ def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping
     """
     if "" in mapping and len(inputs) != 1:
         example = f", for example --column {inputs[0].any_name}={mapping['']}" if inputs else ""
-        raise InputInvalid(f"--column '{mapping['']}' names no input, and the model has {len(inputs)}{example}")
+        raise InputInvalid(f"--column '{mapping['']}' must name an input, since the model has {len(inputs)}{example}")
     mapped = {port_named(inputs, name).index if name else 0: column for name, column in mapping.items()}
     found: dict[str, str] = {}
     for port in inputs:

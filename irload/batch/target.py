@@ -70,7 +70,7 @@ class OutputTarget:
         """The sink of this target. Raises InputInvalid if the model's outputs do not fit it."""
         names = predictor.output_names
         if self.kind == "npy" and len(names) != 1:
-            raise InputInvalid(f"a .npy holds one array and the model has {len(names)} outputs; take --format npz")
+            raise InputInvalid(f"a .npy holds one array and the model has {len(names)} outputs; use --format npz")
         return self._folder(tuple(names)) if self.is_folder else self.merger(predictor)
 
     def merger(self, predictor: AnyPredictor) -> PartsSink:
@@ -90,7 +90,9 @@ class OutputTarget:
         """Raise InputInvalid if the outputs have more values than there are labels, or cannot be labelled."""
         sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
         if self.labels and not any(size is None or size > 1 for size in sizes):
-            raise InputInvalid("--labels name the values of an output, and every output of this model is one number")
+            raise InputInvalid(
+                "--labels requires an output with several values; every output of this model is one number"
+            )
         for port, size in zip(predictor.outputs, sizes, strict=True):
             if self.labels and size is not None and size > len(self.labels):
                 raise InputInvalid(f"--labels has {len(self.labels)} lines for the {size} values of '{port.any_name}'")

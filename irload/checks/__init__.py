@@ -43,7 +43,7 @@ def check(
     config = config or Config()
     target = target or config.target
     if target is not None and parse_release(target) is None:
-        raise ValueError(f"'{target}' does not name an OpenVINO release; one is written as 2023.0")
+        raise ValueError(f"'{target}' is not an OpenVINO release, such as 2023.0")
     subject = examine(path, weights, target, limits)
     wanted = {r.code for r in all_rules() if _begins(r.code, select or config.select or ("IR",))}
     findings: list[Finding] = []

@@ -120,7 +120,7 @@ def load_config(path: Path) -> Config:
     try:
         return _config(cast(dict[str, Any], table), path)
     except (TypeError, ValueError, RecursionError) as error:
-        raise AttributeInvalid(f"[check] is not as it should be: {error}", Where(str(path))) from None
+        raise AttributeInvalid(f"[check] is invalid: {error}", Where(str(path))) from None
 
 
 def _config(table: dict[str, Any], path: Path) -> Config:

@@ -42,7 +42,7 @@ class Sides:
         first, second = _side(a, limits), _side(b, limits)
         models = [m for m in (first, second, None if model is None else _side(model, limits)) if isinstance(m, Model)]
         if not models:
-            raise InputInvalid("one side must be a model, or the model be given as well (--model)")
+            raise InputInvalid("one side must be a model, unless the model is given separately (--model)")
         first = models[0] if first == "plain" else first
         second = models[0] if second == "plain" else second
         if not isinstance(first, Model) and not isinstance(second, Model):
@@ -147,7 +147,9 @@ class Sides:
     def _in_order(self, model: Model, inputs: Sequence[Array]) -> list[Array]:
         """Return the inputs in the order of the other model's inputs."""
         if len(self.runner.inputs) != len(model.inputs):
-            raise InputInvalid(f"the models take {len(self.runner.inputs)} and {len(model.inputs)} inputs")
+            raise InputInvalid(
+                f"the models have different numbers of inputs, {len(self.runner.inputs)} and {len(model.inputs)}"
+            )
         given = {port.node: array for port, array in zip(self.runner.inputs, inputs, strict=True)}
         return [given[self.matched[port.node]] for port in model.inputs]
 

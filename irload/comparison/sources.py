@@ -121,7 +121,7 @@ def openvino(
     ov = _openvino()
     core: Any = ov.Core()
     if model.file is None:
-        raise InputInvalid("OpenVINO reads files, and this model was read from none")
+        raise InputInvalid("OpenVINO reads models from files, but this model was not read from a file")
     # Without the last two, compressed models compute with activations and a KV cache rounded to 8 bits or f16.
     config: dict[str, Any] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
     config["INFERENCE_PRECISION_HINT"] = precision

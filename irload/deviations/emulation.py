@@ -31,7 +31,7 @@ def emulate(model: Model, target: str = "openvino-cpu") -> list[Node]:
     marks the emulated ones. Raises InputInvalid for a target outside TARGETS.
     """
     if target not in TARGETS:
-        raise InputInvalid(f"there is no runtime '{target}' to emulate; there is {', '.join(TARGETS)}")
+        raise InputInvalid(f"runtime '{target}' cannot be emulated; supported: {', '.join(TARGETS)}")
     changed = [node for graph in model.walk() for node in _replaced(graph)]
     if changed:
         infer(model)

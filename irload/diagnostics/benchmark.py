@@ -119,9 +119,9 @@ def benchmark(
     errors of running.
     """
     if requests < 1 or seconds <= 0 or (runs is not None and runs < 1):
-        raise InputInvalid("a benchmark needs at least one request, one run and some time")
+        raise InputInvalid("requests and runs must be at least 1, seconds positive")
     if against not in (None, "openvino"):
-        raise InputInvalid(f"there is nothing to measure against but 'openvino', found '{against}'")
+        raise InputInvalid(f"against must be 'openvino', found '{against}'")
     resolved = Options.of(options, threads)
     before, start = resident_memory(), time.perf_counter()
     compiled = compile_model(model, threads, **options)
@@ -242,7 +242,7 @@ def _openvino(
     except ImportError:
         raise Unsupported("OpenVINO is not installed here; pip install openvino") from None
     if model.file is None:
-        raise InputInvalid("OpenVINO reads files, and this model was not read from a file")
+        raise InputInvalid("OpenVINO reads models from files, but this model was not read from a file")
     config: dict[str, Any] = {
         "PERFORMANCE_HINT": "LATENCY" if requests == 1 else "THROUGHPUT",
         "NUM_STREAMS": requests,

@@ -84,7 +84,7 @@ def dump_intermediates(
     if entries:
         _write_index(folder, entries)
     if patterns and not entries:
-        raise InputInvalid(f"no layer that ran is named as {', '.join(patterns)}")
+        raise InputInvalid(f"no layer that ran matches {', '.join(patterns)}")
     return entries
 
 

@@ -66,7 +66,7 @@ def _both(port: Port, text: str) -> tuple[str, str]:
     old, arrow, new = text.upper().replace(" ", "").rpartition("->")
     old = old if arrow else layout_of(port) or OTHER.get(new, "")
     if not old:
-        raise InputInvalid(f"the present layout of '{port.any_name}' is unknown; state both, as in 'NTC->TNC'")
+        raise InputInvalid(f"the current layout of '{port.any_name}' is unknown; state both, as in 'NTC->TNC'")
     return old, new
 
 

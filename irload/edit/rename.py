@@ -54,7 +54,7 @@ class _Rule:
         self.old, self.new = old, new
         self.matched = False
         if new.count("*") not in (0, old.count("*")):
-            raise InputInvalid(f"'{new}' has another number of * than '{old}'; expected as many, or none")
+            raise InputInvalid(f"'{new}' must contain as many * as '{old}', or none")
         self._pattern = re.compile("(.*?)".join(map(re.escape, old.split("*"))), re.DOTALL)
 
     def apply(self, name: str) -> str | None:

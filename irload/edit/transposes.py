@@ -48,7 +48,7 @@ def absorb_before(draft: Draft, result: Node, order: Order) -> None:
         node = output.node
         others = [n for n in draft.model.nodes if output in n.inputs and n is not reader]
         if others:
-            raise InputInvalid(f"{others[0].type} '{others[0].name}' reads '{node.name}' in its present layout")
+            raise InputInvalid(f"{others[0].type} '{others[0].name}' reads '{node.name}' in its current layout")
         if node.type == "Transpose" and node.inputs[1].type.ints is not None:
             draft.rewire(_merged(draft, node, _order(node), order))
             return

@@ -69,7 +69,7 @@ def _shape(text: str) -> tuple[int, ...]:
     except ShapeMismatch as error:
         raise AttributeInvalid(f"attribute shape of a Const: {error.message}") from None
     if len(shape) > RANK:
-        raise ReadError(f"rank {len(shape)} is more than the {RANK} axes that NumPy holds")
+        raise ReadError(f"rank {len(shape)} exceeds {RANK}, the maximum of NumPy")
     return shape
 
 

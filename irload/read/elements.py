@@ -76,8 +76,8 @@ class Elements:
                 self.warn(f"line {child.sourceline}: unknown element <{tag}> in layer '{layer.name}'")
         if not layer.version and any(key in layer.data for key in _PROFILED):
             raise ReadError(
-                "is the execution graph of a compiled model, a dump that shows its kernels; nothing can run it. "
-                "Take the model that was compiled",
+                "is the execution graph of a compiled model, which shows its kernels and cannot be run. "
+                "Use the model that was compiled",
                 self.where(element),
             )
         return layer

@@ -57,5 +57,5 @@ def encoding(head: bytes) -> str:
     name = found[1] if found else b"utf-8"
     known = _ENCODINGS.get(name.strip().lower())
     if known is None:
-        raise ReadError(f"declares the encoding '{name[:40].decode('ascii', 'replace')}'; an IR is UTF-8")
+        raise ReadError(f"declares the encoding '{name[:40].decode('ascii', 'replace')}'; an IR must be UTF-8")
     return "utf-8" if head.startswith(BOM) else known

@@ -201,7 +201,7 @@ class _Reader:
     def edge(self, element: Element) -> None:
         self.edges += 1
         if self.edges > self.limits.ports:
-            raise self.limits.exceeded("ports", f"has {self.edges} edges or more, and each needs a port")
+            raise self.limits.exceeded("ports", f"has {self.edges} edges or more, each of which needs a port")
         edge = self.elements.edge(element)
         if edge is not None:
             self.graphs[-1].edges.append(edge)
@@ -240,7 +240,7 @@ class _Reader:
         if version is None:
             raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 10 or 11", where)
         if version > VERSIONS[-1]:
-            raise ReadError(f"is IR version {version}, newer than the versions 10 and 11 that are known", where)
+            raise ReadError(f"is IR version {version}, newer than 11, the newest that irload supports", where)
         if version not in VERSIONS:
             raise ReadError(f"is IR version {version}, which does not exist; an IR states 2 to 7, 10 or 11", where)
         self.net.name, self.net.version = root.get("name", ""), version

@@ -49,7 +49,7 @@ def hold_tensors(compiled: CompiledModel, inputs: Any, patterns: Sequence[str], 
         room -= array.nbytes
         if room < 0:
             raise LimitExceeded(
-                f"the tensors up to '{name}' take more than the {MOST >> 20} MB of a page; choose fewer"
+                f"the tensors up to '{name}' take more than the {MOST >> 20} MB that a page may contain; choose fewer"
             )
         return _encoded(array)
 

@@ -52,7 +52,7 @@ class CompiledModel(Plans):
         """The arguments are the same as for `compile_model` with a Model."""
         resolved = Options.of(options, threads, limits=model.limits)
         if resolved.mmap:
-            raise InputInvalid("mmap is for a path; the model is read already")
+            raise InputInvalid("mmap requires a path; this model is already read")
         self._set_up(model, resolved)
 
     def _set_up(self, model: Model, options: Options) -> None:
@@ -200,7 +200,7 @@ class CompiledModel(Plans):
 
         given = [p.output.type for p in self.inputs] if inputs is None else self._bound(inputs)[1]
         if not all(t.is_static for t in given):
-            raise InputInvalid("the model has dynamic inputs; give some, or reshape it first")
+            raise InputInvalid("the model has dynamic inputs; pass inputs, or reshape it first")
         schedule = self.scheduled(given)
         if schedule.part is None:
             return with_printable_names(self.model, explain_interpreted(self.model, schedule, optimize=self.optimize))

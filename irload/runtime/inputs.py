@@ -202,7 +202,7 @@ def _require_meant(port: Port, array: Array) -> None:
         return
     info = np.iinfo(element.dtype)
     if array.dtype.kind == "f" or array.min() < info.min or array.max() > info.max:
-        raise InputInvalid(f"input '{port.any_name}' has numbers that are no {element}; the model takes {element}")
+        raise InputInvalid(f"input '{port.any_name}' has numbers that {element} cannot represent")
 
 
 def _converted(port: Port, array: Array) -> Array:

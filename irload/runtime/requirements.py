@@ -36,4 +36,4 @@ def require_variables(model: Model) -> None:
     for node in (sink for g in graphs for sink in g.sinks):
         name = node.op.attributes.get("variable_id")
         if name not in read:
-            raise AttributeInvalid(f"variable_id '{name}' is that of no ReadValue", node.where(model.file))
+            raise AttributeInvalid(f"no ReadValue has the variable_id '{name}'", node.where(model.file))

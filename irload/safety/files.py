@@ -59,7 +59,7 @@ def identify(head: bytes) -> str | None:
         return "an ONNX model (or another protobuf); convert it with openvino.convert_model"
     if start.startswith((b"{", b"[")):
         return "JSON"
-    return "no XML"
+    return "not XML"
 
 
 def open_regular(path: str | Path, what: str) -> tuple[int, int]:

@@ -63,10 +63,10 @@ def pins_of(given: str | Pins | Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind, digest in pairs:
         if kind not in _KINDS or kind in found:
-            raise InputInvalid(f"a pin is for model, xml or bin, once for each; found '{kind[:40]}'")
+            raise InputInvalid(f"a SHA-256 pins model, xml or bin, each at most once; found '{kind[:40]}'")
         if not _HEX.fullmatch(digest):
             raise InputInvalid(f"a SHA-256 has 64 hexadecimal digits, found '{digest[:80]}'")
         found[kind] = digest.lower()
     if not found:
-        raise InputInvalid("there is no SHA-256 to pin the model to")
+        raise InputInvalid("sha256 is empty; give the SHA-256 of model, xml or bin")
     return found

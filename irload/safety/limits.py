@@ -144,7 +144,7 @@ class Deadline:
     def check(self) -> None:
         """Raise LimitExceeded if the time is over."""
         if monotonic() > self.at:
-            raise self.limits.exceeded("wall_time", f"is not done after {self.limits.wall_time:g} s")
+            raise self.limits.exceeded("wall_time", f"is not finished after {self.limits.wall_time:g} s")
 
 
 def limits_of(texts: Iterable[str]) -> Limits:
@@ -158,9 +158,9 @@ def limits_of(texts: Iterable[str]) -> Limits:
         name = key.strip().replace("-", "_")
         if name not in Limits.names():
             known = ", ".join(n.replace("_", "-") for n in Limits.names())
-            raise InputInvalid(f"'{text}' names no limit; there is {known}")
+            raise InputInvalid(f"'{text}' is not a limit; the limits are {known}")
         if not sign:
-            raise InputInvalid(f"'{text}' has no value; one is written as {key}=1M")
+            raise InputInvalid(f"'{text}' has no value; write, for example, {key}=1M")
         found[name] = _number(name, value.strip())
     return Limits(**found)  # pyright: ignore[reportArgumentType]
 

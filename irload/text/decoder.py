@@ -42,7 +42,7 @@ class Decoder:
         unknown += [name for name in self.past_inputs if name not in known and not name.startswith(PAST)]
         if unknown or "input_ids" not in self.inputs:
             raise Unsupported(
-                f"generation feeds a decoder {', '.join(known)}; this model takes {', '.join(self.inputs)}; "
+                f"generation supports the inputs {', '.join(known)}; this decoder has {', '.join(self.inputs)}; "
                 "export it with its cache as state"
             )
         self.logits = logits_of(compiled)
@@ -128,8 +128,8 @@ class Cache:
                 value, axis = variable.state, self._decoder.axes.get(variable.name)
                 if value is None or axis is None or value.shape[axis] != self.length:
                     raise Unsupported(
-                        f"lookup shortens the cache, and variable {variable.name} has no axis that surely holds its "
-                        f"{self.length} tokens; leave lookup out"
+                        f"lookup shortens the cache, and variable {variable.name} has no single axis with its "
+                        f"{self.length} tokens; omit lookup"
                     )
                 variable.state = value[(slice(None),) * axis + (slice(kept),)]
         self.length = kept

@@ -167,7 +167,7 @@ class TextGeneration:
         if self._encoder is not None and self._encoder.takes_audio:
             return Windows(self._encoder.of_audio(prompt, settings), running)
         if settings.language or settings.task:
-            raise InputInvalid(f"language and task are for models of audio; {self.folder.path} is not one")
+            raise InputInvalid(f"language and task require a speech model; {self.folder.path} is not one")
         ids = self._ids(prompt)
         return running(start_of_decoder(self.folder, ids) if self._encoder is None else self._encoder.of_ids(ids))
 

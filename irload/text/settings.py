@@ -63,9 +63,9 @@ class Settings:
         if not self.repetition_penalty > 0:
             raise InputInvalid(f"repetition_penalty must be positive, found {self.repetition_penalty}")
         if self.beams > 1 and self.temperature > 0:
-            raise InputInvalid("beams do not sample; leave temperature out, or set it to 0")
+            raise InputInvalid("beams cannot be combined with sampling; omit temperature, or set it to 0")
         if self.lookup and (self.beams > 1 or self.temperature > 0):
-            raise InputInvalid("lookup requires greedy generation; leave beams and temperature out")
+            raise InputInvalid("lookup requires greedy generation; omit beams and temperature")
         if not all(self.stop):
             raise InputInvalid("a stop string must not be empty")
 

@@ -117,7 +117,7 @@ class EncoderDecoder:
                 raise InputInvalid(f"the model has the tasks {', '.join(tasks) or 'none'}, not {task}")
             marks.append(tasks[task])
         elif settings.language or settings.task:
-            raise InputInvalid("language and task are for models of several languages")
+            raise InputInvalid("language and task require a model of several languages")
         silent = config.get("no_timestamps_token_id")
         return [*marks, silent] if isinstance(silent, int) else marks
 

@@ -84,7 +84,7 @@ def task_of(
     if compiled is None or (not folder.modules and compiled.create_infer_request().query_state()):
         return Generating(TextGeneration(folder.path, threads, **(compile or {})), options)
     if options != TextOptions():
-        raise InputInvalid(f"the options of generated texts are for language models; {folder.path} is not one")
+        raise InputInvalid(f"options of text generation require a language model; {folder.path} is not one")
     outputs = {name: k for k, port in enumerate(compiled.outputs) for name in port.names}
     hidden = next((n for n in ("sentence_embedding", "last_hidden_state", "token_embeddings") if n in outputs), None)
     logits = outputs.get("logits")
@@ -97,8 +97,8 @@ def task_of(
     if logits is not None and classifies:
         return Classifying(encoder, logits, folder)
     raise Unsupported(
-        f"{MODEL} has the outputs {', '.join(sorted(outputs)) or 'without names'}; texts need sentence_embedding, "
-        "last_hidden_state, or logits [texts, classes]"
+        f"{MODEL} has the outputs {', '.join(sorted(outputs)) or 'without names'}; a text model needs "
+        "sentence_embedding, last_hidden_state, or logits [texts, classes]"
     )
 
 

@@ -37,7 +37,7 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
     """
     path = Path(path)
     if path.suffix.lower() != ".xml":
-        raise InputInvalid(f"a model is saved as an .xml with its .bin beside it, found '{path.name}'")
+        raise InputInvalid(f"the path of a saved model must end in .xml, found '{path.name}'")
     blob = Blob()
     model = as_v11(model)
     writer = _Writer(blob, compress_to_fp16 and not is_compressed(model))

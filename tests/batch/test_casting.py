@@ -222,4 +222,4 @@ def test_columns_are_mapped_to_inputs(batch, tmp_path, model):
     assert found.outputs["x"].tolist() == [3, 4]
     np.save(tmp_path / "a.npy", np.ones(2, np.float32))
     said = batch(tmp_path / "a.npy", "-o", tmp_path / "q.jsonl", "--column", "x=b", model=model, code=USAGE)
-    assert "--column is for .parquet files" in said
+    assert "--column requires .parquet files" in said

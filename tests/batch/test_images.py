@@ -290,4 +290,4 @@ def test_means_for_the_other_range(batch, tmp_path):
     assert "meant for pixels of 0..1" in report["warnings"][-1]
     np.save(tmp_path / "x.npy", np.zeros((1, 3, 4, 6), np.float32))
     said = batch(tmp_path / "x.npy", "-o", tmp_path / "p", "--mean", "0.5", model=model, code=USAGE)
-    assert "there are no images among the inputs" in said
+    assert "none of the inputs is an image" in said

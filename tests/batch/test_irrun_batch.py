@@ -97,7 +97,12 @@ def test_a_job_continues_after_bad_items(batch, tmp_path):
     assert (report["done"], report["failed"], report["finished"]) == (475, 25, True)
     assert {f["input"] for f in report["failures"]} == bad
     reasons = " ".join(f["reason"] for f in report["failures"])
-    for word in ("takes 256 bytes after its header", "has shape [1,1,8,9]", "of dtype complex64", "is no .npy array"):
+    for word in (
+        "takes 256 bytes after its header",
+        "has shape [1,1,8,9]",
+        "of dtype complex64",
+        "is not a .npy array",
+    ):
         assert word in reasons
     assert len(list((tmp_path / "out").glob("*.npz"))) == 475
 
@@ -139,7 +144,7 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
     batch(*words, "--force")
     assert "--resume continues that job" in batch(*words, code=USAGE)
     assert batch(*words, "--resume")["before"] == 2
-    assert "begun with other options" in batch(*words, "--resume", "--format", "npy", code=USAGE)
+    assert "started with other options" in batch(*words, "--resume", "--format", "npy", code=USAGE)
 
 
 @pytest.mark.one_in(6)
@@ -201,14 +206,14 @@ def test_a_bar_on_a_terminal(irrun, tmp_path, monkeypatch):
     ("words", "said"),
     [
         (("nowhere",), "there is no file or folder nowhere"),
-        (("x.txt",), "x.txt is of no known kind"),
-        (("empty",), "no files of a known kind"),
+        (("x.txt",), "x.txt has an unsupported suffix"),
+        (("empty",), "no supported files"),
         (("ghost=in",), "the model has no input 'ghost'"),
-        (("in", "--format", "npy", "-o", "o.parquet"), "--format npy is for a folder"),
+        (("in", "--format", "npy", "-o", "o.parquet"), "--format npy requires a folder"),
         (("in", "-o", "o.npz"), "would be a folder"),
         (("in", "--resize", "big"), "'big' is not of the form"),
         (("in", "--crop", "0x3"), "'0x3' is not of the form"),
-        (("in", "--engine", "ray"), "Ray writes one .parquet"),
+        (("in", "--engine", "ray"), "--engine ray requires a .parquet"),
     ],
 )
 def test_usage(irrun, tmp_path, monkeypatch, words, said):

@@ -84,7 +84,7 @@ def test_the_output_is_no_input(batch, model, tmp_path):
     content = (tmp_path / "in" / "rows.parquet").read_bytes()
     for words in ((tmp_path / "in" / "rows.parquet",), (tmp_path / "in",)):
         said = batch(*words, "-o", tmp_path / "in" / "rows.parquet", "--force", model=model, code=USAGE)
-        assert "is the output of this job" in said or "no files of a known kind" in said
+        assert "is the output of this job" in said or "no supported files" in said
     assert (tmp_path / "in" / "rows.parquet").read_bytes() == content
     assert "is the output of this job" in batch(
         tmp_path / "in", "-o", tmp_path / "in", "--force", model=model, code=USAGE
@@ -281,7 +281,9 @@ def test_force_waits_for_no_other_job(batch, model, tmp_path):
     try:
         assert other.stdout.readline() == "open\n"
         for word in ("--force", "--resume"):
-            assert "another job is writing there" in batch(tmp_path / "in", "-o", tmp_path / "out", word, code=USAGE)
+            assert "another job is writing to this output" in batch(
+                tmp_path / "in", "-o", tmp_path / "out", word, code=USAGE
+            )
     finally:
         out, _ = other.communicate("\n", timeout=1800)
     assert out == "3\n"

@@ -147,14 +147,14 @@ def test_images_of_one_name_in_two_formats(batch, tmp_path):
     ("words", "said"),
     [
         (("-o", "o.jsonl", "--labels", "few.txt"), "has 9 lines for the 10 values of 'probabilities'"),
-        (("-o", "o.parquet", "--labels", str(LABELS)), "--labels name the values of a .jsonl or .csv"),
-        (("-o", "out", "--labels", str(LABELS)), "--labels name the values of a .jsonl or .csv"),
-        (("-o", "out", "--top", "3"), "--top is for a .jsonl"),
-        (("-o", "o.csv", "--top", "3"), "--top is for a .jsonl"),
-        (("-o", "out", "--address", "x:1"), "--address is that of a Ray cluster"),
-        (("-o", "out", "--resize", "8x8"), "there are no images among the inputs"),
-        (("-o", "out", "--channels", "bgr"), "there are no images among the inputs"),
-        (("-o", "out", "--column", "image=x"), "--column is for .parquet files"),
+        (("-o", "o.parquet", "--labels", str(LABELS)), "--labels requires a .jsonl or .csv"),
+        (("-o", "out", "--labels", str(LABELS)), "--labels requires a .jsonl or .csv"),
+        (("-o", "out", "--top", "3"), "--top requires a .jsonl"),
+        (("-o", "o.csv", "--top", "3"), "--top requires a .jsonl"),
+        (("-o", "out", "--address", "x:1"), "--address requires --engine ray"),
+        (("-o", "out", "--resize", "8x8"), "none of the inputs is an image"),
+        (("-o", "out", "--channels", "bgr"), "none of the inputs is an image"),
+        (("-o", "out", "--column", "image=x"), "--column requires .parquet files"),
     ],
 )
 def test_options_that_would_make_no_difference(irrun, tmp_path, monkeypatch, words, said):

@@ -50,13 +50,13 @@ def refused(batch, place, *words, code=USAGE, **options):
     [
         (("--jit",), "IRLOAD_JIT=off turns off"),
         (("--precision", "bf16"), "IRLOAD_JIT=off turns off"),
-        (("--precision", "bf16", "--no-jit"), "--no-jit turns off"),
+        (("--precision", "bf16", "--no-jit"), "--no-jit disables"),
         (("--threads", "1000000"), "below 1,000,000"),
         (("--threads", "0"), "0 is not in the range"),
         (("--batch-size", "0"), "0 is not in the range"),
         (("--shape", "ghost[1,1,8,8]"), "no input named 'ghost'"),
-        (("--limit", "ghost=1"), "names no limit"),
-        (("--engine", "ray"), "Ray writes one .parquet"),
+        (("--limit", "ghost=1"), "is not a limit"),
+        (("--engine", "ray"), "--engine ray requires a .parquet"),
     ],
 )
 def test_options_that_cannot_be_met(batch, place, monkeypatch, words, said):
@@ -109,11 +109,11 @@ def test_packages_that_are_missing(batch, place, monkeypatch, package, words, ex
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("in", "-o", "out.parquet", "--resume"), "no --resume"),
-        (("in", "-o", "out.parquet", "--fail-fast"), "no --fail-fast"),
-        (("in", "-o", "out.csv"), "Ray writes one .parquet"),
-        (("image=in", "-o", "out.parquet"), "Ray reads the files of one input"),
-        (("twins.parquet", "-o", "out.parquet"), "two columns of one name"),
+        (("in", "-o", "out.parquet", "--resume"), "neither --resume"),
+        (("in", "-o", "out.parquet", "--fail-fast"), "nor --fail-fast"),
+        (("in", "-o", "out.csv"), "--engine ray requires a .parquet"),
+        (("image=in", "-o", "out.parquet"), "Ray reads the files of a single input"),
+        (("twins.parquet", "-o", "out.parquet"), "two columns with the same name"),
     ],
 )
 def test_options_unsupported_by_ray(batch, place, words, said):
@@ -156,6 +156,6 @@ def test_models_and_files_that_cannot_be_read(batch, place):
     assert "ghost.xml" in refused(batch, place, *words, model="ghost.xml", code=UNREADABLE)
     two = identity(place / "m.xml", a="?,4", b="?,4")
     assert "the model has no input 'c'" in refused(batch, place, "c=in", "-o", "out", model=two)
-    assert "2 outputs; take --format npz" in refused(batch, place, *words, "--format", "npy", model=two)
+    assert "2 outputs; use --format npz" in refused(batch, place, *words, "--format", "npy", model=two)
     said = refused(batch, place, *words, "--shape", "[1,3,8,8]", code=FINDINGS)
     assert "data has 3 channels" in said

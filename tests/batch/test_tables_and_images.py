@@ -161,4 +161,4 @@ def test_bad_images(batch, photo, tmp_path):
     assert "is 3x3, too small to crop 8x8 from it" in reasons["small.png"]
     flat = unary(tmp_path / "flat.xml", "?,4", "ReLU")
     report = batch(tmp_path / "in" / "photo.png", "-o", tmp_path / "p", model=flat, code=FINDINGS)
-    assert "takes no images; they need four axes" in report["failures"][0]["reason"]
+    assert "images require four axes" in report["failures"][0]["reason"]

@@ -26,7 +26,7 @@ FOREIGN = [
     pytest.param(OLD.format("x").encode(), ["version 'x'", "10 or 11"], id="no version"),
     pytest.param(b"\x08\x07\x12\x07pytorch\x1a\x03", ["ONNX", "openvino.convert_model"], id="onnx"),
     pytest.param(b"RR_UPCVO" + bytes(64), ["compiled OpenVINO model", ".xml and .bin"], id="blob"),
-    pytest.param(DUMP.encode(), ["execution graph", "Take the model that was compiled"], id="execution graph"),
+    pytest.param(DUMP.encode(), ["execution graph", "Use the model that was compiled"], id="execution graph"),
     pytest.param(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", ["Git-LFS", "git lfs pull"], id="lfs"
     ),

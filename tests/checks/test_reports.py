@@ -274,7 +274,7 @@ def test_findings_contain_location_and_reason(tmp_path):
     assert found.cause.startswith("filters 'w' (id 1) are [4,3,3,3]")
     assert '<port id="2"' in file.read_text().splitlines()[(found.line or 0) - 1]
     assert not report.ok()
-    with pytest.raises(ValueError, match="does not name an OpenVINO release"):
+    with pytest.raises(ValueError, match="is not an OpenVINO release"):
         irload.check(file, target="soon")
     with pytest.raises(FileNotFoundError):
         irload.check(tmp_path / "none.xml")

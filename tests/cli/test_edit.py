@@ -95,7 +95,7 @@ def test_compressed_weights(irrun, tmp_path: Path) -> None:
         (("--embed", "mean=a"), "'mean=a' is not one of"),
         (("--convert", "int3"), "format must be one of fp16, bf16, int8, int4"),
         (("--convert", "int4,group=x"), "'group=x' is not one of group=64, group=none, all-layers"),
-        (("--set-batch", "many"), "--set-batch 'many' is not a size"),
+        (("--set-batch", "many"), "--set-batch 'many' is not a batch size"),
         (("--reshape", "image"), "--reshape 'image' is not of the form"),
         (("--strip", "everything"), "'everything' is not one of"),
         (("--add-output", "pol0"), "did you mean 'pool0' or 'pool1'?"),

@@ -71,7 +71,7 @@ def test_precision_needs_a_processor_for_it(irrun, switch, monkeypatch):
     assert irrun(DIGITS, SEVEN, "--precision", "f64").code == USAGE
     done = irrun(DIGITS, SEVEN, "--precision", "bf16", "--no-jit")
     assert done.code == USAGE
-    assert "which --no-jit turns off" in done.err
+    assert "which --no-jit disables" in done.err
 
 
 @pytest.mark.parametrize("words", [("--jit",), ("--precision", "bf16")])

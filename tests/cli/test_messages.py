@@ -82,7 +82,7 @@ def test_inputs_that_are_no_arrays(irrun, tmp_path, content, said):
     (tmp_path / "x.txt").write_bytes(content)
     done = irrun(DIGITS, tmp_path / "x.txt")
     assert done.code == UNREADABLE
-    assert f"x.txt: is no .npy array: {said}" in done.err
+    assert f"x.txt: is not a .npy array: {said}" in done.err
 
 
 def test_invalid_images_are_rejected(irrun, tmp_path):
@@ -136,7 +136,7 @@ def test_an_input_of_none_is_rejected():
             "unsupported output format .txt; use .npz, .npy or a folder (out.txt",
         ),
         (("report", DIGITS, "-o", "x.pdf"), "the report is an HTML page, and x.pdf does not end in .html"),
-        (("run", DIGITS, SEVEN, "--labels", "labels.txt"), "--labels names the values that --top N shows"),
+        (("run", DIGITS, SEVEN, "--labels", "labels.txt"), "--labels requires --top N"),
         (("compare", DIGITS, "x.npy"), "'x.npy' is an input, but A and B come first: each is a model, plain, fast"),
         (("compare", "x.npy", DIGITS), "'x.npy' is an input, but A and B come first"),
         (("compare", DIGITS, "image=x.npy"), "'image=x.npy' is an input, but A and B come first"),

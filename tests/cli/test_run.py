@@ -82,7 +82,7 @@ def test_inputs_by_order_and_by_name(irrun, two, monkeypatch, words):
     ("words", "code", "said"),
     [
         (["a.npy"], USAGE, "no value for input 'b' f32[3]"),
-        (["a.npy", "b.npy", "a.npy"], USAGE, "takes 2 inputs"),
+        (["a.npy", "b.npy", "a.npy"], USAGE, "more files than inputs; the model has 2"),
         (["b.npy", "a.npy"], USAGE, "b.npy has shape [3]; input 'a' takes [2]"),
         (["a=a.npy", "a=a.npy", "b.npy"], USAGE, "input 'a' was given twice"),
         (["c=a.npy", "a.npy", "b.npy"], USAGE, "no input 'c'; it has 'a', 'b'"),

@@ -75,7 +75,7 @@ def test_suggested_shapes_run(kind: str, shapes: dict[str, str], irrun, tmp_path
     file = model(kind, tmp_path)
     found = irrun("run", file, "--random", "0")
     assert found.code == USAGE
-    words = shlex.split(found.err.rpartition("this suits the model: ")[2])
+    words = shlex.split(found.err.rpartition("this shape fits the model: ")[2])
     assert {m[1]: m[2] for w in words for m in [re.fullmatch(r"(\w+)\[(.*)\]", w)] if m} == shapes
     assert irrun("run", file, "--random", "0", *words).code == OK
 

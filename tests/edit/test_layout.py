@@ -63,7 +63,7 @@ def test_layers_that_depend_on_the_layout_are_named(digits, tmp_path) -> None:
     with pytest.raises(irload.InputInvalid, match="Convolution 'conv0' depends on the present layout"):
         edit.layout(digits, {"image": "NHWC"}, transposes=False)
     model = edit.add_output(read(nhwc_network(), tmp_path), "Transpose*")
-    with pytest.raises(irload.InputInvalid, match="present layout"):
+    with pytest.raises(irload.InputInvalid, match="current layout"):
         edit.layout(model, {"y": "NCHW"}, transposes=False)
 
 
@@ -71,7 +71,7 @@ def test_layers_that_depend_on_the_layout_are_named(digits, tmp_path) -> None:
     ("layouts", "fact"),
     [
         ({"imag": "NHWC"}, r"no input named 'imag'; the model has 'image', and the outputs 'probabilities'"),
-        ({"image": "NHW"}, "the present layout of 'image' is unknown; state both"),
+        ({"image": "NHW"}, "the current layout of 'image' is unknown; state both"),
         ({"image": "NCHW->NHWD"}, "the layout NHWD of 'image' must consist of the axes of NCHW, each once"),
         ({"probabilities": "NHWC"}, r"'probabilities' has shape \[\?,10\]; the layout NCHW has 4 axes"),
     ],

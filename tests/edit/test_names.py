@@ -45,7 +45,7 @@ def test_names_in_bodies_are_renamed() -> None:
         ({"imag": "x"}, r"no layer or tensor 'imag'; did you mean 'image'\?"),
         ({"conv*": "c"}, "two layers would have the name 'c'"),
         ({"image": "probabilities"}, "two tensors would have the name 'probabilities'"),
-        ({"conv*": "*c*"}, r"'\*c\*' has another number of \* than 'conv\*'"),
+        ({"conv*": "*c*"}, r"'\*c\*' must contain as many \* as 'conv\*'"),
     ],
 )
 def test_refused_names(digits, mapping, fact) -> None:

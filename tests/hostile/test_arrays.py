@@ -67,14 +67,14 @@ def test_shapes_are_kept_and_fortran_order_is_undone(tmp_path, shape):
 
 
 REFUSED = {
-    "empty": (b"", "no .npy array"),
-    "not npy": (b"PK\x03\x04 something else", "no .npy array"),
+    "empty": (b"", "not a .npy array"),
+    "not npy": (b"PK\x03\x04 something else", "not a .npy array"),
     "future version": (b"\x93NUMPY\x09\x00" + b"\0" * 20, "9.0"),
-    "cut header": (npy(np.zeros(3))[:40], "no .npy array"),
+    "cut header": (npy(np.zeros(3))[:40], "not a .npy array"),
     "cut data": (npy(np.zeros(3))[:-1], "takes 24 bytes"),
     "trailing bytes": (npy(np.zeros(3)) + b"x", "takes 24 bytes"),
     "pickle": (npy(np.array([{}], object), allow_pickle=True), "pickle"),
-    "bare pickle": (pickle.dumps([1]), "no .npy array"),
+    "bare pickle": (pickle.dumps([1]), "not a .npy array"),
     "structured": (npy(np.zeros(2, [("a", "i4"), ("b", "f4")])), "dtype"),
     "datetime": (npy(np.zeros(2, "M8[s]")), "datetime64"),
     "complex": (npy(np.zeros(2, "c8")), "complex64"),
@@ -82,13 +82,13 @@ REFUSED = {
     "huge shape": (describing("'<f4'", "(1000000000, 1000000000)"), "limit tensor_bytes"),
     "wrapping shape": (describing("'<f4'", "(4294967296, 4294967296)"), "limit tensor_bytes"),
     "negative shape": (describing("'<f4'", "(-1, 4)"), "impossible shape"),
-    "rank of 65": (describing("'<f4'", "(1,) * 65"), "no .npy array"),
+    "rank of 65": (describing("'<f4'", "(1,) * 65"), "not a .npy array"),
     "65 axes": (describing("'<f4'", str((1,) * 65), b"\0" * 4), "impossible shape"),
-    "code in the header": (header("__import__('os').system('true')"), "no .npy array"),
-    "no dict": (header("[1, 2]"), "no .npy array"),
-    "bad dtype": (describing("'nonsense'", "(1,)"), "no .npy array"),
-    "nested header": (header("[" * 5000 + "]" * 5000), "no .npy array"),
-    "huge header": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31), "no .npy array"),
+    "code in the header": (header("__import__('os').system('true')"), "not a .npy array"),
+    "no dict": (header("[1, 2]"), "not a .npy array"),
+    "bad dtype": (describing("'nonsense'", "(1,)"), "not a .npy array"),
+    "nested header": (header("[" * 5000 + "]" * 5000), "not a .npy array"),
+    "huge header": (b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31), "not a .npy array"),
 }
 
 
@@ -157,10 +157,10 @@ def archive(path, members: dict[str, bytes], patch: tuple[bytes, bytes] | None =
     ("members", "patch", "said"),
     [
         ({"a.txt": b"hello"}, None, "a.txt"),
-        ({"a.npy": b"hello"}, None, "no .npy array"),
+        ({"a.npy": b"hello"}, None, "not a .npy array"),
         ({"a.npy": npy(np.zeros(3)) + b"more"}, None, "takes 24 bytes"),
         ({"a.npy": npy(np.array([{}], object), allow_pickle=True)}, None, "pickle"),
-        ({"a.npy": npy(np.zeros(3)), "b.npy": npy(np.zeros(3))}, (b"b.npy", b"a.npy"), "two arrays of one name"),
+        ({"a.npy": npy(np.zeros(3)), "b.npy": npy(np.zeros(3))}, (b"b.npy", b"a.npy"), "two arrays with the same name"),
         ({"a.npy": npy(np.arange(9.0))}, (b"\x08\x00", b"\x63\x00"), "not a stored or deflated"),
     ],
 )

@@ -33,7 +33,7 @@ CONTENTS = {
     "safetensors": (b"\x40\0\0\0\0\0\0\0" + b'{"w":{"dtype":"F32"}}', "safetensors"),
     "a compiled model": (b"RR_UPCVO\1\0\0\0", "compiled OpenVINO model"),
     "JSON": (b'{"a": 1}', "JSON"),
-    "text": (b"hello", "no XML"),
+    "text": (b"hello", "not XML"),
     "UTF-16": (BASE.encode("utf-16"), "UTF-16"),
     "UTF-16 without mark": (BASE.encode("utf-16-le"), "UTF-16"),
     "UTF-16 by its declaration": (changed('"1.0"', '"1.0" encoding="utf-16"').encode(), "UTF-8"),

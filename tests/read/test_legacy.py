@@ -96,10 +96,10 @@ FAULTS = [
     ("Crop", '<data axis="1" offset="1"/>', [NCHW], [], {}, "has no output 0"),
     ("Tile", '<data axis="4" tiles="2"/>', [NCHW], [NCHW], {}, "axis is 4, outside a rank of 4"),
     ("Tile", '<data axis="-5" tiles="2"/>', [NCHW], [NCHW], {}, "axis is -5, outside a rank of 4"),
-    ("Memory", '<data id="v" index="1"/>', [NCHW], [], {}, "a read, but no output"),
+    ("Memory", '<data id="v" index="1"/>', [NCHW], [], {}, "which reads, but no output"),
     ("Norm", '<data region="all" size="3"/>', [NCHW], [NCHW], {}, "must be across or same"),
     ("MVN", '<data across_channels="maybe"/>', [NCHW], [NCHW], {}, "must be 0, 1, true or false, found 'maybe'"),
-    ("Activation", '<data type="sinus"/>', [NCHW], [NCHW], {}, "type is 'sinus', which no legacy activation has"),
+    ("Activation", '<data type="sinus"/>', [NCHW], [NCHW], {}, "type is 'sinus', which is not a legacy activation"),
     ("Resample", '<data type="lanczos"/>', [NCHW], [NCHW], {}, "type is 'lanczos'"),
     ("LSTMCell", '<data hidden_size="2"/>', [(1, 3), (1, 2), (1, 2)], [(1, 2)] * 2, {}, "has no weights"),
 ]

@@ -99,7 +99,7 @@ def test_a_bin_file_given_as_the_model(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"the model is .*model\.xml$"):
         irload.read_model(tmp_path / "model.bin")
     (tmp_path / "model.bin").write_text(changed('version="11"', 'version="12"'))
-    with pytest.raises(ReadError, match=r"known$"):
+    with pytest.raises(ReadError, match=r"irload supports$"):
         irload.read_model(tmp_path / "model.bin")
     (tmp_path / "other.dat").write_bytes(bytes(range(1, 50)))
     with pytest.raises(ReadError) as caught:

@@ -114,7 +114,7 @@ def test_errors(speech: Path, texts: Path, tmp_path: Path, capsys: pytest.Captur
         ((speech, tmp_path / "two.npy"), 2, "audio is an array [samples]"),
         ((speech, tmp_path / "a.npy", "--language", "fr"), 2, "no language fr; it has de, en"),
         ((speech, tmp_path / "a.npy", "--task", "sing"), 2, "not sing"),
-        ((texts, "a", "--language", "en"), 2, "are for models of audio"),
+        ((texts, "a", "--language", "en"), 2, "require a speech model"),
         ((texts, ""), 2, "prompt is empty"),
     ):
         assert main(["generate", *map(str, words)]) == code

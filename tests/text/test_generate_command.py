@@ -72,10 +72,10 @@ def test_a_conversation(
 def test_errors(model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, message in (
         ((model_folder,), 2, "give a PROMPT"),
-        ((model_folder, "x", "--logprobs", "2"), 2, "--logprobs needs --json"),
-        ((model_folder, "x", "--system", "y"), 2, "--system needs --chat"),
+        ((model_folder, "x", "--logprobs", "2"), 2, "--logprobs requires --json"),
+        ((model_folder, "x", "--system", "y"), 2, "--system requires --chat"),
         ((model_folder, ""), 2, "prompt is empty"),
-        ((model_folder, "x", "--beams", "2", "--temperature", "1"), 2, "beams do not sample"),
+        ((model_folder, "x", "--beams", "2", "--temperature", "1"), 2, "beams cannot be combined with sampling"),
         ((tmp_path, "x"), 3, "no openvino_model.xml"),
         ((tmp_path / "none", "x"), 3, "not a folder"),
     ):

@@ -181,7 +181,7 @@ def test_limits(model: irload.TextGeneration) -> None:
     for options, words in (
         ({"top_p": 2.0}, "top_p must be in 0 to 1"),
         ({"temperature": -1.0}, "temperature"),
-        ({"beams": 2, "temperature": 1.0}, "beams do not sample"),
+        ({"beams": 2, "temperature": 1.0}, "beams cannot be combined with sampling"),
         ({"lookup": 2, "temperature": 1.0}, "lookup requires greedy"),
         ({"stop": ""}, "must not be empty"),
         ({"repetition_penalty": 0.0}, "positive"),

@@ -23,7 +23,7 @@ class Inverse(Op, since=14):
             raise TypeMismatch(f"x must be of a floating-point type, found {x.element}")
         if x.rank is not None:
             if x.rank < 2:
-                raise ShapeMismatch(f"x must hold matrices, so have rank 2 or more, found shape {x.shape}")
+                raise ShapeMismatch(f"x must have rank 2 or more, found shape {x.shape}")
             rows, columns = x.shape[-2], x.shape[-1]
             if rows.is_static and columns.is_static and rows != columns:
                 raise ShapeMismatch(f"the matrices must be square, found shape {x.shape}")

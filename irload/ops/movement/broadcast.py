@@ -67,7 +67,7 @@ class Broadcast(Op, since=3):
 
     def _explicit(self, data: Shape, target: Shape, axes_mapping: TensorType | None) -> Shape:
         if axes_mapping is None:
-            raise ShapeMismatch("mode explicit takes the input axes_mapping")
+            raise ShapeMismatch("mode explicit requires the input axes_mapping")
         require_integer(axes_mapping=axes_mapping)
         require_rank("axes_mapping", axes_mapping, 1)
         count, mapping = length_of(axes_mapping), axes_mapping.ints
@@ -131,7 +131,7 @@ class Broadcast1(Broadcast, type="Broadcast", since=1):
         if self.mode != "pdpd":
             return super().infer(data, target_shape, axes_mapping)
         if axes_mapping is None:
-            raise ShapeMismatch("mode pdpd takes the input axes_mapping, though it makes nothing of it")
+            raise ShapeMismatch("mode pdpd requires the input axes_mapping, although it has no effect")
         require_integer(target_shape=target_shape)
         require_rank("target_shape", target_shape, 1)
         target = self._target(target_shape)

@@ -65,7 +65,7 @@ def activation(layer: LegacyLayer) -> Wire | Sequence[Wire]:
     name = layer.text("type").lower()
     function = _FUNCTIONS.get(name)
     if function is None:
-        raise AttributeInvalid(f"attribute type is '{name[:40]}', which no legacy activation has")
+        raise AttributeInvalid(f"attribute type is '{name[:40]}', which is not a legacy activation")
     return function(layer)
 
 

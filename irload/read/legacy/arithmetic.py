@@ -49,7 +49,7 @@ def eltwise(layer: LegacyLayer) -> Wire:
         total = reduce(lambda a, b: layer.op("Add", a, b), inputs)
         return layer.op("Multiply", total, layer.scalar("count", 1 / len(inputs)))
     if name not in _ARITHMETIC:
-        raise AttributeInvalid(f"attribute operation is '{name[:40]}', which no legacy Eltwise has")
+        raise AttributeInvalid(f"attribute operation is '{name[:40]}', which is not an operation of a legacy Eltwise")
     coefficients = layer.numbers("coeff", ())
     if name in ("sum", "add") and any(c != 1 for c in coefficients):
         if len(coefficients) != len(inputs):

@@ -165,7 +165,7 @@ def memory(layer: LegacyLayer) -> list[Wire]:
     variable = {"variable_id": layer.text("id")}
     if layer.integer("index", 0):
         if not layer.raw.outputs:
-            raise ReadError("has index 1, a read, but no output")
+            raise ReadError("has index 1, which reads, but no output")
         zero = layer.scalar("zero", 0.0)
         start = layer.op("Broadcast", zero, layer.constant("shape", list(layer.output_dims())))
         return [layer.op("ReadValue", start, data=variable, opset="opset3")]

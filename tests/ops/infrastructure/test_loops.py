@@ -264,7 +264,7 @@ def test_variables_of_a_body_pass_from_iteration_to_iteration() -> None:
 def test_types_of_deeply_nested_bodies_settle_within_a_budget() -> None:
     model = load(loop(3, grow=True))
     model.limits = irload.Limits(body_passes=1)
-    with pytest.raises(LimitExceeded, match=r"have not settled after 1 passes.*--limit body-passes="):
+    with pytest.raises(LimitExceeded, match=r"are not stable after 1 passes.*--limit body-passes="):
         irload.infer(model)
 
 

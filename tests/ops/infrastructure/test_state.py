@@ -205,7 +205,7 @@ def test_assigned_value_must_fit() -> None:
 def test_assign_needs_a_read_value() -> None:
     graph = Body(bytearray())
     graph.op("Assign", graph.parameter(et.f32, "1"), version="opset6", variable_id="lost")
-    with pytest.raises(AttributeInvalid, match="variable_id 'lost' is that of no ReadValue"):
+    with pytest.raises(AttributeInvalid, match="no ReadValue has the variable_id 'lost'"):
         irload.compile_model(irload.read_model(*graph.model()))
 
 

@@ -61,7 +61,7 @@ def test_pdpd_keeps_the_rank() -> None:
 
 
 def test_pdpd_takes_three_inputs_as_in_the_runtime() -> None:
-    with pytest.raises(ShapeMismatch, match="takes the input axes_mapping"):
+    with pytest.raises(ShapeMismatch, match="requires the input axes_mapping"):
         infer_outputs(Broadcast1(mode="pdpd"), types("1,1", [2, 3]), Inference())
 
 
