@@ -19,22 +19,25 @@ __all__ = ["ModelFile", "compile_model"]
 def compile_model(
     model: Model | str | Path, threads: int | None = None, **options: Unpack[CompileOptions]
 ) -> CompiledModel:
-    """Compile a model. A model of static inputs is planned here, any other when its first inputs arrive.
+    """Compile a model. A model with static inputs is planned here, any other when its first inputs arrive.
 
-    `model`: a Model, or the path of an XML file. `threads`: worker threads; None reads the environment variable
-    IRLOAD_NUM_THREADS, else uses one per processor. `optimize=False` runs the operations one by one by their reference
-    `compute`. `precise=True` avoids kernels with larger rounding errors than a plain sum (Winograd's convolutions),
-    which are about twice as fast. `tune=True` times the candidate kernels when a plan is created, and stores the choice
-    in the user's cache (IRLOAD_CACHE_DIR). `jit`: compiled kernels, which require `irload[jit]`; None uses them if
-    available, True requires them, False uses NumPy only. `precision`: the arithmetic of products: "f32", "bf16", which
-    requires a processor with AMX or AVX512_BF16, or "auto", int8 for quantized data and weights, otherwise bf16 if the
-    processor is faster in it. `limits`: bounds on the resources of running; None uses the limits that the model was
-    read with. `mmap`: for a path, map its .bin file (see `read_model`). `strict=True` raises for ports whose
-    declaration differs from the inferred type, which are warnings otherwise (`CompiledModel.warnings`): here, or in an
-    inference whose shapes contradict a port. `cache`: for a path, load the plan that an earlier process stored in the
-    user's cache, which runs without reading the file, or store it there (up to 1 GB, IRLOAD_MODEL_CACHE=off disables
-    it), if all of its steps are compiled kernels. The plan of a model of dynamic inputs that serves many shapes is
-    stored in the inference that creates it, without the weights. Files are identified by content.
+    - `model`: a Model, or the path of an XML file.
+    - `threads`: worker threads. None uses the environment variable IRLOAD_NUM_THREADS, or else one per processor.
+    - `optimize`: False runs the operations one by one, by their reference `compute`.
+    - `precise`: True excludes kernels that round more than a plain sum (Winograd), which are about twice as fast.
+    - `tune`: True times alternative kernels when a plan is created, and stores the fastest in the user's cache
+      (IRLOAD_CACHE_DIR).
+    - `jit`: True requires compiled kernels (`irload[jit]`), False uses NumPy only, None uses them if available.
+    - `precision`: the arithmetic of products. "f32"; "bf16", which requires a processor with AMX or AVX512_BF16; or
+      "auto": int8 for quantized data and weights, otherwise bf16 if the processor is faster in it.
+    - `limits`: bounds on planning and running. None uses the limits with which the model was read.
+    - `strict`: True raises DeclaredDiffers for ports whose declaration contradicts the inferred type, here or in an
+      inference whose shapes contradict a port. Otherwise they are warnings (`CompiledModel.warnings`).
+    - `mmap`: for a path, map its .bin file (see `read_model`).
+    - `cache`: for a path, load the plan from the user's cache if an earlier process has stored it, without reading the
+      model; otherwise store it, if all steps are compiled kernels (up to 1 GB in total; IRLOAD_MODEL_CACHE=off disables
+      this). The plan for many shapes of a model with dynamic inputs is stored by the inference that creates it, without
+      the weights. Files are identified by content.
 
     Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
     contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every

@@ -29,15 +29,19 @@ def read_model(
 ) -> Model:
     """Read an OpenVINO IR (v2 to v7, v10, v11) and infer every type and shape in it.
 
-    `model`: path of the XML file, or its bytes. `weights`: path or bytes of the .bin file; by default the file beside
-    the XML with the suffix .bin. `limits`: bounds on sizes, counts, memory and time for reading and running the model.
-    `mmap`: map the .bin file instead of reading it; the process dies if the file shrinks meanwhile. `sha256`: the
-    required digest of the model, as `irrun inspect --sha256` shows it, or a dict of digests by "xml" and "bin"; the
-    hashed bytes themselves are parsed and run. Faults that the runtime ignores without a warning are listed in
-    `Model.warnings`, including every port whose declaration differs from the inferred type (`Model.differences`).
+    - `model`: the path of the XML file, or its bytes.
+    - `weights`: the path or the bytes of the .bin file; by default the file next to the XML with the suffix .bin.
+    - `limits`: bounds on sizes, counts, memory and time, for reading and running the model.
+    - `mmap`: map the .bin file instead of reading it. The process is killed if the file is truncated meanwhile.
+    - `sha256`: the required digest of the model, as `irrun inspect --sha256` shows it, or a dict of digests by "xml"
+      and "bin". The bytes that are hashed are the bytes that are parsed and run.
+
+    `Model.warnings` lists faults that the runtime ignores without a warning, including every port whose declaration
+    contradicts the inferred type (`Model.differences`). Outputs of layers of unknown type get the declared types.
+    Layers of IR v2 to v7 become operations, which `Model.rewritten` lists.
+
     Raises ReadError if the file is not an IR or does not match the digest, LimitExceeded if it exceeds a limit, and the
-    error of the first invalid layer; `irload.check` and `irrun check` report all of them. Layers of unknown type do not
-    fail: their outputs get the declared types. Layers of IR v2 to v7 become operations, which `Model.rewritten` lists.
+    error of the first invalid layer. `irload.check` and `irrun check` report all invalid layers.
     """
     return _inferred(model, weights, limits, mmap=mmap, sha256=sha256)
 

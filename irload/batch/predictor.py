@@ -1,4 +1,4 @@
-"""A model as a function from batches to batches, where each row's result equals that of the row run alone."""
+"""A model as a function from batches to batches, in which each row has the same result as if it were run alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Outputs = tuple[Array, ...]
 MOST = 64
 """The default maximum number of samples per inference."""
 NEAR = 1e-4
-"""Maximum deviation of a batch from its samples run alone, relative to the greatest value.
+"""Maximum deviation of a batch from its samples run alone, relative to the largest value.
 
 Rounding errors stay far below; samples that influence each other exceed it.
 """
@@ -40,15 +40,17 @@ Rounding errors stay far below; samples that influence each other exceed it.
 class Predictor:
     """Maps batches to batches: `predictor({"image": f32[64,1,8,8]})` gives `{"probabilities": f32[64,10]}`.
 
-    Usable with `map_batches` of Ray Data. Columns that do not feed inputs of the model pass through. Samples of one
-    shape share an inference if the model allows it: up to `batch_size` of them, by default the measured fastest number,
-    at most 64. The first batch is compared with its samples run alone; if results differ, the model runs one sample at
-    a time. `weights`, `sha256`, `shapes`: as for `read_model` and `reshape`. `threads`, `options`: as for
-    `compile_model`; the model is read, not loaded from the cache. `cast`: convert values lossily, too (fractions,
-    integers out of range), which is otherwise refused. `uniform`: if the model accepts samples of one shape only, pad
-    every inference to `batch_size`. Rounding differs slightly between sizes; with `uniform` a result does not depend on
-    the other samples of the batch. `expected`: the number of samples to come, if known; it avoids measurements that
-    cannot pay off.
+    Usable with `map_batches` of Ray Data. Columns that are not inputs of the model pass through. Samples of equal shape
+    share an inference if the model allows it. The first batch is compared with its samples run alone; if results
+    differ, the model runs one sample at a time.
+
+    - `batch_size`: maximum samples per inference; by default the fastest measured number up to 64.
+    - `weights`, `sha256`, `shapes`: as for `read_model` and `Model.reshape`.
+    - `threads`, `options`: as for `compile_model`; the model is read, not loaded from the cache.
+    - `cast`: allow conversions that lose fractions or range, which are otherwise refused.
+    - `uniform`: if the model accepts samples of a single shape, pad every inference to `batch_size`. A result then does
+      not depend on the other samples of its batch; otherwise rounding differs slightly between batch sizes.
+    - `expected`: the number of samples to come, if known. It avoids measurements that would take longer than they save.
     """
 
     def __init__(

@@ -62,15 +62,21 @@ def predict(
 ) -> Iterator[Prediction]:
     """Run a model over many inputs and yield a Prediction for each.
 
-    `source`: a file, folder or pattern, or several of them (`name=pattern` for a certain input), or any iterable of
-    arrays or of dicts by input name, consumed on demand. `weights`, `shapes`: as for `read_model` and `reshape`.
-    `batch_size`: samples that share an inference if the model allows it; by default the measured fastest number.
-    `workers`: processes, which require the model as a path; with 0 the model runs in this process and in order.
-    `threads`: for all workers together. `images`: preprocessing of images. `options`: as for `compile_model`; `limits`
-    apply to reading, too. `cast`: convert values lossily, too. `columns`: the table columns that feed inputs, by input.
-    `model` may be the folder of a model of texts; `generation` and `chat` are as for `TextPredictor`, and any
-    `source` but a path is an iterable of texts. Items that cannot be used are yielded with an `error`. Raises errors
-    that affect the whole job: an IRError for the model, InputInvalid for the source, OSError for the system.
+    - `model`: a Model, its path, or the folder of a text model.
+    - `source`: a file, folder or pattern, or several of them (`name=pattern` selects an input); or any iterable of
+      arrays or of dicts by input name, consumed on demand. For a text model, an iterable of texts.
+    - `weights`, `shapes`: as for `read_model` and `Model.reshape`.
+    - `batch_size`: maximum samples per inference, if the model allows several; by default the fastest measured number.
+    - `workers`: number of processes, which require the model as a path. With 0, the model runs in this process and
+      results are in order.
+    - `threads`: in total over all workers.
+    - `images`: preprocessing of images. `cast`: allow conversions that lose precision or range.
+    - `columns`: the table column of each input.
+    - `generation`, `chat`: for a text model, as for `TextPredictor`.
+    - `options`: as for `compile_model`; `limits` apply to reading, too.
+
+    Items that cannot be used are yielded with an `error`. Raises errors that affect the entire job: IRError for the
+    model, InputInvalid for the source, OSError for the system.
     """
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")

@@ -1,4 +1,4 @@
-"""The model of texts of a folder as a function from batches to batches: embeddings, classes or generated texts."""
+"""The text model of a folder as a function from batches to batches: embeddings, classes or generated texts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class TextPredictor:
     state whether the results are embeddings (`embedding`), classes (`label`, `score`, `scores`) or generated texts
     (`generated_text`, `finish`). Columns other than `column` pass through. Texts of similar length share an inference:
     up to `batch_size`, by default 32. `threads`, `options`: as for `compile_model`. `generation`: the options of
-    `TextGeneration.generate`; `chat`: each text is the message of a user. Raises ReadError for a folder without a
-    model, Unsupported for other models, and the errors of `compile_model`.
+    `TextGeneration.generate`; `chat`: each text is the message of a user, to which the folder's chat template applies.
+    Raises ReadError for a folder without a model, Unsupported for other models, and the errors of `compile_model`.
     """
 
     def __init__(

@@ -30,11 +30,14 @@ def check(
 ) -> Report:
     """Check one IR file and report every fault in it. Never raises for faults in the file.
 
-    `path`: the XML file. `weights`: path or bytes of the .bin file; by default the one beside the XML. `select` and
-    `ignore`: codes or their beginnings (`IR4`). `target`: an OpenVINO release (`2023.0`) that must be able to read the
-    file. `config`: the project's configuration, as `irload.checks.config.load_config(path)` returns it; empty by
-    default. `limits`: the maximum sizes, counts and times; a file that exceeds one is reported. Raises
-    FileNotFoundError if the file does not exist, ValueError if `target` does not name a release.
+    - `path`: the XML file.
+    - `weights`: the path or the bytes of the .bin file; by default the file next to the XML.
+    - `select`, `ignore`: only these rules, all rules except these: codes, or prefixes of codes (`IR4`).
+    - `target`: an OpenVINO release (`2023.0`) that must be able to read the file.
+    - `config`: a configuration, as `irload.checks.config.load_config(path)` returns it; empty by default.
+    - `limits`: maximum sizes, counts and times. A file that exceeds a limit is reported.
+
+    Raises FileNotFoundError if the file does not exist, ValueError if `target` is not a release.
     """
     path = Path(path)
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Compares layer by layer: each layer's error on equal inputs, and the error accumulated since the inputs."""
+"""Compares layer by layer: the error of each layer on equal inputs, and the error accumulated from the inputs on."""
 
 from __future__ import annotations
 
@@ -44,15 +44,21 @@ def compare(
 ) -> Comparison:
     """Compare two sides layer by layer and find the first layer that diverges by its own error.
 
-    `a`, `b`: a Model or its path, run layer by layer without fusions; `plain`, `fast` (planned, in NumPy), `jit`
-    (planned, with compiled kernels) or `openvino` (`openvino:bf16`), ways to run the model of the other side, or else
-    `model`; a folder or an .npz with outputs by name, as written by `dump_intermediates`; an ONNX file, run by ONNX
-    Runtime and matched by the names of tensors. `inputs` as for a call. Layers of two models are matched by structure.
-    Every layer also runs on the other side's inputs, which separates the layer's error from the error of its inputs.
-    The outputs of the models are compared as well; an output beyond its tolerance fails the comparison. `tolerances`:
-    numbers by element type, as in `TOLERANCES`, or by a pattern of names; `layers`: patterns of the layers to compare.
-    `limits` apply to reading, `threads` to `fast`, `jit` and `openvino`; `progress` is called with the number of
-    outputs compared so far. Raises InputInvalid if there is no model, no layer matches, or `jit` is unavailable,
+    - `a`, `b`: each is one of
+      - a Model or its path, run layer by layer without fusions;
+      - a way to run the model of the other side, or `model`: `plain`, `fast` (planned, in NumPy), `jit` (planned, with
+        compiled kernels), `openvino` or `openvino:bf16`;
+      - a folder or an .npz with outputs by name, as written by `dump_intermediates`;
+      - an ONNX file, run by ONNX Runtime, with layers matched by the names of tensors.
+    - `inputs`: as for a call.
+    - `tolerances`: numbers by element type, as in `TOLERANCES`, or by name pattern.
+    - `layers`: name patterns of the layers to compare.
+    - `limits`: for reading. `threads`: for `fast`, `jit` and `openvino`.
+    - `progress`: called with the number of outputs compared so far.
+
+    Layers of two models are matched by structure. Every layer also runs on the other side's inputs, which separates
+    the error of the layer from the error of its inputs. An output of the model beyond its tolerance fails the
+    comparison. Raises InputInvalid if there is no model, no layer matches, or `jit` is unavailable,
     Unsupported if OpenVINO or ONNX Runtime is missing, and the errors of reading and running.
     """
     sides = Sides(a, b, model, limits, threads)

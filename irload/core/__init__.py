@@ -1,1 +1,1 @@
-"""The vocabulary of irload: element types, shapes, tensor types, attributes, the base class of operations."""
+"""The basic types of irload: element types, shapes, tensor types, attributes, and the base class of operations."""

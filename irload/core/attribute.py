@@ -65,7 +65,7 @@ class Attribute:
         self.name = name
         self.xml_name = self.xml_name or name
 
-    # There is no __set__: the value in the instance's __dict__ shadows the declaration, so that a read costs nothing.
+    # There is no __set__, so the value in the instance's __dict__ shadows the declaration, and a read is a dict lookup.
     def __get__(self, instance: object | None, owner: type) -> Attribute:
         return self
 
@@ -111,7 +111,7 @@ def integer(
 def integers(
     default: Any = REQUIRED, *, rule: Validator | None = None, name: str | None = None, spec_required: bool = False
 ) -> tuple[int, ...]:
-    """A comma-separated list of 64-bit integers. Inference replaces an empty default (by all ones, …)."""
+    """A comma-separated list of 64-bit integers. Inference replaces an empty default, for example by ones per axis."""
     return _attribute(_parse_integers, _join, default, rule, name, spec_required, "integers")
 
 
@@ -162,7 +162,7 @@ def choice(
 ) -> str:
     """One of `words`, in any case; stored in the spelling given here. `upper`: written in upper case.
 
-    `aliases`: other words that occur in files, and the words that they mean.
+    `aliases`: other words that occur in files, each with the word of `words` that it stands for.
     """
     known = {word.lower(): word for word in words} | dict(aliases or {})
 
@@ -258,7 +258,7 @@ class Advice:
 
 
 def advised(rule: Validator) -> Validator:
-    """Validator: as `rule`, but breaking it causes only a warning."""
+    """Validator: like `rule`, but violating it causes a warning instead of an error."""
     return Advice(rule)
 
 

@@ -1,4 +1,4 @@
-"""Propagate bounds of values through operations, so that shape arithmetic resolves for dynamic shapes."""
+"""Propagate bounds of values through operations, so that results of shape arithmetic are known for dynamic shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.errors import IRError
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
-    """The bounds of a tensor. A known value is its lower and upper bound, as i64, f32 or (for f64) f64."""
+    """Return the bounds of a tensor, as i64, f32 or (for f64) f64. A known value is both lower and upper bound."""
     if tensor.bounds is not None:
         return tensor.bounds
     if tensor.value is None or not (tensor.element.is_numeric or tensor.value.dtype.kind == "b"):
@@ -27,9 +27,9 @@ def bounds_of(tensor: TensorType) -> Bounds | None:
 
 
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
-    """Bounds for an operation that only moves values: `compute` of the lower bounds, then of the upper bounds.
+    """Return the bounds for an operation that only moves values: `compute` of the lower and of the upper bounds.
 
-    `data` lists the inputs whose values move; all other inputs must have known values.
+    `data`: the indices of the inputs whose values are moved. All other inputs must have known values.
     """
     lower: list[Array] = []
     upper: list[Array] = []

@@ -27,7 +27,7 @@ class InferContext(Protocol):
         ...
 
     def variable(self, name: str) -> TensorType | None:
-        """The type of the variable as its ReadValue declares it, None before that."""
+        """Return the type that a ReadValue declared for the variable, None before it is inferred."""
         ...
 
     def declare_variable(self, name: str, tensor: TensorType) -> None:

@@ -61,7 +61,7 @@ class ElementType:
 
     @property
     def is_dynamic(self) -> bool:
-        """True for the unknown type."""
+        """True for the dynamic type, which is not known."""
         return self.kind == "dynamic"
 
     @property

@@ -1,4 +1,4 @@
-"""f16 to f32 by integer arithmetic, twice as fast as NumPy's conversion with the processor's instruction."""
+"""Conversion of f16 to f32 by integer arithmetic, which is twice as fast as NumPy's use of the F16C instruction."""
 
 from __future__ import annotations
 

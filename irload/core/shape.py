@@ -53,7 +53,7 @@ class Dim:
 
     @property
     def is_one(self) -> bool:
-        """True for the number 1; no guard decides whether a size is 1."""
+        """True for the number 1. False for a symbolic size, without a guard."""
         return not is_size(self.lo) and self.lo == 1 == self.hi
 
     def is_same(self, other: Dim) -> bool:
@@ -66,13 +66,13 @@ class Dim:
         return self.lo <= other.lo and (self.hi is None or (other.hi is not None and other.hi <= self.hi))
 
     def meet(self, other: Dim) -> Dim | None:
-        """The sizes that both allow, or None if they are disjoint: for two dims that must be equal."""
+        """Return the intersection, None if it is empty: for two dims that must be equal."""
         lo = max(self.lo, other.lo)
         hi = self.hi if other.hi is None else other.hi if self.hi is None else min(self.hi, other.hi)
         return None if hi is not None and hi < lo else Dim(lo, hi)
 
     def hull(self, other: Dim) -> Dim:
-        """The smallest interval with the sizes of both: for two dims of which either may occur."""
+        """Return the smallest interval that contains both, such as the result of a branch."""
         return Dim(min(self.lo, other.lo), None if self.hi is None or other.hi is None else max(self.hi, other.hi))
 
     def broadcast(self, other: Dim) -> Dim | None:
@@ -131,9 +131,9 @@ def _interval(value: Dim | int) -> Dim:
 ANY = Dim(0, None)
 """The dim that allows any size."""
 ARRAY_AXES = 64
-"""The most axes of a NumPy array."""
+"""Maximum number of axes of a NumPy array."""
 MOST_AXES = 1 << 12
-"""Far more axes than any array has: a file can declare a rank of 2 to the 40 with one number."""
+"""Maximum rank of a shape. A file can declare a rank of 2 to the 40 by a single number."""
 
 
 class Shape:
@@ -224,7 +224,7 @@ class Shape:
         return all(a.contains(b) for a, b in zip(self._dims, other._dims, strict=True))
 
     def meet(self, other: Shape) -> Shape | None:
-        """The shapes that both allow, or None if there are none."""
+        """Return the intersection, None if it is empty."""
         if self._dims is None or other._dims is None:
             return other if self._dims is None else self
         if len(self._dims) != len(other._dims):

@@ -149,7 +149,7 @@ class _Size:
         return terms[()] if len(terms) == 1 and () in terms else _Size(self.trace, terms, hint)
 
     def _divided(self, dividend: Terms, divisor: Terms) -> Any:
-        """The floor quotient; the part that the divisor divides is not in a quotient."""
+        """Return the floor quotient. Terms that the divisor divides exactly are divided as polynomials."""
         if not divisor:
             raise ZeroDivisionError("division by zero")
         if self.trace.holds("==", oriented(divisor)):
@@ -197,7 +197,7 @@ def is_size(value: object) -> bool:
 
 
 def fixed(value: int) -> int:
-    """The number that a size is at the traced shape, to which a guard fixes it."""
+    """Return the value of a size at the traced shape, and record a guard that the size has this value."""
     if not isinstance(value, _Size):
         return int(value)
     if value != value.hint:
@@ -206,12 +206,12 @@ def fixed(value: int) -> int:
 
 
 def number(value: Any) -> int:
-    """A plain int of a number of any type; a size unchanged."""
+    """Return a number of any type as int, and a size unchanged."""
     return value if is_size(value) else int(value)
 
 
 def hint(value: Any) -> int:
-    """The value at the traced shape, without a guard: for choices that are right at every shape."""
+    """Return the value at the traced shape, without a guard: for choices that are valid at every shape."""
     return value.hint if isinstance(value, _Size) else int(value)
 
 
@@ -247,7 +247,7 @@ def alike(a: int, b: int) -> bool:
 
 
 def extent(index: slice, size: int) -> tuple[int, int, int]:
-    """The first position, the number of positions and the step of a slice of an axis, as Python resolves it."""
+    """Return the start, the count and the step of a slice of an axis, as Python resolves it."""
     if not any(isinstance(n, _Size) for n in (size, index.start, index.stop, index.step)):
         taken = range(*index.indices(size))
         return taken.start, len(taken), taken.step
@@ -268,7 +268,7 @@ def has_sizes(array: NDArray[Any]) -> bool:
 
 
 class Deferred:
-    """A function of sizes, which is not a polynomial. Raises NotDefined at shapes for which it has no value."""
+    """A size that is a function of sizes, but not a polynomial. Raises NotDefined at shapes where it is undefined."""
 
     __slots__ = ("function", "sizes")
 
@@ -282,7 +282,7 @@ class NotDefined(Exception):
 
 
 def applied(function: Callable[[int], int], value: Size) -> Size:
-    """A function of a number; deferred for a size."""
+    """Apply a function to a number; for a size, return a Deferred."""
     made: Any = Deferred(function, (value,)) if is_size(value) else function(value)
     return made
 

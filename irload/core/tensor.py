@@ -18,7 +18,7 @@ Array = NDArray[Any]
 UNBOUNDED_LO = np.iinfo(np.int64).min
 UNBOUNDED_HI = np.iinfo(np.int64).max
 VALUE_LIMIT = 1 << 16
-"""Values of larger tensors are not propagated through inference: shapes do not depend on them."""
+"""Maximum elements of a value that inference propagates. Shapes do not depend on larger tensors."""
 
 
 @dataclass(frozen=True, slots=True)

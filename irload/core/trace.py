@@ -1,4 +1,4 @@
-"""Traces: the symbols of one planning, comparisons of polynomials over them, and the guards of these."""
+"""Traces: the symbols of a planning run, comparisons of polynomials over them, and the guards that these record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from irload.core.polynomial import Key, Terms, key_in, key_of
 
 LEAST = 2
-"""The least value of a symbol. Dims of 0 and 1 stay numbers: they decide about emptiness and broadcasting."""
+"""Minimum value of a symbol. Dims of 0 and 1 stay numbers, because emptiness and broadcasting depend on them."""
 MOST = 1 << 24
-"""The greatest value of a symbol, so that products of a few are below the limits of 64 bits, for all shapes."""
+"""Maximum value of a symbol, so that products of a few symbols fit into 64 bits for all shapes."""
 
 _EXTREMES: Mapping[str, Callable[..., Any]] = {"max": max, "min": min}
 _RELATIONS: Mapping[str, Callable[[int], bool]] = {"==": lambda n: n == 0, "<": lambda n: n < 0}
@@ -26,7 +26,7 @@ class TraceEnded(TypeError):
 
 
 class Trace:
-    """The symbols of one planning, the quotients of their polynomials, and the guards recorded so far.
+    """The symbols of a planning run, quotients of polynomials over them, and the guards recorded so far.
 
     Maxima and minima of two polynomials count as quotients.
     """
@@ -103,7 +103,7 @@ class Trace:
         return low, high
 
     def holds(self, relation: str, terms: Terms) -> bool:
-        """Whether a polynomial is == 0 or < 0: for all shapes, or else at the traced shape, as a guard."""
+        """Return whether a polynomial is == 0 or < 0. If that depends on the shape, record the answer as a guard."""
         low, high = self.bounds(terms)
         if low is not None and low > 0:
             return False
@@ -174,7 +174,7 @@ class Trace:
         return self._function(needed, self._listed(polynomials))
 
     def guarded(self, polynomials: Sequence[Terms]) -> Callable[[Sequence[int]], list[int] | None]:
-        """A function to the values of these polynomials, or to None if a guard does not hold."""
+        """Return a function from values of the symbols to values of these polynomials, or to None if a guard fails."""
         return self._tested(polynomials, self._listed(polynomials), None)
 
     def test(self) -> Callable[[Sequence[int]], bool]:

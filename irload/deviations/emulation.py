@@ -25,7 +25,7 @@ TARGETS = ("openvino-cpu",)
 
 
 def emulate(model: Model, target: str = "openvino-cpu") -> list[Node]:
-    """Replace operations so that the model computes like a runtime, repeat inference, and return the changed layers.
+    """Replace operations so that the model computes like a runtime. Returns the changed layers.
 
     Compile the model with `optimize=False` afterwards, because plans follow the specification. The list of deviations
     marks the emulated ones. Raises InputInvalid for a target outside TARGETS.

@@ -11,7 +11,7 @@ __all__ = ["blas_hint", "show_config"]
 
 
 def show_config() -> dict[str, Any]:
-    """Print the versions, the threads, the BLAS, the compiled kernels and the caches that will be used; return them.
+    """Print and return the versions, threads, BLAS, compiled kernels and caches that will be used.
 
     `hint` is advice for more speed. Raises InputInvalid for an invalid IRLOAD_NUM_THREADS or IRLOAD_JIT.
     """

@@ -1,4 +1,4 @@
-"""TextGeneration: texts from prompts, by the language model of a folder."""
+"""TextGeneration: generates texts from prompts with the language model of a folder."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from irload.text.windows import Windows
 __all__ = ["Generation", "TextGeneration"]
 
 CONCURRENT = 8
-"""The most texts in progress: each has a cache."""
+"""Maximum number of texts in progress. Each has a KV cache."""
 
 Prompt = str | Path | Array | Sequence[int] | Sequence[Message]
-"""A text, the ids of one, or the messages of a conversation; for a model of audio, a file or its samples."""
+"""A text, its token ids, or the messages of a conversation; for a speech model, an audio file or its samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,27 @@ class Progress:
 class TextGeneration:
     """The language model of a folder: openvino_model.xml, its tokenizers, and its configuration.
 
-    Or an encoder and a decoder: openvino_encoder_model.xml and openvino_decoder_model.xml, with the cache as state or
-    with openvino_decoder_with_past_model.xml. If the encoder takes `input_features` (Whisper), prompts are audio: files
-    (.wav, .npy) or arrays of samples; `language` and `task` ("transcribe", "translate") are options then.
+    Alternatively the folder has an encoder and a decoder: openvino_encoder_model.xml and openvino_decoder_model.xml,
+    with the KV cache as state or in openvino_decoder_with_past_model.xml. If the encoder has the input
+    `input_features` (Whisper), prompts are audio: files (.wav, .npy) or arrays of samples.
 
-    `folder`: its path. `threads`, `options`: as for `compile_model`. Each text has a separate cache, so a result does
-    not depend on the other prompts. Raises ReadError for a folder without a model, Unsupported for a model that is not
-    a decoder, and the errors of `compile_model`.
+    `folder`: its path. `threads`, `options`: as for `compile_model`. Each text has a separate KV cache, so a result
+    does not depend on the other prompts. Raises ReadError for a folder without a model, Unsupported for a model that
+    is not a decoder, and the errors of `compile_model`.
 
     `generate`, `stream` and `chat` take the same options, whose defaults come from generation_config.json:
-    `max_tokens` (256); `temperature` (0, the most probable token), `top_k`, `top_p`, `min_p`, which truncate the
-    distribution, and `seed`; `repetition_penalty`; `beams` with `length_penalty`; `stop`, strings that end the text;
-    `logprobs`, the number of most probable tokens to report; `lookup`, the number of tokens that are guessed from
-    earlier text and verified together. They raise InputInvalid for an option out of range, for an empty prompt or one
-    beyond the positions of the model, and ExecutionError for logits that are NaN.
+
+    - `max_tokens`: maximum length; default 256.
+    - `temperature`: 0, the default, chooses the most probable token; otherwise tokens are sampled, with `seed`.
+    - `top_k`, `top_p`, `min_p`: restrict sampling to the most probable tokens.
+    - `repetition_penalty`; `beams`, with `length_penalty`.
+    - `stop`: strings that end the text.
+    - `logprobs`: the number of most probable tokens to report.
+    - `lookup`: the number of tokens that are guessed from earlier text and verified in one inference.
+    - `language`, `task` ("transcribe", "translate"): for audio.
+
+    They raise InputInvalid for an option out of range and for a prompt that is empty or longer than the positions of
+    the model, and ExecutionError for logits that are NaN.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
@@ -99,7 +106,7 @@ class TextGeneration:
     ) -> list[Generation]: ...
 
     def generate(self, prompts: Any, **options: Unpack[GenerationOptions]) -> Generation | list[Generation]:
-        """The text for a prompt, or a list of texts for several: texts, or ids of tokens."""
+        """Return the generated text for a prompt, or a list for several. Prompts are texts or lists of token ids."""
         single = isinstance(prompts, str | Path) or (len(prompts) > 0 and isinstance(prompts[0], int | np.number))
         found: dict[int, Generation] = {}
         for progress in self.run([prompts] if single else cast(Iterable[Prompt], prompts), live=False, **options):
@@ -109,13 +116,13 @@ class TextGeneration:
         return results[0] if single else results
 
     def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> Iterator[str]:
-        """The text for a prompt or for the messages of a conversation, in parts as soon as they are final."""
+        """Yield the generated text for a prompt or a conversation, in parts, as soon as they are final."""
         for progress in self.run([prompt], **options):
             if progress.text:
                 yield progress.text
 
     def chat(self, messages: Sequence[Message], **options: Unpack[GenerationOptions]) -> Generation:
-        """The next turn of a conversation, by the folder's chat template.
+        """Return the next turn of a conversation, which the folder's chat template turns into a prompt.
 
         `messages`: dicts with `role` (system, user or assistant) and `content`. Raises InputInvalid for a folder
         without a template, and for messages that the template refuses.

@@ -1,4 +1,4 @@
-"""Tokenizer: texts to token ids and back, by the tokenizer models of a folder."""
+"""Tokenizer: converts texts to token ids and back with the tokenizer models of a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Tokenizer"]
 class Tokenizer:
     """The tokenizer of a folder with openvino_tokenizer.xml and openvino_detokenizer.xml.
 
-    `folder`: its path. `options`: as for `compile_model`. Each model is read on first use. Raises ReadError for a path
+    `folder`: the path. `options`: as for `compile_model`. Each model is read on first use. Raises ReadError for a path
     that is not a folder.
     """
 
@@ -42,7 +42,7 @@ class Tokenizer:
     def encode(self, texts: Sequence[str]) -> dict[str, Array]: ...
 
     def encode(self, texts: str | Sequence[str]) -> list[int] | dict[str, Array]:
-        """The ids of a text; of several texts, the model's outputs by name, padded to one length.
+        """Return the token ids of a text; for several texts, the model's outputs by name, padded to equal lengths.
 
         The outputs are `input_ids` and `attention_mask`, which is 0 for padding, and for some models `token_type_ids`;
         i64 [texts, length]. Invalid bytes are passed as surrogates (`errors="surrogateescape"`). Raises ReadError
@@ -70,7 +70,7 @@ class Tokenizer:
     def decode(self, ids: Sequence[Sequence[int]] | Array) -> list[str]: ...
 
     def decode(self, ids: Any) -> str | list[str]:
-        """The text of a sequence of ids, without special tokens; the texts of rows of ids of any lengths.
+        """Return the text of a sequence of ids, or a list of texts for rows of ids; special tokens are omitted.
 
         Bytes that are not UTF-8 become U+FFFD: detokenizers keep encoded surrogates and code points beyond U+10FFFF.
         Raises ReadError without a detokenizer, and InputInvalid for other values.
