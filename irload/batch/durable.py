@@ -17,7 +17,7 @@ from irload.system.portable import replace
 _NAMES = frozenset({errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ})
 """Errors for a name that is too long or already used by a folder or file."""
 SYNCFS_FROM = 8
-"""Number of files from which syncing the whole file system is cheaper than syncing each file."""
+"""Number of files above which syncing the entire file system is faster than syncing each file."""
 
 
 def write_files(scratch: Path, files: Sequence[tuple[Path, bytes]]) -> dict[str, str]:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from irload.runtime.plans import PLANS
 
 PAYS = 0.95
-"""A size must reduce the time per sample to this fraction, otherwise no larger one is tried."""
+"""A larger batch size is tried only if the last one reduced the time per sample to this fraction."""
 FACTOR = 4
 """Ratio of consecutive sizes that are tried."""
 ROUNDS = 2
-"""Inferences by a finished plan that are timed per size; one if it takes LONG seconds."""
+"""Number of inferences that are timed per batch size after planning; only one if it takes LONG seconds."""
 LONG = 0.02
 
 
 @dataclass(slots=True)
 class _Timing:
-    """The inferences of one shape and size: the first, which creates the plan, and the fastest of the others."""
+    """Times for one shape and batch size: the first inference, which creates the plan, and the fastest later one."""
 
     first: float
     best: float | None = None
@@ -38,7 +38,7 @@ class Sizing:
     least: int
     most: int
     remaining: int | None = None
-    """Samples to come, as far as known; a plan is created only if it can pay off."""
+    """Number of samples to come, if known. A plan is created only if it can save more time than it takes."""
     size: int = 0
     """The current size."""
     settled: bool = False
@@ -93,7 +93,7 @@ class Sizing:
         self.settled = True
 
     def _grow(self, shape: Hashable, a_sample: float) -> None:
-        """Try the next size if the last step paid off, and enough samples remain for another one to pay off."""
+        """Try the next size if the last step was faster, and enough samples remain to make up for the measurement."""
         smaller = self._timings.get((shape, self._smaller))
         before = None if smaller is None or smaller.best is None else smaller.best / self._smaller
         if before is not None and a_sample > before * PAYS:

@@ -67,6 +67,6 @@ class TaskRunner:
 
 
 def reason_of(error: Exception) -> str:
-    """The error in one line."""
+    """Return the error as one line of text."""
     fault = out_of_memory("for the item", error) if isinstance(error, MemoryError) else error
     return str(fault).replace("\n", " ")

@@ -66,7 +66,7 @@ def digest(node: Node) -> bytes:
 
 
 def attribute_texts(node: Node) -> dict[str, str | None]:
-    """The attributes as text; None where one states nothing."""
+    """Return the attributes as text; None for an attribute whose value is None."""
     if isinstance(node.op, UnknownOp):
         return dict(node.op.text)
     found: dict[str, str | None] = {}

@@ -13,7 +13,7 @@ __all__ = ["clear_folded", "clear_unreturned"]
 
 
 def clear_folded(model: Graph, found: Comparison, nodes: Mapping[str, Node]) -> None:
-    """Mark the layers whose error every reader undoes, for example if a scale is folded into the weights before it.
+    """Mark layers whose error each reader cancels, for example if a scale was folded into the preceding weights.
 
     A reader undoes it if its error on equal inputs is beyond the tolerance or unknown, and its total error is within.
     """

@@ -13,7 +13,7 @@ from irload.graph import Graph, Node
 __all__ = ["match"]
 
 ROUNDS = 5
-"""Edges that are looked along from a node when all before or behind it differs."""
+"""Number of edges searched from a node if all layers before or after it differ."""
 
 
 def match(a: Graph, b: Graph) -> dict[Node, Node]:
@@ -70,7 +70,7 @@ class _Matching:
     # -- inputs and outputs --------------------------------------------------------------------------------------------
 
     def ends(self, a: Graph, b: Graph) -> None:
-        """Match the inputs and outputs that nothing anchors: an edit may be before or behind any of them."""
+        """Match remaining inputs and outputs of the models, because an edit may be next to any of them."""
         for ours, theirs in ((a.parameters, b.parameters), (a.results, b.results)):
             for face in (exact, similar):
                 colours = [side.faces(face) for side in (self.a, self.b)]
@@ -113,7 +113,7 @@ class _Matching:
     # -- ties ----------------------------------------------------------------------------------------------------------
 
     def in_place(self, ours: Colours, theirs: Colours) -> bool:
-        """In order of execution, alike nodes whose inputs match; constants match with their readers."""
+        """Match equal nodes whose inputs match, in order of execution; constants match together with their readers."""
         behind = self.a.behind(ours), self.b.behind(theirs)
         count = len(self.pairs)
         for k, inputs in enumerate(self.a.sources):
@@ -137,7 +137,7 @@ class _Matching:
         return len(self.pairs) > count
 
     def fits(self, k: int, m: int, ours: Colours, theirs: Colours) -> bool:
-        """Whether the inputs of two nodes match, or are constants that are alike and both free."""
+        """True if each pair of inputs of two nodes matches, or consists of equal constants without a match."""
         if len(self.a.sources[k]) != len(self.b.sources[m]):
             return False
         for (s, i), (t, j) in zip(self.a.sources[k], self.b.sources[m], strict=True):
@@ -217,7 +217,7 @@ class _Matching:
 
 
 def _single(colours: Colours, pins: list[int | None]) -> Mapping[int, int]:
-    """The only free node of each colour that only one has."""
+    """Return the unmatched node of each colour that only one unmatched node has."""
     found: dict[int, int | None] = {}
     for k, colour in enumerate(colours):
         if pins[k] is None:

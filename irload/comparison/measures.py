@@ -17,7 +17,7 @@ CHUNK = 1 << 15
 ROW = 1 << 13
 """Elements of one dot product: below the size at which BLAS starts threads."""
 LEAST = 1e-300
-"""Added to divisors, so that 0/0 is 0; changes no other divisor except tiny f64 ones."""
+"""Added to divisors, so that 0/0 is 0. It changes only tiny f64 divisors otherwise."""
 FAR = 1e200
 """Quotients beyond this have a divisor of 0."""
 
@@ -79,7 +79,7 @@ def rms(array: Array) -> float:
 
 
 def identical(a: Array, b: Array) -> bool:
-    """Whether two arrays have one type and shape and equal bits; text is compared by identity of the array."""
+    """True if two arrays have equal types, shapes and bits; for strings, if they are the same array."""
     if a is b:
         return True
     if a.dtype != b.dtype or a.dtype == object or a.shape != b.shape:

@@ -20,7 +20,7 @@ TOLERANCES: Mapping[str, float] = {"f64": 1e-4, "f32": 1e-4, "f16": 5e-3, "bf16"
 _ROUNDING = {"f64": 1e-12, "f32": 2e-6, "f16": 2e-3, "bf16": 2e-2}
 """Bound of the rounding error relative to the root mean square of the inputs: sums may cancel."""
 UNITS = {"f64": 1e-15, "f32": 2e-7, "f16": 2.0**-11, "bf16": 2.0**-8}
-"""The greatest relative error of one rounding, by the type of the computation."""
+"""The maximum relative error of one rounding, by the type of the computation."""
 ROUNDS = frozenset({"Add", "Subtract", "Multiply", "Divide", "MatMul", "Power"})
 """Operations of constant expressions that round; the others only move values or widen them."""
 DRAWS = 2

@@ -11,7 +11,7 @@ __all__ = ["add_output"]
 
 
 def add_output(model: Model, *points: Point) -> Model:
-    """The model with tensors as further outputs, after the present ones.
+    """Return the model with additional outputs, after the existing ones.
 
     `points` select tensors as in `extract`; a pattern selects the outputs of all matching layers, except
     constants and outputs of the model. A tensor without a name gets the name of its layer. Raises InputInvalid for an

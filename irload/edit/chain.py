@@ -34,7 +34,7 @@ class Chain:
         return Chain(layers, port.output)
 
     def add(self, type: str, suffix: str, *operands: Any, opset: str = "opset1", **attributes: Any) -> None:
-        """Add a layer whose further inputs are constants."""
+        """Add a layer whose other inputs are constants."""
         name = f"{self.start.node.name}/{suffix}"
         constants = [self.layers.constant(o, f"{name}/{k}") for k, o in enumerate(operands, 1)]
         self.end = self.layers.add(type, [self.end, *constants], name, opset, **attributes).outputs[0]
@@ -44,7 +44,7 @@ class Chain:
         self.end = self.layers.add(type, [self.end, operand], f"{self.start.node.name}/{suffix}").outputs[0]
 
     def transpose(self, order: Sequence[int]) -> None:
-        """Add a Transpose, unless the order is the present one."""
+        """Add a Transpose, unless the order is the identity."""
         if list(order) != sorted(order):
             self.add("Transpose", "transpose", np.array(order, np.int64))
 

@@ -29,7 +29,7 @@ BACKUP = MODES["int8_asym"]
 """The mode of layers for which 4 bits are too few, or whose size the group size does not divide."""
 
 LEAST = 8
-"""The fewest elements that share a scale: single numbers, such as frequencies, would only lose precision."""
+"""Minimum number of elements that share a scale. Quantizing fewer, such as frequencies, only loses precision."""
 
 
 def convert(model: Model, format: str, *, group_size: int | None = 128, all_layers: bool = False) -> Model:

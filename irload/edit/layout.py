@@ -62,7 +62,7 @@ def _port(draft: Draft, model: Model, key: str | int | Port) -> Port:
 
 
 def _both(port: Port, text: str) -> tuple[str, str]:
-    """The present and the new layout."""
+    """Return the current and the new layout."""
     old, arrow, new = text.upper().replace(" ", "").rpartition("->")
     old = old if arrow else layout_of(port) or OTHER.get(new, "")
     if not old:
@@ -94,6 +94,6 @@ def _transpose_output(draft: Draft, port: Port, order: tuple[int, ...]) -> None:
 
 
 def _same(draft: Draft, port: Port) -> Port:
-    """The port with its present tensor."""
+    """Return the port with its current tensor."""
     ports = draft.model.inputs if port.node.type == "Parameter" else draft.model.outputs
     return next(p for p in ports if p.node is port.node)

@@ -13,7 +13,7 @@ __all__ = ["reshape"]
 
 
 def reshape(model: Model, shapes: ShapeLike | Mapping[str | int | Port, ShapeLike]) -> Model:
-    """The model with other partial shapes of inputs, as `Model.reshape` gives them to the model itself.
+    """Return the model with other partial shapes of inputs. `Model.reshape` changes the model in place instead.
 
     `shapes`: one shape for a model of one input, or a dict from input name, position or Port to shape. A shape is a
     Shape, a sequence of sizes (None or −1: any; a pair: bounds) or its text `1,?,2..8`. Raises InputInvalid for an

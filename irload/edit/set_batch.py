@@ -1,4 +1,4 @@
-"""Another batch size, also through layers whose constants contain the old one."""
+"""Change the batch size, including constants that contain the old one."""
 
 from __future__ import annotations
 

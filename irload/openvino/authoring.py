@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 UNCHECKED = frozenset({"BinaryConvolution", "CTCGreedyDecoder", "DeformablePSROIPooling", "Proposal", "RegionYolo"})
-"""Operations of which the runtime creates nodes with any element types and numbers of channels (axis 1)."""
+"""Operations whose nodes the runtime creates with any element types and any number of channels (axis 1)."""
 
 variables: dict[str, TensorType] = {}
 """The types of the variables that ReadValue nodes created from Python declare."""

@@ -200,7 +200,7 @@ def _function(row: Row, number: int) -> Callable[..., Any]:
 
 
 def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
-    """The inputs in the order of the operation. A missing optional input ends them. `name`: that of the node."""
+    """Return the inputs in the order of the operation, up to the first missing optional one. `name`: of the node."""
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:
         arguments.sort(key=lambda a: row.order.index(a.name))

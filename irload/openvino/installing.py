@@ -92,7 +92,7 @@ class _Loader(Loader):
 
 
 class _Metadata(Distribution):
-    """The version of the API as that of a distribution, which libraries compare."""
+    """A distribution with the version of the API, which libraries compare."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {API}\n" if filename == "METADATA" else None

@@ -85,7 +85,7 @@ class RequestTensors:
         return self._owner._out_elements[index]  # pyright: ignore[reportPrivateUsage]
 
     def _computed(self, index: int) -> Array | None:
-        """The array of an output that has no tensor yet and whose dtype is that of a tensor's data.
+        """Return the array of an output that has no tensor yet and has the dtype of a tensor's data.
 
         The caller may change it, so a tensor that is created later has a copy, and so has the next call.
         """

@@ -166,7 +166,7 @@ class InferRequest(RequestTensors):
 
     @property
     def profiling_info(self) -> list[ProfilingInfo]:
-        """The time of each step, measured by a further inference on the same inputs if profiling is enabled."""
+        """The time of each step, measured by another inference on the same inputs if profiling is enabled."""
         self._require_idle()
         owner = self._owner
         return profiled(owner._compiled, self._values(), enabled=owner._profiles)  # pyright: ignore[reportPrivateUsage]

@@ -27,7 +27,7 @@ def save_model(model: Model, output_model: Any, compress_to_fp16: bool = True) -
 
 @raising
 def serialize(model: Model, xml_path: Any, bin_path: Any = "", version: str = "UNSPECIFIED") -> None:
-    """Write a model as IR v11 without a change of its constants. The .bin is beside the .xml unless given."""
+    """Write a model as IR v11 with unchanged constants. The .bin is next to the .xml unless a path is given."""
     if str(getattr(version, "name", version)) not in ("UNSPECIFIED", "IR_V11"):
         unsupported(f"writing IR version {version}", "write IR_V11")
     if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]

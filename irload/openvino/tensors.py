@@ -336,7 +336,7 @@ class Tensor:
 
 
 def _arguments(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Positional arguments, where those passed by name are `array`, `type` (first, with a shape), `port`, `image`."""
+    """Return positional arguments. Keyword arguments are `array`, `type` (first, with a shape), `port`, `image`."""
     for name in ("array", "port", "other", "image", "list"):
         if name in named:
             given = (named.pop(name), *given)

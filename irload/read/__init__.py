@@ -72,7 +72,7 @@ def read_graph(
 def open_weights(
     source: str | Path | bytes, weights: Any = None, limits: Limits = DEFAULT, *, mmap: bool = False
 ) -> Weights:
-    """Return the weights of a model: those given, else the .bin file beside the XML, else no weights."""
+    """Return the weights of a model: the given ones, else the .bin file next to the XML, else no weights."""
     if weights is not None or isinstance(source, bytes):
         return weights if isinstance(weights, Weights) else Weights(weights, limits, mmap=mmap)
     beside = Path(source).with_suffix(".bin")

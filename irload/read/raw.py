@@ -81,7 +81,7 @@ class RawPreprocess:
 
 @record(frozen=False)
 class RawNet:
-    """The whole file."""
+    """The contents of a file."""
 
     name: str = ""
     # The reader sets it at <net>, before any element that depends on it.

@@ -52,7 +52,7 @@ def _arity_is_wrong(node: Node) -> bool:
 
 @file_rule("IR310", "error", "layer that cannot be built", last=True)
 def anything_else(subject: Subject) -> Iterator[Hit]:
-    """A fault that no other rule covers; it makes sure that every reason why a file cannot be used is reported.
+    """A layer cannot be built because of a fault that no other rule reports.
 
     Example: a Loop without a `<body>`.
     """

@@ -98,8 +98,8 @@ def _needed(subject: Subject, folder: Path, name: str) -> Iterator[tuple[str, ..
 def state_without_start(subject: Subject) -> Iterator[Hit]:
     """A variable with a dynamic batch has no initial value in the model of a language model's folder.
 
-    A reset sets all its dynamic dims to 0, the batch included, so the first inference of a text joins the rows of its
-    tokens with no rows. Exporters compute the initial value from the batch of the inputs.
+    A reset sets all dynamic dims to 0, including the batch, so the first inference of a text appends rows to a variable
+    with a batch of 0. Exporters compute the initial value from the batch of the inputs.
 
     Example: a ReadValue with variable_shape [?,8,?,64] and no input.
     """

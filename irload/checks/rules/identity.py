@@ -13,7 +13,7 @@ from irload.read.raw import RawLayer
 def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
     """Two layers of one graph have the same id; the runtime silently keeps the later one.
 
-    Where edges name an id that no layer has and fit one of the two, it is that layer's; they are not reported again.
+    Edges with an id that no layer has are assumed to belong to one of the two if they fit it, and are not reported.
 
     Example: two `<layer id="3" …>` in one `<layers>`.
     """

@@ -114,7 +114,7 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
 def output_precision(scope: Scope) -> Iterator[Hit]:
     """An output port declares a precision other than the element type that its operation produces.
 
-    A note on the Convert behind a constant compressed to f16, where OpenVINO itself leaves f16 in bodies.
+    A note on the Convert after a constant compressed to f16, where OpenVINO itself leaves f16 in bodies.
 
     Example: a Convolution of f32 tensors whose output port says `precision="I64"`.
     """

@@ -91,7 +91,7 @@ def missing(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR602", "error", "constant outside the .bin file")
 def outside(subject: Subject) -> Iterator[Hit]:
-    """The range of a constant is outside the .bin file, though the file is as long as its constants together.
+    """The byte range of a constant is outside the .bin file, although the file is large enough for all constants.
 
     Example: `offset="100000" size="400"` with a .bin of 1200 bytes.
     """

@@ -24,7 +24,7 @@ COMMUTATIVE = frozenset(
 
 
 class Matcher:
-    """A pattern, and after `match` the nodes that it stands for."""
+    """A pattern, and after `match` the nodes that match it."""
 
     def __init__(self, pattern: Node | Output, name: str = "") -> None:
         self._pattern = as_output(pattern)

@@ -168,7 +168,7 @@ def _value(dim: Dimension) -> int | Symbol | None:
 
 
 def _agrees(name: str, value: Any, symbols: Symbols) -> bool:
-    """True if the value is known, and is the one that the name has."""
+    """True if the value is known and equals the value that the name has."""
     if value is None or (isinstance(value, list) and None in value):
         return False
     return bool(symbols.setdefault(name, value) == value)

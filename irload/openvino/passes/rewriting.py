@@ -36,7 +36,7 @@ class PassBase:
 
 
 class ModelPass(PassBase):
-    """A pass on a whole model. Subclasses define `run_on_model`."""
+    """A pass on a model. Subclasses define `run_on_model`."""
 
     def run_on_model(self, model: Model) -> bool | None:
         """Change the model; return True if it was changed."""

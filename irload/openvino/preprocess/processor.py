@@ -172,7 +172,7 @@ def _describe(
 
 
 def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_layout: Layout) -> Shape:
-    """The shape of the user's tensor: as declared, or that of the model with its axes in the order of the tensor."""
+    """Return the shape of the user's tensor: declared, or the model's shape with axes in the order of the tensor."""
     tensor = info.tensor()
     if tensor.shape is not None:
         shape = tensor.shape
@@ -197,7 +197,7 @@ def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_la
 
 
 def _name(parameters: list[graph.Node], old: graph.Node, tensor: InputTensorInfo) -> None:
-    """Give the new Parameters the names of the old one, with the names of the planes behind them."""
+    """Give the new Parameters the names of the old one, followed by the names of the planes."""
     names = old.outputs[0].names
     old.outputs[0].names = frozenset()
     if len(parameters) == 1 and not tensor.sub_names:

@@ -34,7 +34,7 @@ class _Steps:
     def __init__(self) -> None:
         self.steps: list[tuple[str, Step]] = []
         self.layouts: list[Layout | list[int]] = []
-        """The layouts and permutations of steps `convert_layout`; an empty layout is that of the other side."""
+        """Layouts and permutations of steps `convert_layout`. An empty layout stands for that of the other side."""
 
     @property
     def orders(self) -> list[list[int]]:
@@ -46,7 +46,7 @@ class _Steps:
         return self
 
     def convert_element_type(self, type: Type = Type.dynamic) -> Self:
-        """Convert to an element type, by default the one of the other side."""
+        """Convert to an element type, by default the type of the other side."""
         element = element_of(type)
         return self._add(
             f"convert type ({type.type_name})",
@@ -54,7 +54,7 @@ class _Steps:
         )
 
     def convert_layout(self, dst_layout: Layout | Sequence[int] | str = "...") -> Self:
-        """Transpose to a layout, by default the one of the other side, or by a permutation of axes."""
+        """Transpose to a layout, by default the layout of the other side, or by a permutation of axes."""
         if isinstance(dst_layout, Layout | str):
             layout = Layout(dst_layout)
             self.layouts.append(layout)

@@ -103,7 +103,7 @@ def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...
 
 
 def _list(layer: LegacyLayer, rank: int, name: str) -> tuple[int, ...]:
-    """One value per axis; a single one serves all axes."""
+    """Return one value per axis. A single value applies to all axes."""
     found = layer.integers(name)
     if len(found) == 1:
         found *= rank
