@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from irload.plan.backends.llvm.axes import ANY, Axis, Loop
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.record import record
 
@@ -68,14 +68,6 @@ class Arguments:
         found = [self._f.broadcast(self._next, WORD * k) for k in range(count)]
         self._skip(count)
         return found
-
-    def loops(self, axes: Sequence[Axis]) -> list[Loop]:
-        """The axes of a key, with numbers read for ANY."""
-
-        def known(number: int) -> AnyInt:
-            return self.integer() if number == ANY else number
-
-        return [Loop(known(axis.size), tuple(known(s) for s in axis.strides)) for axis in axes]
 
     def filled(self, key: T) -> T:
         """An object of tuples and records with numbers read for ANY."""

@@ -90,16 +90,6 @@ def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
     return Axis(row.size if 0 <= row.size <= most else ANY, strides_key(row, contiguous))
 
 
-def numbers(axes: Sequence[Axis], code: Sequence[Axis]) -> tuple[int, ...]:
-    """The sizes and strides that are ANY in the key of the code, in the order in which `Arguments.loops` reads them."""
-    return tuple(
-        number
-        for axis, key in zip(axes, code, strict=True)
-        for number, kept in zip((axis.size, *axis.strides), (key.size, *key.strides), strict=True)
-        if kept == ANY
-    )
-
-
 def table(axes: Sequence[Axis], tensors: int) -> tuple[int, ...]:
     """Any number of axes as `Arguments.table` reads them.
 

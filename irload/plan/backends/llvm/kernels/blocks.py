@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 from irload.core.size import largest, smallest
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, numbers, size_of, table
+from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import unrolled
@@ -90,7 +90,7 @@ class BlockKernel(Kernel):
             down, right, parts = height, 0, -(-rows.size // height)
         tail = (vectors + 1) * smallest(rest, 1) - 1  # −1 without a rest
         length = (right, chunk, vectors, tail, rest) if self.row.size == ANY else ()
-        strides = numbers([Axis(0, row.strides)], [replace(self.row, size=0)])
+        strides = unknown(row.strides, self.row.strides)
         lines = table(outer, len(row.strides))
         return size_of(outer) * parts, (parts, down, height, rows.size, *length, *strides, *rows.strides, *lines)
 
@@ -100,14 +100,14 @@ class BlockKernel(Kernel):
         row = self.row_code(f, given)
         parts, down, height, rows = given.integers(4)
         right, chunk, vectors, tail, rest = given.integers(5) if key.size == ANY else self._known_length
-        (along,) = given.loops([replace(key, size=0)])
+        along = given.filled(key.strides)
         between = given.integers(len(pointers))
         lines = given.table(len(pointers))
         for starts, number in walk_lines(f, parts, lines, pointers):
             first, top = number * right, number * down
             last, bottom = f.minimum(first + chunk, vectors), f.minimum(top + height, rows)
             for at in f.range(top, bottom):
-                vector = row(moved(starts, [at * stride for stride in between]), along.strides)
+                vector = row(moved(starts, [at * stride for stride in between]), along)
                 for k, _ in unrolled(f, first, last, self.times):
                     vector(k, None)
                 if isinstance(rest, Int) and self.has_tail:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 from irload.core.size import applied
-from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers, row_key, size_of, strides_key, table
+from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, unknown, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, row_key, size_of, strides_key, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernel import Kernel
@@ -83,7 +83,7 @@ class RowFormula(Kernel):
     def numbers(self) -> tuple[int, ...]:
         tensors = len(self.how.elements)
         *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
-        inner = numbers(self.inner, self._key)
+        inner = unknown(self.inner, self._key)
         return (self.how.word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
 
     @property
@@ -103,7 +103,7 @@ class RowFormula(Kernel):
     def write(self, function: Function) -> None:
         f, given, tensors = function, Arguments(function), len(self.how.elements)
         pointers, (number,) = given.pointers(tensors), given.vectors(1)
-        inner = given.loops(self._key)
+        inner = given.filled(self._key)
         rows, strides, lines = given.integer(), given.integers(tensors), given.table(tensors)
         for starts, at in walk_lines(f, rows, lines, pointers):
             places = moved(starts, [at * stride for stride in strides])
@@ -142,7 +142,7 @@ class ColumnFormula(BlockKernel):
     @property
     def own(self) -> tuple[int, ...]:
         number = self.how.word(self.group * size_of(self.inner))
-        return (number, *numbers(self.inner, any_sizes(self.inner)))
+        return (number, *unknown(self.inner, any_sizes(self.inner)))
 
     @property
     def cycles(self) -> float:
@@ -170,7 +170,7 @@ class ColumnFormula(BlockKernel):
 
     def row_code(self, f: Function, given: Arguments) -> RowCode:
         (number,) = given.vectors(1)
-        inner = given.loops(any_sizes(self.inner))
+        inner = given.filled(any_sizes(self.inner))
 
         def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
             def vectors(at: AnyInt, rest: AnyInt | None) -> None:

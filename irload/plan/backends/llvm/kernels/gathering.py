@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, walk_lines
+from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
 from irload.plan.backends.llvm.axes import (
     ANY,
     Axis,
@@ -16,7 +16,6 @@ from irload.plan.backends.llvm.axes import (
     axes_of,
     by_memory,
     merged,
-    numbers,
     size_of,
     table,
 )
@@ -32,6 +31,8 @@ from irload.plan.backends.llvm.widening import Compression, Panel
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
+
+Loops = Sequence[Loop]
 
 
 @record()
@@ -64,7 +65,7 @@ class GatherSlices(Kernel):
     def numbers(self) -> tuple[int, ...]:
         slices = size_of(self.picked)
         outer = (*table(self.before, 2), *table(self.picked, 2))
-        return (self.size, self.pitch, slices, *numbers(self.within, self._key), *self._layout, *outer)
+        return (self.size, self.pitch, slices, *unknown(self.within, self._key), *self._layout, *outer)
 
     @property
     def _layout(self) -> tuple[int, ...]:
@@ -89,7 +90,7 @@ class GatherSlices(Kernel):
         f, given = function, Arguments(function)
         x, indices, y = given.pointers(3)
         size, pitch, slices = given.integers(3)
-        within, layout = given.loops(self._key), given.integers(self.layout)
+        within, layout = given.filled(self._key), given.integers(self.layout)
         before, picked = given.table(2), given.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x]):
             target, source = starts
@@ -101,11 +102,11 @@ class GatherSlices(Kernel):
             with f.otherwise():
                 self._write_runs(f, within, [target])
 
-    def _write_slice(self, f: Function, within: list[Loop], layout: Sequence[AnyInt], places: list[Pointer]) -> None:
+    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], places: list[Pointer]) -> None:
         """Copy a slice."""
         self._write_runs(f, within, places)
 
-    def _write_runs(self, f: Function, within: list[Loop], places: list[Pointer]) -> None:
+    def _write_runs(self, f: Function, within: Loops, places: list[Pointer]) -> None:
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
@@ -141,7 +142,7 @@ class GatherWidened(GatherSlices):
     def cycles(self) -> float:
         return self.count * (20 + self.within[0].size / 2)
 
-    def _write_slice(self, f: Function, within: list[Loop], layout: Sequence[AnyInt], places: list[Pointer]) -> None:
+    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], places: list[Pointer]) -> None:
         target, source = places
         each, groups, scales, zeros = layout
         for at in repeat(f, 0, groups):

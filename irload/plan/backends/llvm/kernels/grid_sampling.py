@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, Loop, any_sizes, merged, numbers, size_of, table
+from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
+from irload.plan.backends.llvm.axes import ANY, Axis, Loop, any_sizes, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.grid_points import ImageAxis, Sampler, Tap, pixel, weighted
@@ -68,7 +68,7 @@ class GridSampling(Kernel):
     @property
     def numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
-        loops = (*numbers([self.points], [self._key]), *numbers([self.channels], any_sizes([self.channels])))
+        loops = unknown((self.points, self.channels), (self._key, *any_sizes([self.channels])))
         return (*sides, *loops, self.coordinate, self._vectors, *table(self.outer, 3))
 
     @property
@@ -89,7 +89,7 @@ class GridSampling(Kernel):
         f, given = function, Arguments(function)
         pointers = given.pointers(3)
         sides = [ImageAxis.read(f, given, self.sampler.integer) for _ in range(2)]
-        points, channels = given.loops([self._key, *any_sizes([self.channels])])
+        points, channels = given.filled((self._key, *any_sizes([self.channels])))
         coordinate, vectors = given.integers(2)
         outer = given.table(3)
         for starts, vector in walk_lines(f, vectors, outer, pointers):

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm import bfloat16, tiles
-from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, numbers
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes
 from irload.plan.backends.llvm.builder import AnyBool, Function
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
@@ -60,7 +60,7 @@ class Reorder(Kernel):
     def numbers(self) -> tuple[int, ...]:
         axes = (*self.front, *self.back)
         spatial = (n for s in self.spatial for n in (s.windows.size, s.stride, s.windows.begin, s.length))
-        return (self._lines, self._pitch, self.channel, *numbers(axes, any_sizes(axes)), *spatial)
+        return (self._lines, self._pitch, self.channel, *unknown(axes, any_sizes(axes)), *spatial)
 
     @property
     def columns_contiguous(self) -> bool:
@@ -123,7 +123,7 @@ class Reorder(Kernel):
     def write(self, function: Function) -> None:
         f, key, given = function, self.code, Arguments(function)
         (source, target), (lines, pitch, channel) = given.pointers(2), given.integers(3)
-        front, back = given.loops(key.front), given.loops(key.back)
+        front, back = given.filled(key.front), given.filled(key.back)
         *outer, last = [AxisNumbers(axis, *given.integers(4)) for axis in key.spatial]
         channel = channel if key.channel == ANY else key.channel
         copy = LineCopy(f, key.depth, key.members, key.element, key.columns_contiguous)
