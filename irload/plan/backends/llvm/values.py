@@ -7,6 +7,7 @@ known numbers happens in Python: `Int` operators fold 0 and 1, and a pointer plu
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,21 @@ class Value:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _comparison(how: str) -> Callable[[Int, AnyInt], Bool]:
+    """An operator of `Int` as LLVM's icmp names it."""
+    return lambda self, other: self.function.compare(how, self, other)
+
+
+def _operator(of_floats: str, of_integers: str) -> Callable[[Vec, AnyVec], Vec]:
+    """An operator of `Vec`: the instructions for floats, empty if there is none, and for integers."""
+
+    def apply(self: Vec, other: AnyVec) -> Vec:
+        operation = of_floats if self.is_float else of_integers
+        return self.function.value(self.type, f"{operation} {self.type} {self}, {self.operand(other)}")
+
+    return apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +89,19 @@ class Int(Value):
         quotient = other // self
         return quotient, other - quotient * self
 
-    def __lt__(self, other: AnyInt) -> Bool:
-        return self._compare("slt", other)
-
-    def __le__(self, other: AnyInt) -> Bool:
-        return self._compare("sle", other)
-
-    def __gt__(self, other: AnyInt) -> Bool:
-        return self._compare("sgt", other)
-
-    def __ge__(self, other: AnyInt) -> Bool:
-        return self._compare("sge", other)
+    __lt__ = _comparison("slt")
+    __le__ = _comparison("sle")
+    __gt__ = _comparison("sgt")
+    __ge__ = _comparison("sge")
 
     def below(self, other: AnyInt) -> Bool:
         """True if 0 ≤ self < other, by one comparison without sign."""
-        return self._compare("ult", other)
+        return self.function.compare("ult", self, other)
 
     def cast(self, instruction: str, element: str) -> Vec:
         """Convert by an instruction: trunc to fewer bits, or sitofp."""
         to = vec_type(element, 1)
         return self.function.value(to, f"{instruction} i64 {self} to {to}")
-
-    def _compare(self, how: str, other: AnyInt) -> Bool:
-        return self.function.compare(how, self, other)
 
     def _emit(self, operation: str, a: AnyInt, b: AnyInt) -> Int:
         return self.function.value("i64", f"{operation} i64 {a}, {b}")
@@ -181,50 +187,33 @@ class Vec(Value):
         """True for floating-point elements."""
         return self.element in ELEMENTS
 
+    def operand(self, other: AnyVec) -> Vec:
+        """The other operand of an operator: a vector, or a number in all lanes."""
+        return other if isinstance(other, Vec) else self.constant(other)
+
     def constant(self, number: float) -> Vec:
         """A number in all lanes of the same type."""
         text = float_bits(number, self.element) if self.is_float else str(number)
         text = f"{ELEMENTS.get(self.element, self.element)} {text}"
         return Vec(self.function, f"splat ({text})" if self.lanes > 1 else text.split()[1], self.type)
 
-    def __add__(self, other: AnyVec) -> Vec:
-        return self._apply("fadd", "add", other)
-
-    def __radd__(self, other: float) -> Vec:
-        return self + other
-
-    def __sub__(self, other: AnyVec) -> Vec:
-        return self._apply("fsub", "sub", other)
+    __add__ = __radd__ = _operator("fadd", "add")
+    __mul__ = __rmul__ = _operator("fmul", "mul")
+    __sub__ = _operator("fsub", "sub")
+    __truediv__ = _operator("fdiv", "sdiv")
+    __and__ = _operator("", "and")
+    __or__ = _operator("", "or")
+    __xor__ = _operator("", "xor")
+    __lshift__ = _operator("", "shl")
+    __rshift__ = _operator("", "ashr")
+    shifted_right = _operator("", "lshr")
+    """Shift zeros in from the left, by one number or by one per lane."""
 
     def __rsub__(self, other: float) -> Vec:
         return self.constant(other) - self
 
-    def __mul__(self, other: AnyVec) -> Vec:
-        return self._apply("fmul", "mul", other)
-
-    def __rmul__(self, other: float) -> Vec:
-        return self * other
-
-    def __truediv__(self, other: AnyVec) -> Vec:
-        return self._apply("fdiv", "sdiv", other)
-
     def __rtruediv__(self, other: float) -> Vec:
         return self.constant(other) / self
-
-    def __and__(self, other: Vec | int) -> Vec:
-        return self._apply("", "and", other)
-
-    def __or__(self, other: Vec | int) -> Vec:
-        return self._apply("", "or", other)
-
-    def __xor__(self, other: Vec | int) -> Vec:
-        return self._apply("", "xor", other)
-
-    def __lshift__(self, count: int) -> Vec:
-        return self._apply("", "shl", count)
-
-    def __rshift__(self, count: int) -> Vec:
-        return self._apply("", "ashr", count)
 
     def __neg__(self) -> Vec:
         return self.function.value(self.type, f"fneg {self.type} {self}")
@@ -232,13 +221,9 @@ class Vec(Value):
     def __abs__(self) -> Vec:
         return self.unary("fabs")
 
-    def shifted_right(self, count: int | Vec) -> Vec:
-        """Shift zeros in from the left, by one number or by one per lane."""
-        return self._apply("", "lshr", count)
-
     def times_plus(self, factor: AnyVec, addend: AnyVec) -> Vec:
         """The sum self · factor + addend, rounded once."""
-        return self.function.fma(self, self._operand(factor), self._operand(addend))
+        return self.function.fma(self, self.operand(factor), self.operand(addend))
 
     def unary(self, name: str) -> Vec:
         """An intrinsic of one argument: sqrt, rint, floor, ceil, fabs."""
@@ -248,11 +233,11 @@ class Vec(Value):
         """Compare lane by lane. `how`: olt, ogt, uno and the like, for integers eq, slt, sgt and the like."""
         lanes = self.lanes
         kind, instruction = ("i1" if lanes == 1 else f"<{lanes} x i1>"), "fcmp" if self.is_float else "icmp"
-        return self.function.value(kind, f"{instruction} {how} {self.type} {self}, {self._operand(other)}")
+        return self.function.value(kind, f"{instruction} {how} {self.type} {self}, {self.operand(other)}")
 
     def where(self, condition: Bool, other: AnyVec) -> Vec:
         """`self` where the condition is true, else `other`."""
-        return self.function.select(condition, self, self._operand(other))
+        return self.function.select(condition, self, self.operand(other))
 
     def at_least(self, number: float) -> Vec:
         """The larger of self and a number; NaN stays."""
@@ -264,15 +249,14 @@ class Vec(Value):
         high = self.constant(number)
         return high.where(high.compare("olt", self), self)
 
-    def maximum(self, other: Vec) -> Vec:
-        """The larger one; NaN where either is."""
-        larger = self.where(self.compare("ogt", other), other)
+    def maximum(self, other: Vec, how: str = "ogt") -> Vec:
+        """The larger one, or another one by a comparison; NaN where either is."""
+        larger = self.where(self.compare(how, other), other)
         return self.where(self.compare("uno", self), larger)
 
     def minimum(self, other: Vec) -> Vec:
         """The smaller one; NaN where either is."""
-        smaller = self.where(self.compare("olt", other), other)
-        return self.where(self.compare("uno", self), smaller)
+        return self.maximum(other, "olt")
 
     def with_sign_of(self, other: Vec) -> Vec:
         """|self| with the sign of `other`."""
@@ -312,13 +296,6 @@ class Vec(Value):
     @property
     def _suffix(self) -> str:
         return f"v{self.lanes}{self.element}" if self.lanes > 1 else self.element
-
-    def _operand(self, other: AnyVec) -> Vec:
-        return other if isinstance(other, Vec) else self.constant(other)
-
-    def _apply(self, of_floats: str, of_integers: str, other: AnyVec) -> Vec:
-        operation = of_floats if self.is_float else of_integers
-        return self.function.value(self.type, f"{operation} {self.type} {self}, {self._operand(other)}")
 
 
 AnyVec = Vec | float
