@@ -22,8 +22,7 @@ from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.launching import launched
-from irload.plan.backends.llvm.permission import tiles_are_permitted
-from irload.plan.backends.llvm.target import AMX, AVX512, AVX512_BF16, Target
+from irload.plan.backends.llvm.target import AMX, AVX512, AVX512_BF16, Target, tiles_are_permitted
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.plan.backends.registry import compiled_backend
 from tests.plan.llvm.harness import BF16, DOTS, TARGETS, TILES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import sys
@@ -10,14 +11,18 @@ from dataclasses import field, replace
 from functools import cache
 
 from irload.errors import InputInvalid
-from irload.plan.backends.llvm.permission import tiles_are_permitted
 from irload.record import record
 from irload.system.machine import OFF
+from irload.system.portable import c_library
 
 LINE = 64
 """The bytes of a cache line."""
 VARIABLE = "IRLOAD_JIT"
 """The environment variable that names a target, or `off`."""
+
+_SYS_ARCH_PRCTL = 158
+_ARCH_REQ_XCOMP_PERM = 0x1023
+_XFEATURE_XTILEDATA = 18
 
 
 @record()
@@ -150,6 +155,20 @@ def runnable(target: Target) -> Target:
     if target.flags <= flags or host is None:
         return target
     return replace(target, cpu=host.cpu, features="", flags=host.flags, vnni=False, emulated=True)
+
+
+@cache
+def tiles_are_permitted() -> bool:
+    """Request Linux's permission to use the tile registers of AMX. Return whether it was granted; x86-64 only.
+
+    Forked children inherit it; exec resets it.
+    """
+    with suppress(OSError, AttributeError):
+        syscall = c_library().syscall
+        syscall.restype = ctypes.c_long
+        numbers = (_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA)
+        return syscall(*(ctypes.c_long(n) for n in numbers)) == 0
+    return False
 
 
 def _is_permitted(target: Target) -> bool:

@@ -1,4 +1,4 @@
-"""Compressed weights in registers: words of packed codes → f32, with scales and zero points of groups.
+"""Compressed weights: words of codes → f32 in registers or scratch memory, with scales and zero points of groups.
 
 A word is 4 bytes: consecutive elements of the sum of one column, the first one in the lowest bits.
 """
@@ -6,6 +6,8 @@ A word is 4 bytes: consecutive elements of the sum of one column, the first one 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
+from typing import Any
 
 import numpy as np
 
@@ -42,12 +44,8 @@ class Widening:
         if self.member is not None:
             return self.member(f, word, member)
         assert self.code is not None
-        return self.code(f, self.codes(word, member))
-
-    def codes(self, word: Vec, member: int) -> Vec:
-        """One of the codes of each word."""
-        shifted = word.shifted_right(self.bits * member) if member else word
-        return shifted if member == self.members - 1 else shifted & ((1 << self.bits) - 1)
+        codes = word.shifted_right(self.bits * member) if member else word
+        return self.code(f, codes if member == self.members - 1 else codes & ((1 << self.bits) - 1))
 
 
 def _integer(f: Function, codes: Vec) -> Vec:
@@ -179,3 +177,51 @@ class Panel:
 
         scale = load(self.scales, form.scale) if form.scale else None
         return form.applied(f, scale, load(self.zeros, form.zero) if form.zero else None)
+
+
+@record()
+class WidenedPart:
+    """`rows` elements of the sum of a panel, in f32: [row, column]. Rows are padded to whole words."""
+
+    panel: Panel
+    rows: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the widened part."""
+        members = self.panel.compression.members
+        return -(-self.rows // members) * members * self._row
+
+    @property
+    def _row(self) -> int:
+        return self.panel.columns * SIZES[F32]
+
+    @property
+    def _segment(self) -> int:
+        """Elements of the sum that are in one part and in one group."""
+        return gcd(self.rows, self.panel.compression.group or self.rows)
+
+    def write(self, f: Function) -> None:
+        """Write the code of a function of the `panel`, the memory `to` write, and the number of the `part`."""
+        form, segment = self.panel.compression, self._segment
+        members, width = form.members, self.panel.width
+        words = -(-segment // members)
+        first = f["part"] * self.rows if self.rows < self.panel.length else 0
+        begin = f["panel"] + first // members * width
+        for index in f.range(0, self.rows // segment):
+            group = (first + index * segment) // form.group if form.group else 0
+            columns = range(0, self.panel.columns, f.lanes)
+            apply = [self.panel.factors(f, f["panel"], group, column) for column in columns]
+            source, target = begin + index * (words * width), f["to"] + index * (segment * self._row)
+            for at in f.range(0, words):
+                here, to = source + at * width, target + at * (members * self._row)
+                self._write_row(f, here, to, apply)
+
+    def _write_row(self, f: Function, source: Pointer, target: Pointer, apply: list[Any]) -> None:
+        """A row of words: some consecutive rows of the result."""
+        widening = self.panel.compression.widening
+        for k, column in enumerate(range(0, self.panel.columns, f.lanes)):
+            word = f.load(source, column * WORD, align=f.target.bytes, element="i32")
+            for member in range(widening.members):
+                value = apply[k](widening.widen(f, word, member))
+                f.store(value, target, member * self._row + column * SIZES[F32])

@@ -12,12 +12,11 @@ from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
 from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction
-from irload.plan.backends.llvm.kernels.contraction.widened import WidenedPart
 from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tile import Level
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
-from irload.plan.backends.llvm.widening import Panel
+from irload.plan.backends.llvm.widening import Panel, WidenedPart
 from irload.record import record
 
 
