@@ -1,11 +1,11 @@
-"""bf16 in vectors: rounding to nearest, ties to even, NaN stays NaN; loads, stores, shuffles of 16-bit lanes."""
+"""bf16 in vectors: rounding to nearest, ties to even, NaN stays NaN; shuffles of 16-bit lanes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from irload.plan.backends.llvm import intrinsics
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.values import vec_type
 
 BYTES = 2
@@ -37,11 +37,6 @@ def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:
 def widened(f: Function, halves: Vec) -> Vec:
     """Lanes of 16 bits as f32."""
     return (halves.cast("zext", "i32") << 16).floats()
-
-
-def load_scalar(f: Function, pointer: Pointer, offset: AnyInt = 0) -> Vec:
-    """One element as f32."""
-    return widened(f, f.load_scalar(pointer, offset, "i16"))
 
 
 def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:

@@ -69,10 +69,6 @@ class Dot:
             return f"compiled, weights stay {self.weights.element}"
         return "compiled" if self.a == F32 else f"compiled, {'int8' if self.a == U8 else self.a} by {self.name}"
 
-    def zero(self, f: Function) -> Vec:
-        """A vector of sums without any term."""
-        return f.zero(self.sums)
-
     @property
     def members(self) -> int:
         """The words of the sum whose weights are stored in one word: more than one if they are compressed."""
@@ -97,6 +93,11 @@ def _pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
     for high in (True, False):
         sums = f.fma(_half(a, high=high), _half(b, high=high), sums)
     return sums
+
+
+def _dot_tiles(f: Function, sums: int, data: int, weights: int) -> None:
+    """sums[r, o] += Σ data[r, k] · weights[k, o] of tiles with pairs of bf16."""
+    intrinsics.on_tiles(f, "tdpbf16ps", sums, data, weights)
 
 
 def _half(pairs: Vec, *, high: bool) -> Vec:
@@ -128,7 +129,7 @@ def compressed_dot(weights: Compression) -> Dot:
 
 PAIRS = Dot("AVX512_BF16", BF16, BF16, F32, 2, _pairs, 1)
 """Zen 4 starts one a cycle."""
-TILES = Dot("AMX", BF16, BF16, F32, 2, _pairs, 1 / 16, registers=intrinsics.dot_tiles)
+TILES = Dot("AMX", BF16, BF16, F32, 2, _pairs, 1 / 16, registers=_dot_tiles)
 
 
 VNNI = Dot("vpdpbusd", U8, I8, I32, 4, intrinsics.dot_bytes, 1, cost=TileCost(latency=4))

@@ -27,10 +27,6 @@ def _hard_sigmoid(x: Vec, alpha: float, beta: float) -> Vec:
     return _clamp(x.times_plus(alpha, beta), 0.0, 1.0)
 
 
-def _power(x: Vec, exponent: float) -> Vec:
-    return _POWERS[exponent](x)
-
-
 def _reciprocal_root(x: Vec) -> Vec:
     """x^−½: ∞ for both zeros, 0 for −∞."""
     return (1.0 / (x + 0.0).unary("sqrt")).where(x.compare("une", -math.inf), 0.0)
@@ -58,7 +54,7 @@ _TABLE: dict[str, Emit] = {
     "divide_number": lambda x, n: x / n,
     "maximum_number": lambda x, n: x.at_least(n),
     "minimum_number": lambda x, n: x.at_most(n),
-    "power_number": _power,
+    "power_number": lambda x, exponent: _POWERS[exponent](x),
     "number_subtract": lambda x, n: n - x,
     "number_divide": lambda x, n: n / x,
     "square": lambda x: x * x,

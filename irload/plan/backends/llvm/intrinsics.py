@@ -115,35 +115,10 @@ def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
     return f.value(f.integers, f"call {f.integers} {name}({f.integers} {sums}, {kind} {left}, {kind} {right})")
 
 
-def dot_tiles(f: Function, sums: int, data: int, weights: int) -> None:
-    """sums[r, o] += Σ data[r, k] · weights[k, o] of tiles with pairs of bf16 (AMX)."""
-    f.emit(f"call void @llvm.x86.tdpbf16ps(i8 {sums}, i8 {data}, i8 {weights})")
-
-
-def configure_tiles(f: Function, table: Pointer) -> None:
-    """Set rows and bytes of all tiles (AMX)."""
-    f.emit(f"call void @llvm.x86.ldtilecfg(ptr {table})")
-
-
-def release_tiles(f: Function) -> None:
-    """Release the tiles, so that the system saves no more of them."""
-    f.emit("call void @llvm.x86.tilerelease()")
-
-
-def zero_tile(f: Function, tile: int) -> None:
-    """Set a tile to zero."""
-    f.emit(f"call void @llvm.x86.tilezero(i8 {tile})")
-
-
-def load_tile(f: Function, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool) -> None:
-    """Load a tile from rows `stride` bytes apart. `once`: with a hint that they are not read again soon."""
-    name = "tileloaddt164" if once else "tileloadd64"
-    f.emit(f"call void @llvm.x86.{name}(i8 {tile}, ptr {pointer}, i64 {stride})")
-
-
-def store_tile(f: Function, tile: int, pointer: Pointer, stride: AnyInt) -> None:
-    """Store a tile to rows `stride` bytes apart."""
-    f.emit(f"call void @llvm.x86.tilestored64(i8 {tile}, ptr {pointer}, i64 {stride})")
+def on_tiles(f: Function, name: str, *arguments: int | Value) -> None:
+    """An instruction of AMX. Python numbers are tiles."""
+    listed = (f"i8 {a}" if isinstance(a, int) else f"{a.type} {a}" for a in arguments)
+    f.emit(f"call void @llvm.x86.{name}({', '.join(listed)})")
 
 
 def none_of(f: Function, condition: Bool) -> Bool:

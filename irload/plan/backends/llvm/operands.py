@@ -131,7 +131,7 @@ def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, 
 
 def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element == BF16:
-        return bfloat16.load_scalar(f, pointer, offset)
+        return bfloat16.widened(f, f.load_scalar(pointer, offset, "i16"))
     if element in QUANTIZED:
         return _widened(f.load_scalar(pointer, offset, "i8"), element)
     scalar = f.load_scalar(pointer, offset, element)

@@ -135,9 +135,6 @@ def _read(file: Path) -> dict[str, Peaks]:
     """The valid entries of the file; none if it is missing or damaged."""
     with suppress(ValueError, TypeError, OverflowError):
         found = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
-        return {key: p for key, p in found.items() if min(p.flops, p.nbytes) > 0 <= p.bf16 and _is_finite(p)}
+        finite = {key: p for key, p in found.items() if math.isfinite(p.flops + p.nbytes + p.bf16)}
+        return {key: p for key, p in finite.items() if min(p.flops, p.nbytes) > 0 <= p.bf16}
     return {}
-
-
-def _is_finite(found: Peaks) -> bool:
-    return all(math.isfinite(x) for x in (found.flops, found.nbytes, found.bf16))

@@ -293,7 +293,7 @@ def write_sums(
     `bounds`: the turns of levels that do not run completely. `ahead`: the address of the weights to prefetch.
     `start`: the initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
     """
-    sums = start or [tile.dot.zero(f)] * (tile.rows * tile.vectors)
+    sums = start or [f.zero(tile.dot.sums)] * (tile.rows * tile.vectors)
     found = _Sum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
         found.enter(w, 0)

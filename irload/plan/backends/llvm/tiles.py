@@ -51,35 +51,36 @@ class Tiles:
             self._clear(self._state, STATE)
             self._f.store(self._f.load(table), self._state)
         else:
-            intrinsics.configure_tiles(self._f, table)
+            intrinsics.on_tiles(self._f, "ldtilecfg", table)
 
     def release(self) -> None:
         """Release the tiles, so that the system saves no more of them."""
         if self._emulated:
             self._clear(self._state, STATE)
         else:
-            intrinsics.release_tiles(self._f)
+            intrinsics.on_tiles(self._f, "tilerelease")
 
     def zero(self, tile: int) -> None:
         """Set a tile to zero."""
         if self._emulated:
             self._clear(self._tile(tile), NBYTES)
         else:
-            intrinsics.zero_tile(self._f, tile)
+            intrinsics.on_tiles(self._f, "tilezero", tile)
 
     def load(self, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool = False) -> None:
         """Load a tile from rows `stride` bytes apart. `once`: they are not read again soon."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=True)
         else:
-            intrinsics.load_tile(self._f, tile, pointer, stride, once=once)
+            name = "tileloaddt164" if once else "tileloadd64"
+            intrinsics.on_tiles(self._f, name, tile, pointer, self._f.integer(stride))
 
     def store(self, tile: int, pointer: Pointer, stride: AnyInt) -> None:
         """Store a tile to rows `stride` bytes apart."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=False)
         else:
-            intrinsics.store_tile(self._f, tile, pointer, stride)
+            intrinsics.on_tiles(self._f, "tilestored64", tile, pointer, self._f.integer(stride))
 
     def dot(self, sums: int, data: int, weights: int) -> None:
         """sums[r, o] += Σ data[r, k] · weights[k, o], the k of a word at once."""

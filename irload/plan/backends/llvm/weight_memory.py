@@ -25,6 +25,13 @@ def aligned_f32(shape: tuple[int, ...]) -> Array:
     return weight_bytes(4 * prod(shape)).view(np.float32).reshape(shape)
 
 
+def aligned_copy(array: Array) -> Array:
+    """Return a copy of an array as f32, aligned to cache lines."""
+    copy = aligned_f32(array.shape)
+    copy[...] = array
+    return copy
+
+
 def weight_bytes(nbytes: int) -> Array:
     """Return uninitialized bytes, aligned to cache lines."""
     return _blocks.take(nbytes)

@@ -56,7 +56,8 @@ class Attend(Kernel):
     def numbers(self) -> tuple[int, ...]:
         queries, keys, *_ = self.shape
         mask = self.mask[:1] if self.mask is not None and self.mask[0] else ()
-        sizes = (queries, keys, self.block, self._blocks, *mask, applied(_least_word, keys))
+        least = applied(lambda count: float_word(least_exponent(count)), keys)
+        sizes = (queries, keys, self.block, self._blocks, *mask, least)
         return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
 
     @property
@@ -124,10 +125,6 @@ class Attend(Kernel):
                     for v, total in enumerate(totals):
                         count = tail if v == vectors - 1 else None
                         write(f, total * inverse, out, at + v * f.lanes * self.out[1], self.out[1], count)
-
-
-def _least_word(keys: int) -> int:
-    return float_word(least_exponent(keys))
 
 
 def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt, Any, AnyInt | None]]:

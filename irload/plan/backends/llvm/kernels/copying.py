@@ -62,7 +62,7 @@ def select_view(step: ViewStep, selector: Selector) -> list[Launch]:
     if into is not None:
         return [copy(into, source, itemsize, selector)]
     temporary = selector.temporary(step.output.nbytes)
-    packed, reshaped = (CopyOperand(temporary, _dense(s, itemsize)) for s in (shape, out.strided.shape))
+    packed, reshaped = (CopyOperand(temporary, Strided.dense(s).in_bytes(itemsize)) for s in (shape, out.strided.shape))
     return [copy(packed, source, itemsize, selector), copy(out, reshaped, itemsize, selector)]
 
 
@@ -93,10 +93,6 @@ def select_relayout(step: RelayoutStep, selector: Selector) -> list[Launch]:
     if source.dtype != out.dtype:
         return [pointwise(IDENTITY, [out], [source], selector)]
     return [copy(CopyOperand.of(out), CopyOperand.of(source), out.itemsize, selector)]
-
-
-def _dense(shape: tuple[int, ...], itemsize: int) -> Strided:
-    return Strided(shape, tuple(itemsize * s for s in Strided.dense(shape).strides))
 
 
 def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:

@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula, is_narrow
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.weight_memory import aligned_f32
+from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -62,10 +62,7 @@ def select_depthwise(conv: WindowedKernel, selector: Selector, zero_point: int =
     lanes, channels, taps = kernel.lanes, kernel.channels, kernel.taps
 
     def pack(weights: Array) -> Array:
-        packed = aligned_f32((-(-channels // lanes), taps, lanes))
-        padded = np.zeros((len(packed) * lanes, taps), np.float32)
-        padded[:channels] = weights.reshape(channels, taps)
-        packed[...] = padded.reshape(-1, lanes, taps).swapaxes(1, 2)
-        return packed
+        padded = np.pad(weights.reshape(channels, taps), ((0, -channels % lanes), (0, 0)))
+        return aligned_copy(padded.reshape(-1, lanes, taps).swapaxes(1, 2))
 
     return selector.launch(kernel, [*tensors, conv.packed(selector, ("depthwise", lanes), pack)])

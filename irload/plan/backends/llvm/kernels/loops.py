@@ -1,4 +1,4 @@
-"""Loops whose bounds may be known, and offsets of elements.
+"""Loops whose bounds may be known, variables that they change, and offsets of elements.
 
 Loops are generators: the body of a `for` statement writes the body of the loop, as for `Function.range`.
 """
@@ -139,3 +139,18 @@ def each_part(f: Function, size: AnyInt, step: int) -> Iterator[tuple[AnyInt, An
     else:
         with f.when(whole < size):
             yield whole, size - whole
+
+
+class Variables:
+    """Integers in memory, by name."""
+
+    def __init__(self, f: Function, *names: str) -> None:
+        self._f = f
+        self._memory = f.local(8 * len(names))
+        self._offsets = {name: 8 * k for k, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> Int:
+        return self._f.load_int(self._memory, self._offsets[name])
+
+    def __setitem__(self, name: str, value: AnyInt) -> None:
+        self._f.store_scalar(value, self._memory, self._offsets[name])

@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.weight_memory import weight_bytes
+from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import Integers
@@ -53,10 +53,7 @@ def compensation(weights: Value, zero_point: int, axes: tuple[int, ...], selecto
     """The zero point times the sum of the weights over `axes`, negative, one number per channel."""
 
     def summed(array: Array) -> Array:
-        sums = array.sum(axes, np.int64).reshape(-1)
-        found = weight_bytes(4 * sums.size).view(np.float32)
-        found[...] = -zero_point * sums
-        return found
+        return aligned_copy(-zero_point * array.sum(axes, np.int64).reshape(-1))
 
     return selector.packed(weights, ("compensation", zero_point, axes), summed)
 

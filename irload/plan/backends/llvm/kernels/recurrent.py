@@ -7,6 +7,7 @@ elements.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
@@ -202,34 +203,28 @@ class _Steps:
             name = f"phase{k}{'' if begin is None else 'last'}"
             w = weights + index * (packed.panel * kernel.lanes * kernel.sums.words * 4)
             moved = [p + index * n for p, n in zip(operands, steps, strict=True)]
-            state = _State(kernel, k, begin)
-            panel = Panel(name, packed, samples, source, w, moved, strides, self.memory, state.write)
+            write_row = partial(self._write_row, k=k, begin=begin)
+            panel = Panel(name, packed, samples, source, w, moved, strides, self.memory, write_row)
             kernel.sums.write(self.f, panel, kernel.row)
 
         for index in self.f.range(0, last):
             panel(index, None)
         panel(last, last * vectors)
 
+    def _write_row(self, f: Function, row: int, sums: list[Vec], k: int, begin: int | None) -> None:
+        """The new state of row `row` of a tile from the sums of a panel of phase `k`, in a function with OPERANDS.
 
-@record(eq=False)
-class _State:
-    """The new state of one sample from the sums of a panel of phase `k`. `begin`: the first element of a last panel."""
-
-    kernel: Recurrence
-    k: int
-    begin: int | None
-
-    def write(self, f: Function, row: int, sums: list[Vec]) -> None:
-        """The state of row `row` of a tile."""
-        packed = self.kernel.phases[self.k]
-        gates = len(packed.phase.gates)
-        for v in range(packed.vectors):
-            rest = f.lanes if self.begin is None else self.kernel.hidden - self.begin - v * f.lanes
+        `begin`: the first element of a last panel.
+        """
+        gates = len(self.kernel.phases[k].phase.gates)
+        for v in range(len(sums) // gates):
+            rest = f.lanes if begin is None else self.kernel.hidden - begin - v * f.lanes
             if rest > 0:
-                self._vector(f, row, v, sums[v * gates : (v + 1) * gates], min(rest, f.lanes))
+                self._write_vector(f, row, v, sums[v * gates : (v + 1) * gates], k, min(rest, f.lanes))
 
-    def _vector(self, f: Function, row: int, v: int, sums: list[Vec], count: int) -> None:
-        kernel, phase = self.kernel, self.kernel.phases[self.k].phase
+    def _write_vector(self, f: Function, row: int, v: int, sums: list[Vec], k: int, count: int) -> None:
+        """`count` elements of the state. In bf16 the others are 0, since products read words of two."""
+        kernel, phase, element = self.kernel, self.kernel.phases[k].phase, self.kernel.sums.element
         nbytes, pitch = f.target.bytes, row * kernel.pitch + v * f.target.bytes
         gates = f["gates"] + row * f["gates_row"]
         inputs = [f.load(gates, (v * len(sums) + g) * nbytes) for g in range(len(sums))]
@@ -238,18 +233,14 @@ class _State:
         if phase.apart:
             operands += [inputs[-1], sums[-1] + f.load(f["bias"], v * nbytes)]
         operands += [f.load(f[name], pitch) for name in phase.reads]
-        results = evaluate(f, phase.expression, operands)
-        self._store(f, row, v, results[0], count)
-        if phase.stores:
-            f.store(results[1], f["cell"], pitch)
-        if self.k == len(kernel.phases) - 1:
-            f.store(results[0], f["own"], pitch)
-            y = f["y"] + row * f["y_row"]
-            write(f, results[0], y, v * f.lanes * kernel.y[3], kernel.y[3], count)
-
-    def _store(self, f: Function, row: int, v: int, state: Vec, count: int) -> None:
-        """Store the operand of later products. bf16 beyond the state are 0, since products read words of two."""
-        element, at = self.kernel.sums.element, row * self.kernel.row
+        state, *cell = evaluate(f, phase.expression, operands)
+        size, multiplied = SIZES[element], state
         if element == BF16 and count < f.lanes:
-            state = f.select(f.mask(count), state, f.zero())
-        write(f, state, f["target"], at + v * f.lanes * SIZES[element], SIZES[element], None, element)
+            multiplied = f.select(f.mask(count), state, f.zero())
+        write(f, multiplied, f["target"], row * kernel.row + v * f.lanes * size, size, None, element)
+        if phase.stores:
+            f.store(cell[0], f["cell"], pitch)
+        if k == len(kernel.phases) - 1:
+            f.store(state, f["own"], pitch)
+            y = f["y"] + row * f["y_row"]
+            write(f, state, y, v * f.lanes * kernel.y[3], kernel.y[3], count)

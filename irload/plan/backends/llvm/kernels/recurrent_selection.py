@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import LEAST_RECURRENT, LEAST_STATE, SAMPLES
-from irload.plan.backends.llvm.weight_memory import aligned_f32
+from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.steps import RecurrentStep
 
@@ -46,7 +46,7 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
         return pack_weights(weights, packing, selector.target, selector.threads)
 
     how = (step.cell, sums.element, lanes, *(p.vectors for p in phases))
-    bias = selector.packed(b, ("bias", *how), lambda b: _aligned(pack_all(b[..., None])))
+    bias = selector.packed(b, ("bias", *how), lambda b: aligned_copy(pack_all(b[..., None])))
     hiddens = [
         selector.packed(
             r, ("hidden", k, *how), lambda r, p=p: pack(ordered(r, p, hidden, lanes), sums.packing(lanes, p.panel))
@@ -129,12 +129,4 @@ def ordered(weights: Array, packed: PackedPhase, hidden: int, lanes: int) -> Arr
 
 def _inner(bias: Array, hidden: int, pitch: int) -> Array:
     """[directions, pitch]: the last part of the bias."""
-    found = aligned_f32((len(bias), pitch))
-    found[:, :hidden], found[:, hidden:] = bias[:, -hidden:], 0
-    return found
-
-
-def _aligned(array: Array) -> Array:
-    found = aligned_f32(array.shape)
-    found[...] = array
-    return found
+    return aligned_copy(np.pad(bias[:, -hidden:], ((0, 0), (0, pitch - hidden))))

@@ -22,7 +22,7 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import computed
 from irload.plan.backends.llvm.tuning import HELD_TAPS
-from irload.plan.backends.llvm.weight_memory import aligned_f32
+from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.steps import ResampleStep
 from irload.plan.ir.steps.rows import SizedTaps
 from irload.record import record
@@ -153,10 +153,7 @@ class Tables:
 
     def weights(self, *sizes: int) -> Array:
         """The weight of each tap of each position. Raises NotDefined for another number of taps."""
-        weights = self._padded(self._taps(sizes).weight)
-        found = aligned_f32(weights.shape)
-        found[...] = weights
-        return found
+        return aligned_copy(self._padded(self._taps(sizes).weight))
 
     def _taps(self, sizes: Sequence[int]) -> Taps:
         found = self.of(*sizes)

@@ -10,9 +10,10 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.detection.boxes import IOU, Iou, Overlap, Suppress, suppress
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.builder import Bool, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.intrinsics import none_of
 from irload.plan.backends.llvm.kernel import Standalone, address
+from irload.plan.backends.llvm.kernels.loops import Variables
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
@@ -20,8 +21,6 @@ from irload.record import record
 
 _COLUMNS = 5
 """Columns of selected boxes: the lower corner, the upper corner, the area."""
-_NEXT, _COUNT, _THRESHOLD, _AT, _APART = range(0, 40, 8)
-"""Offsets of local variables: the next box, the selected boxes, the threshold, the index and result of a comparison."""
 _SELECTED, _FLOATS, _HEAD = 64, 72, 96
 """Offsets behind the arguments of a call: the number of selected boxes, the f64, the columns."""
 
@@ -43,44 +42,42 @@ class BoxSuppression(Standalone):
         given = Arguments(f)
         boxes, indices, columns, floats, selected = given.pointers(5)
         n, limit, nbytes = given.integers(3)
-        state = f.local(64)
-        f.store_scalar(0, state, _NEXT)
-        f.store_scalar(0, state, _COUNT)
-        f.store_scalar(f.load_scalar(floats, 0, "f64"), state, _THRESHOLD)
+        v, overlap_limit = Variables(f, "next", "count", "at", "apart"), f.local(8)
+        v["next"] = 0
+        v["count"] = 0
+        f.store_scalar(f.load_scalar(floats, 0, "f64"), overlap_limit)
         offset = f.splat(f.load_scalar(floats, 16, "f64").cast("fptrunc", "f32"))
 
-        def is_done() -> Bool:
-            return (f.load_int(state, _NEXT) >= n) | (f.load_int(state, _COUNT) >= limit)
-
-        for index in f.until(is_done):
+        for index in f.until(lambda: (v["next"] >= n) | (v["count"] >= limit)):
             corners = [f.broadcast(boxes + index * 16, 4 * k) for k in range(4)]
             area = (corners[2] - corners[0] + offset) * (corners[3] - corners[1] + offset)
-            self._compare(f, [*corners, area], columns, nbytes, offset, state)
-            with f.when(f.differ(f.load_int(state, _APART), 0)):
-                count = f.load_int(state, _COUNT)
+            threshold = f.load_scalar(overlap_limit, 0, "f64")
+            self._compare(f, [*corners, area], columns, nbytes, offset, f.splat(threshold.cast("fptrunc", "f32")), v)
+            with f.when(f.differ(v["apart"], 0)):
+                count = v["count"]
                 for k, value in enumerate([*corners, area]):
                     f.store_scalar(value.lane(0), columns + nbytes * k, count * 4)
                 f.store_scalar(index, indices, count * 8)
-                f.store_scalar(count + 1, state, _COUNT)
+                v["count"] = count + 1
                 if self.shrinks:
-                    threshold = f.load_scalar(state, _THRESHOLD, "f64")
                     smaller = threshold * f.load_scalar(floats, 8, "f64")
-                    f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), state, _THRESHOLD)
-            f.store_scalar(index + 1, state, _NEXT)
-        f.store_scalar(f.load_int(state, _COUNT), selected)
+                    f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), overlap_limit)
+            v["next"] = index + 1
+        f.store_scalar(v["count"], selected)
 
-    def _compare(self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, state: Pointer) -> None:
-        """Set `_APART` to 1 if no selected box overlaps this one, else to 0."""
-        count = f.load_int(state, _COUNT)
-        threshold = f.splat(f.load_scalar(state, _THRESHOLD, "f64").cast("fptrunc", "f32"))
-        f.store_scalar(0, state, _AT)
-        f.store_scalar(1, state, _APART)
-        for _ in f.until(lambda: (f.load_int(state, _AT) >= count) | f.equal(f.load_int(state, _APART), 0)):
-            at = f.load_int(state, _AT)
+    def _compare(
+        self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, threshold: Vec, v: Variables
+    ) -> None:
+        """Set `apart` to 1 if no selected box overlaps this one, else to 0."""
+        count = v["count"]
+        v["at"] = 0
+        v["apart"] = 1
+        for _ in f.until(lambda: (v["at"] >= count) | f.equal(v["apart"], 0)):
+            at = v["at"]
             others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
             overlapping = self._overlap(f, box, others, offset).compare("ugt", threshold)  # or NaN
-            f.store_scalar(none_of(f, overlapping).as_int(), state, _APART)
-            f.store_scalar(at + f.lanes, state, _AT)
+            v["apart"] = none_of(f, overlapping).as_int()
+            v["at"] = at + f.lanes
 
     def _overlap(self, f: Function, box: list[Vec], others: list[Vec], offset: Vec) -> Vec:
         """`iou`, by the same operations in the same order."""

@@ -14,7 +14,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Point
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.loops import offset, repeat
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -39,11 +39,7 @@ class Access:
 
     def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
         """The address of an element."""
-        offset: AnyInt = 0
-        for index, stride in zip(outer, self.outer, strict=True):
-            offset = offset + index * stride
-        offset = offset + column * self.column
-        return pointer + (offset + channel * self.channel)
+        return pointer + offset(f, (*self.outer, self.column, self.channel), (*outer, column, channel))
 
 
 @record()

@@ -140,14 +140,11 @@ class TileProduct(TileBlocks):
         if late:
             same = f["w"] + (step + self.early) * self.step_bytes
             ahead = f.select(step < late, same, ahead)
-        if isinstance(lines, Int):
-            for line in f.range(0, lines):
-                f.prefetch(ahead, line * LINE)
-        elif self.alone:
-            prefetch_slowly(f, ahead, lines)
-        else:
-            for line in range(lines):
-                f.prefetch(ahead, line * LINE)
+        if self.alone:
+            prefetch_slowly(f, ahead, self.lines_fixed)
+            return
+        for line in f.range(0, lines) if isinstance(lines, Int) else range(lines):
+            f.prefetch(ahead, line * LINE)
 
     def _offset(self, f: Function, step: Int) -> AnyInt:
         """The bytes from the row of an output to the row that it multiplies in this step."""

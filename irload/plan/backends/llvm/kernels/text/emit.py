@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernel import Standalone
+from irload.plan.backends.llvm.kernels.loops import Variables
 from irload.record import record
 
 SEED = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -21,25 +22,6 @@ class TextKernel(Standalone):
     """A kernel of texts, whose variables are in memory: the compiler's passes move them to registers."""
 
     optimized = True
-
-    def variables(self, f: Function, *names: str) -> Variables:
-        """Integer variables of the kernel."""
-        return Variables(f, names)
-
-
-class Variables:
-    """Integers in memory, by name."""
-
-    def __init__(self, f: Function, names: Sequence[str]) -> None:
-        self._f = f
-        self._memory = f.local(8 * len(names))
-        self._offsets = {name: 8 * k for k, name in enumerate(names)}
-
-    def __getitem__(self, name: str) -> Int:
-        return self._f.load_int(self._memory, self._offsets[name])
-
-    def __setitem__(self, name: str, value: AnyInt) -> None:
-        self._f.store_scalar(value, self._memory, self._offsets[name])
 
 
 def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
@@ -56,6 +38,12 @@ def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None
     """Copy bytes that do not overlap."""
     for k in f.range(0, count):
         f.store_scalar(f.load_int(source, k, "i8").cast("trunc", "i8"), to, k)
+
+
+def character_bytes(f: Function, lead: Int) -> Int:
+    """The bytes of a character that starts with this byte, as PCRE2 counts them."""
+    two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
+    return f.integer(two + 1 + three + four)
 
 
 def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:

@@ -9,12 +9,13 @@ from typing import Any
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
+from irload.plan.backends.llvm.kernels.loops import Variables
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
     TextKernel,
-    Variables,
     WordTable,
+    character_bytes,
     copy_bytes,
     hash_of,
     hashed_byte,
@@ -74,7 +75,7 @@ class TokenizeWords(TextKernel):
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
         chars, begins, lengths, ids, used, starts, sizes, scratch = a.pointers(8)
-        v = self.variables(f, "used")
+        v = Variables(f, "used")
         v["used"] = f.load_int(used)
 
         tokenize = self.model(f, a, scratch, Ids(f, ids, v))
@@ -107,7 +108,7 @@ def each_prefix(
     for k in f.range(0, f.minimum(load_i32(f, limits, f.load_int(text, at, "i8")), f.integer(end - at))):
         v["hash"] = hashed_byte(f, v["hash"], f.load_int(text, at + k, "i8"))
         v["length"] = k + 1
-        for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), Variables(f, PROBED)):
+        for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), Variables(f, *PROBED)):
             yield number, f.integer(at + v["length"])
 
 
@@ -124,7 +125,7 @@ class MergePairs(TokenizeWords):
         table = WordTable.of(a)
         token_ids, limits, others, keys, ranks, merged_ids, suffix = a.pointers(7)
         mask, suffix_length, room = a.integers(3)
-        v = self.variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
+        v = Variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
         orders, results = scratch + room, scratch + room * 9
         """By symbol: the rank and age of its merge with the next one as one number, and the id of the result."""
 
@@ -211,7 +212,7 @@ class LongestSubwords(TokenizeWords):
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         tables = [(WordTable.of(a), *a.pointers(2)) for _ in range(2)]
         unknown, longest = a.integers(2)
-        v = self.variables(f, "at", "next", "id", "count", "failed", "hash", "length")
+        v = Variables(f, "at", "next", "id", "count", "failed", "hash", "length")
 
         def subword(word: Pointer, size: Int, table: WordTable, token_ids: Pointer, limits: Pointer) -> None:
             v["id"] = -1
@@ -255,7 +256,7 @@ class BestSegmentation(TokenizeWords):
         token_ids, limits, scores, unknown_score = a.pointers(4)
         unknown, room = a.integers(2)
         best, sources, chosen = scratch, scratch + room * 4, scratch + room * 8
-        v = self.variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
+        v = Variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
 
         def offer(at: Int, end: Int, id: Int, score: Any) -> None:
             """Take a token if it leads to a higher sum at its end."""
@@ -273,9 +274,8 @@ class BestSegmentation(TokenizeWords):
                 store_i32(f, unknown, chosen, k)
             v["at"] = 0
             for _ in f.until(lambda: v["at"] >= size):
-                lead = f.load_int(word, v["at"], "i8")
-                two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
-                v["next"] = f.minimum(f.integer(v["at"] + 1 + two + three + four), size)
+                following = v["at"] + character_bytes(f, f.load_int(word, v["at"], "i8"))
+                v["next"] = f.minimum(f.integer(following), size)
                 v["known"] = 0
                 for number, end in each_prefix(f, v, table, limits, word, v["at"], size):
                     id = load_i32(f, token_ids, number)

@@ -8,9 +8,10 @@ from irload.ops.text.automaton import MATCHED, START
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
+from irload.plan.backends.llvm.kernels.loops import Variables
 from irload.plan.backends.llvm.kernels.text.emit import (
     TextKernel,
-    Variables,
+    character_bytes,
     copy_bytes,
     load_i32,
     store_i32,
@@ -35,7 +36,7 @@ class SplitTexts(TextKernel):
         f, a = function, Arguments(function)
         chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = a.pointers(10)
         texts, columns, matches, gaps, merges, whole = a.integers(6)
-        v = self.variables(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
+        v = Variables(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
         v["parts"] = 0
 
         def emit(begin: Int, end: Int) -> None:
@@ -61,7 +62,7 @@ class SplitTexts(TextKernel):
                         v["at"] = v["match"]
                         v["last"] = v["match"]
                     with f.otherwise():
-                        length = _length(f, f.load_int(chars, v["at"], "i8"))
+                        length = character_bytes(f, f.load_int(chars, v["at"], "i8"))
                         v["at"] = f.minimum(v["at"] + length, end)
                 with f.when((v["gap"] < end) & f.differ(gaps, 0)):
                     emit(v["gap"], end)
@@ -99,15 +100,9 @@ def run_automaton(
         v["next"] = f.minimum(v["next"] + v["length"], end)
 
 
-def _length(f: Function, lead: Int) -> Int:
-    """The bytes of a character that starts with this byte, as PCRE2 counts them."""
-    two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
-    return f.integer(two + 1 + three + four)
-
-
 def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: Int, end: Int) -> None:
     """Set `symbol` and `length` for a character beyond ASCII. Bytes beyond the end are left out of its code point."""
-    length = _length(f, lead)
+    length = character_bytes(f, lead)
     v["length"] = length
     kept = bits(f, "lshr", 0x7F, length)
     v["symbol"] = f.select(f.equal(length, 1), lead, bits(f, "and", lead, kept))
@@ -131,7 +126,7 @@ class ReplaceMatches(TextKernel):
         f, a = function, Arguments(function)
         chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = a.pointers(11)
         texts, prefix_length, suffix_length, keeps = a.integers(4)
-        v = self.variables(f, "match", "at", "size")
+        v = Variables(f, "match", "at", "size")
         v["match"] = 0
         v["size"] = 0
 

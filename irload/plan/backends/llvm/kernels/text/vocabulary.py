@@ -89,12 +89,13 @@ class Pairs:
         ranks = len(lefts) - 1 - ranks
         values = np.stack([ranks, np.array(results, np.int64)[ranks]], -1).astype(np.int32)
         size = 1 << max(len(keys) * 2, 2).bit_length()
-        self._mask = size - 1
+        self.mask = size - 1
+        """The mask of indices."""
         self._keys = np.full(size, -1, np.int64)
         self._values = np.zeros((2, size), np.int32)
         wide = keys.view(np.uint64)
         mixed = (wide * np.uint64(PAIR_FACTORS[0] & _MASK) ^ wide >> np.uint64(29)) * np.uint64(PAIR_FACTORS[1] & _MASK)
-        slots = (mixed >> np.uint64(32)).astype(np.int64) & self._mask
+        slots = (mixed >> np.uint64(32)).astype(np.int64) & self.mask
         waiting = np.arange(len(keys))
         while waiting.size:
             at = slots[waiting]
@@ -104,14 +105,9 @@ class Pairs:
             self._keys[slots[placed]] = keys[placed]
             self._values[:, slots[placed]] = values[placed].T
             waiting = np.setdiff1d(waiting, placed, assume_unique=True)
-            slots[waiting] = slots[waiting] + 1 & self._mask
+            slots[waiting] = slots[waiting] + 1 & self.mask
 
     @property
     def arguments(self) -> tuple[Array, Array, Array]:
         """Keys, ranks and results."""
         return self._keys, self._values[0], self._values[1]
-
-    @property
-    def mask(self) -> int:
-        """The mask of indices."""
-        return self._mask
