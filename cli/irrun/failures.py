@@ -25,7 +25,7 @@ _OPTION = re.compile(r"\S+ \(irrun (--[^)]*)\)")
 """A keyword argument followed by the equivalent option of the command line."""
 
 
-def told(error: Exception) -> tuple[str, int] | None:
+def message_and_code(error: Exception) -> tuple[str, int] | None:
     """Return the message and the exit code of an error; None for an internal error."""
     from irload.errors import DeclaredDiffers, IRError, out_of_memory
 

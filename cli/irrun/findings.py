@@ -90,16 +90,16 @@ def _verdict(result: CheckResult) -> str:
     files = _many(len(reports), "file")
     if totals:
         mark = "[bold red]✗[/]" if count["error"] else "[yellow]![/]"
-        said = f"{mark} {totals} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
+        verdict = f"{mark} {totals} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
     elif reports:
-        said = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
+        verdict = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
     else:
-        said = "[yellow]![/] no IR files found"
+        verdict = "[yellow]![/] no IR files found"
     asides = [_many(count["note"], "note") + ("" if result.notes else ", shown by --notes")] if count["note"] else []
     suppressed = sum(len(r.suppressed) for r in reports)
     asides += [f"{_many(suppressed, 'finding')} suppressed"] if suppressed else []
     asides += [f"{_many(passed, 'XML file')} of other kinds passed over"] if passed else []
-    return f"{said}[dim]{''.join(f' ({a})' for a in asides)}[/]"
+    return f"{verdict}[dim]{''.join(f' ({a})' for a in asides)}[/]"
 
 
 def _many(count: int, what: str) -> str:

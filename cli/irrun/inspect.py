@@ -40,7 +40,7 @@ from irrun.records import Source, records
 @click.option("--sha256", "hashed", is_flag=True, help="SHA-256 of each file, and a combined one for run --sha256.")
 @json_option
 @records(source=Source)
-def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked: Any) -> int:
+def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts: Any) -> int:
     """Show the contents of MODEL (.xml): inputs, outputs, operations, weights, metadata.
 
     Of the folder of a language model: its models, vocabulary, special tokens, state and settings together.
@@ -49,7 +49,7 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked
     not stop the command.
     """
     if source.model.is_dir():
-        _require_file(source, hashed or metadata or any(asked.values()))
+        _require_file(source, hashed or metadata or any(parts.values()))
         _show_folder(source, as_json=as_json)
         return 0
     from irload.validation.differences import note_differences
@@ -63,7 +63,7 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **asked
         infer_all(found)
         if not source.shapes:  # with --shape the inferred ports differ from the declared ones anyway
             note_differences(found.model)
-        document = with_parts(source.model, found, **asked)
+        document = with_parts(source.model, found, **parts)
     if as_json:
         show_json(document)
     else:

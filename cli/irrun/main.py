@@ -19,7 +19,7 @@ from irrun.failures import (
     UNREADABLE,
     UNSUPPORTED,
     USAGE,
-    told,
+    message_and_code,
 )
 from irrun.interrupts import interrupts
 
@@ -127,7 +127,7 @@ def _choose_blas_kernels() -> None:
 
 def _failed(error: Exception) -> int:
     """Print the error in one line and return its exit code."""
-    known = told(error)
+    known = message_and_code(error)
     if known is not None:
         message, code = known
         _say(message, error=True)

@@ -85,12 +85,12 @@ def _trust_declared(model: Model) -> None:
 def warnings_of(found: Survey) -> list[str]:
     """Return all notes for the reader of the report, most fundamental first."""
     model = found.model
-    said = [str(f) for f in found.faults]
+    notes = [str(f) for f in found.faults]
     if model.weights_file is None and any(n.type == "Const" for g in model.walk() for n in g.nodes):
-        said.append("there is no .bin file beside the model; values of constants are unknown")
-    said += model.warnings
-    said += [str(e) for e in found.failed.values()]
-    return list(dict.fromkeys(said))
+        notes.append("there is no .bin file beside the model; values of constants are unknown")
+    notes += model.warnings
+    notes += [str(e) for e in found.failed.values()]
+    return list(dict.fromkeys(notes))
 
 
 @dataclass(frozen=True)

@@ -130,10 +130,10 @@ class Sides:
 
     def shown(self, side: Model | str | Path) -> str:
         """Name a side, with its actual precision if the requested one is unavailable."""
-        told = _shown(side)
+        text = _shown(side)
         if side != self._other or self._asked in ("", self.precision):
-            return told
-        return f"{told} (in {self.precision}, as this processor has no {self._asked})"
+            return text
+        return f"{text} (in {self.precision}, as this processor has no {self._asked})"
 
     def is_ours(self, name: str) -> bool:
         """Whether the side that runs has an output of this name."""

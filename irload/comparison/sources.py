@@ -165,14 +165,14 @@ def openvino(
         raise Unsupported(f"OpenVINO does not run the model: {str(error).strip().splitlines()[-1][:300]}") from None
 
 
-def openvino_precision(asked: str) -> str:
+def openvino_precision(requested: str) -> str:
     """Return the precision in which OpenVINO runs f32 for this request; processors do not support all of them.
 
     Raises Unsupported if OpenVINO is not installed.
     """
     ov = _openvino()
     nothing = ov.op.Parameter(ov.Type.f32, ov.Shape([1]))
-    compiled = ov.Core().compile_model(ov.Model([nothing], [nothing]), "CPU", {"INFERENCE_PRECISION_HINT": asked})
+    compiled = ov.Core().compile_model(ov.Model([nothing], [nothing]), "CPU", {"INFERENCE_PRECISION_HINT": requested})
     return str(compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
 
 

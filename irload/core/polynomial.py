@@ -17,9 +17,9 @@ def key_of(terms: Terms) -> Key:
     return tuple(sorted(terms.items()))
 
 
-def key_in(said: Sequence[tuple[Sequence[int], int]]) -> Key:
+def key_in(encoded: Sequence[tuple[Sequence[int], int]]) -> Key:
     """The key that JSON states as lists."""
-    return tuple([(tuple(monomial), c) for monomial, c in said])
+    return tuple([(tuple(monomial), c) for monomial, c in encoded])
 
 
 def add(a: Terms, b: Terms, sign: int = 1) -> dict[Monomial, int]:

@@ -137,13 +137,13 @@ class Trace:
         }
 
     @staticmethod
-    def of(said: Mapping[str, Any]) -> Trace:
+    def of(document: Mapping[str, Any]) -> Trace:
         """The open trace that `described` returned this for."""
         found = Trace()
-        found.symbols, found.hints = said["symbols"], said["hints"]
-        found._lows, found._highs = said["bounds"]
-        found._quotients = {(of, key_in(a), key_in(b)): k for of, a, b, k in said["quotients"]}
-        found.guards = {(relation, key_in(key)): holds for relation, key, holds in said["guards"]}
+        found.symbols, found.hints = document["symbols"], document["hints"]
+        found._lows, found._highs = document["bounds"]
+        found._quotients = {(of, key_in(a), key_in(b)): k for of, a, b, k in document["quotients"]}
+        found.guards = {(relation, key_in(key)): holds for relation, key, holds in document["guards"]}
         return found
 
     def at(self, symbols: Sequence[int]) -> Trace:

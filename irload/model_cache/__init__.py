@@ -120,14 +120,14 @@ class CacheEntry:
         if pieces is not None and unchanged():
             models_folder().write(self.key, pieces)
 
-    def _dynamic(self, said: Mapping[str, Any]) -> CompiledModel:
+    def _dynamic(self, document: Mapping[str, Any]) -> CompiledModel:
         """The model that runs by traced plans."""
         from irload.model_cache.cached_dynamic import CachedDynamicModel
         from irload.read import sealed_weights
 
         files = TracedFiles(models_folder(), self.key)
         return CachedDynamicModel(
-            said, self.options, files, sealed_weights(self.files, self.options.limits), self._whole
+            document, self.options, files, sealed_weights(self.files, self.options.limits), self._whole
         )
 
     def _whole(self) -> CompiledModel:

@@ -10,7 +10,7 @@ from irload.errors import DeclaredDiffers
 from irload.graph import Port
 from irload.model import find_port
 from irload.model_cache.file import Plan
-from irload.model_cache.ports import Said, differences_of, inputs_of, outputs_of, warnings_of
+from irload.model_cache.ports import Document, differences_of, inputs_of, outputs_of, warnings_of
 from irload.model_cache.replica import Replica
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
@@ -36,20 +36,20 @@ class Cached(CompiledModel):
     Inputs and outputs are ports of separate layers, equivalent to the ports of the model that was read.
     """
 
-    def _describe(self, said: Said, options: Options, read: Callable[[], CompiledModel]) -> None:
+    def _describe(self, document: Document, options: Options, read: Callable[[], CompiledModel]) -> None:
         """Set the attributes that need no plan."""
-        self._differences = differences_of(said, options.file)
+        self._differences = differences_of(document, options.file)
         if options.strict and self._differences:
             raise refusal(self._differences)
-        self.inputs = inputs_of(said)
-        self.outputs = outputs_of(said)
+        self.inputs = inputs_of(document)
+        self.outputs = outputs_of(document)
         self.threads = options.threads
         self.limits = options.limits
         self.optimize = True
         self._bind = Binding(self.inputs, wide=True)
         self._variables = Variables()
         self._options = options
-        self._said = said
+        self._said = document
         self._read = read
         self._whole: CompiledModel | None = None
 

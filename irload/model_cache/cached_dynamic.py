@@ -12,7 +12,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import DeclaredDiffers
 from irload.graph import Node, Output, UnknownOp
 from irload.model_cache.cached import Cached
-from irload.model_cache.ports import Said, light_model
+from irload.model_cache.ports import Document, light_model
 from irload.options import Options
 from irload.plan.backends.base import SharedData
 from irload.plan.folding import Folding, of_file
@@ -41,10 +41,15 @@ class CachedDynamicModel(Cached):
     """
 
     def __init__(
-        self, said: Said, options: Options, store: PlanStore, weights: Weights, read: Callable[[], CompiledModel]
+        self,
+        document: Document,
+        options: Options,
+        store: PlanStore,
+        weights: Weights,
+        read: Callable[[], CompiledModel],
     ) -> None:
-        self._describe(said, options, read)
-        light, self._variable_nodes = light_model(said, self.inputs, options.file)
+        self._describe(document, options, read)
+        light, self._variable_nodes = light_model(document, self.inputs, options.file)
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
         """The last run of a model without variables."""
@@ -149,8 +154,8 @@ class _Plans:
         """Restore the plan of a name; None if there is none."""
         found = self._store.find(name)
         if found is not None:
-            for number, said in found[0]["nodes"]:
-                self._nodes.setdefault(number, _node(said))
+            for number, document in found[0]["nodes"]:
+                self._nodes.setdefault(number, _node(document))
         return restored(found, self, options, shared)
 
     def keep(self, name: str, template: Template) -> None:
@@ -172,8 +177,8 @@ class _Plans:
         return found
 
 
-def _node(said: Sequence[Any]) -> Node:
-    id, name, type, version, line, elements = said
+def _node(document: Sequence[Any]) -> Node:
+    id, name, type, version, line, elements = document
     node = Node(id, name, UnknownOp(type, version or "opset1", {}), line=line, version=version)
     node.outputs += [Output(node, k, type=TensorType(element(each), UNRANKED)) for k, each in enumerate(elements)]
     return node

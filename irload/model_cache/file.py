@@ -44,8 +44,8 @@ class Plan:
 
 def pieces(key: str, model: Mapping[str, Any], arena: int, stored: StoredExecutable) -> Iterator[bytes]:
     """The bytes of a file, valid for this key only."""
-    said = {"model": model, "arena": arena, "constants": stored.nbytes}
-    head = b"".join([json.dumps(said).encode(), b"\n", stored.code])
+    document = {"model": model, "arena": arena, "constants": stored.nbytes}
+    head = b"".join([json.dumps(document).encode(), b"\n", stored.code])
     yield b"".join([_MAGIC, _LENGTH.pack(len(head)), _digest(key, b"head", head), head])
     hashed = Hash()
     for chunk in _chunks(stored.constants):
@@ -64,8 +64,8 @@ def plan_in(file: FileIO, key: str) -> Plan:
     if len(head) != length or _digest(key, b"head", head) != start[-DIGEST:]:
         raise Damaged
     line, _, code = head.partition(b"\n")
-    said = json.loads(line)
-    return Plan(said["model"], said["arena"], code, _constants(file, said["constants"], key))
+    document = json.loads(line)
+    return Plan(document["model"], document["arena"], code, _constants(file, document["constants"], key))
 
 
 def _digest(key: str, part: bytes, content: bytes) -> bytes:

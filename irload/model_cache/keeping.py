@@ -42,9 +42,9 @@ def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Iterator[by
     stored = executables[0].stored(arena)
     if stored.nbytes > largest or len(plan.taken) != len(model.inputs) or len(plan.given) != len(model.outputs):
         return None
-    said = {
+    document = {
         **described(model),
         "taken": [placed(view, arena) for view in plan.taken],
         "given": [placed(view, arena) for view in plan.given],
     }
-    return pieces(key, said, arena.size, stored)
+    return pieces(key, document, arena.size, stored)

@@ -14,10 +14,10 @@ from irload.graph import Declared, Node, Output, Port, UnknownOp
 from irload.model import Model
 from irload.runtime.variables import read_nodes
 
-Said = Mapping[str, Any]
+Document = Mapping[str, Any]
 
 
-def described(model: Model) -> Said:
+def described(model: Model) -> Document:
     """A model's ports, its warnings and differences, as JSON."""
     return {
         "version": model.ir_version,
@@ -28,7 +28,7 @@ def described(model: Model) -> Said:
     }
 
 
-def described_dynamic(model: Model) -> Said:
+def described_dynamic(model: Model) -> Document:
     """The same, and the declarations of the Parameters and the variables, for a model of dynamic shapes."""
     return {
         **described(model),
@@ -40,17 +40,17 @@ def described_dynamic(model: Model) -> Said:
     }
 
 
-def light_model(said: Said, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
+def light_model(document: Document, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
     """A model that consists of the Parameters, and the ReadValue nodes of the variables."""
     from irload.ops.infrastructure.state import ReadValue3  # which a plan of static shapes does not need
 
-    for port, declared in zip(inputs, said["declared"], strict=True):
+    for port, declared in zip(inputs, document["declared"], strict=True):
         if declared is not None:
             name, dims, line, number = declared
             kind, sizes = None if name is None else element(name), None if dims is None else tuple(dims)
             port.output.declared = Declared(kind, sizes, line, number)
     reads: list[Node] = []
-    for variable, name, shape, number in said["variables"]:
+    for variable, name, shape, number in document["variables"]:
         node = Node(number, variable, ReadValue3(variable_id=variable))
         node.outputs.append(Output(node, 0, type=TensorType(element(name), shape_of(shape))))
         reads.append(node)
@@ -58,24 +58,24 @@ def light_model(said: Said, inputs: Sequence[Port], file: str | None) -> tuple[M
     return Model([*parameters, *reads], parameters, [], [], file), reads
 
 
-def inputs_of(said: Said) -> list[Port]:
+def inputs_of(document: Document) -> list[Port]:
     """The ports of the Parameters."""
-    return _ports(said["inputs"], "Parameter", as_it_is if said["version"] > 10 else v10_input)
+    return _ports(document["inputs"], "Parameter", as_it_is if document["version"] > 10 else v10_input)
 
 
-def outputs_of(said: Said) -> list[Port]:
+def outputs_of(document: Document) -> list[Port]:
     """The ports of the Results."""
-    return _ports(said["outputs"], "Result", as_it_is if said["version"] > 10 else v10_output)
+    return _ports(document["outputs"], "Result", as_it_is if document["version"] > 10 else v10_output)
 
 
-def differences_of(said: Said, file: str | None) -> list[DeclaredDiffers]:
+def differences_of(document: Document, file: str | None) -> list[DeclaredDiffers]:
     """The ports whose declaration differs from the inferred type."""
-    return [DeclaredDiffers(d["message"], Where(file, *d["layer"]), d["port"]) for d in said["differences"]]
+    return [DeclaredDiffers(d["message"], Where(file, *d["layer"]), d["port"]) for d in document["differences"]]
 
 
-def warnings_of(said: Said, file: str | None) -> list[str]:
+def warnings_of(document: Document, file: str | None) -> list[str]:
     """The warnings; a warning with a location starts with the name of the file."""
-    return [f"{Where(file)}{text}" if is_placed else text for is_placed, text in said["warnings"]]
+    return [f"{Where(file)}{text}" if is_placed else text for is_placed, text in document["warnings"]]
 
 
 def _without_file(model: Model) -> list[tuple[bool, str]]:
@@ -83,13 +83,13 @@ def _without_file(model: Model) -> list[tuple[bool, str]]:
     return [(w.startswith(f"{name}:"), w.removeprefix(name) if w.startswith(f"{name}:") else w) for w in model.warnings]
 
 
-def _of_difference(difference: DeclaredDiffers) -> Said:
+def _of_difference(difference: DeclaredDiffers) -> Document:
     where = difference.where or Where()
     layer = where.line, where.layer_id, where.layer_name, where.layer_type
     return {"message": difference.message, "layer": layer, "port": difference.port}
 
 
-def _described(port: Port) -> Said:
+def _described(port: Port) -> Document:
     node = port.node
     name, shape = _type(port.output.type)
     return {
@@ -114,14 +114,14 @@ def _declaration(declared: Declared | None) -> Sequence[Any] | None:
     return declared.element and declared.element.name, declared.dims, declared.line, declared.port
 
 
-def shape_of(said: Sequence[Sequence[int | None]] | None) -> Shape:
+def shape_of(document: Sequence[Sequence[int | None]] | None) -> Shape:
     """The shape with these bounds of its dims."""
-    return Shape.unranked() if said is None else Shape(*[Dim(lo or 0, hi) for lo, hi in said])
+    return Shape.unranked() if document is None else Shape(*[Dim(lo or 0, hi) for lo, hi in document])
 
 
-def _ports(said: Sequence[Said], type: str, shown: Any) -> list[Port]:
+def _ports(document: Sequence[Document], type: str, shown: Any) -> list[Port]:
     found: list[Port] = []
-    for k, each in enumerate(said):
+    for k, each in enumerate(document):
         node = Node(each["id"], each["name"], UnknownOp(type, "opset1", {}), line=each["line"], version=each["version"])
         tensor = TensorType(element(each["element"]), shape_of(each["shape"]))
         output = Output(node, 0, frozenset(each["names"]), type=tensor)

@@ -23,8 +23,8 @@ class Replica:
         options.limits.require("peak_bytes", size, "the plan's constants and activations are too large")
         arena = aligned_bytes(plan.arena)
         self._executable = code.bind(arena, plan.constants, options.threads)
-        self._inputs = Filling([_view(said, arena) for said in plan.model["taken"]])
-        self._outputs = [_view(said, arena) for said in plan.model["given"]]
+        self._inputs = Filling([_view(document, arena) for document in plan.model["taken"]])
+        self._outputs = [_view(document, arena) for document in plan.model["given"]]
 
     def run(self, arrays: Sequence[Array], context: Any) -> tuple[Array, ...]:
         """The results for these inputs, as copies. Raises LimitExceeded once the time of `context` is over."""
@@ -41,5 +41,5 @@ def placed(view: Array, arena: Array) -> Mapping[str, Any]:
     return {"at": at, "dtype": view.dtype.str, "shape": view.shape, "strides": view.strides}
 
 
-def _view(said: Mapping[str, Any], arena: Array) -> Array:
-    return np.ndarray(tuple(said["shape"]), said["dtype"], arena, said["at"], tuple(said["strides"]))
+def _view(document: Mapping[str, Any], arena: Array) -> Array:
+    return np.ndarray(tuple(document["shape"]), document["dtype"], arena, document["at"], tuple(document["strides"]))

@@ -40,9 +40,9 @@ class TracedFiles:
         self._describe()
         return found.model, found.constants
 
-    def keep(self, name: str, said: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
+    def keep(self, name: str, document: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
         """Store a document and its arrays, unless irload's sources have changed since they were loaded."""
-        if self._write(self._digest(name), said, arrays):
+        if self._write(self._digest(name), document, arrays):
             self._describe()
 
     def _describe(self) -> None:
@@ -50,9 +50,9 @@ class TracedFiles:
             self._write(self._key, self._model())
             self._model = None
 
-    def _write(self, key: str, said: Mapping[str, Any], arrays: Sequence[bytes | memoryview] = ()) -> bool:
+    def _write(self, key: str, document: Mapping[str, Any], arrays: Sequence[bytes | memoryview] = ()) -> bool:
         stored = StoredExecutable(b"", arrays, sum(map(len, arrays)))
-        return unchanged() and self._folder.write(key, pieces(key, said, 0, stored))
+        return unchanged() and self._folder.write(key, pieces(key, document, 0, stored))
 
     def _digest(self, name: str) -> str:
         return hashlib.sha256(f"{self._key} {name}".encode()).hexdigest()[:40]

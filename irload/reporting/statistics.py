@@ -35,16 +35,16 @@ def statistics(node: Node) -> dict[str, Any] | None:
         return None
     flat = values.reshape(-1)
     found = moments(flat)
-    told: dict[str, Any] = {
+    statistics: dict[str, Any] = {
         "zeros": found.zeros / flat.size,
         "nonfinite": flat.size - found.count,
         "first": _first(flat),
     }
     if found.count:
         low, high = float(found.low), float(found.high)
-        told |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
-        told["histogram"] = _histogram(flat, low, high)
-    return told
+        statistics |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
+        statistics["histogram"] = _histogram(flat, low, high)
+    return statistics
 
 
 class Moments(NamedTuple):

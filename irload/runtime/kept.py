@@ -30,7 +30,7 @@ class PlanStore(Protocol):
         """Return a document and the bytes of its arrays; None if it is missing or not trusted. Raises LimitExceeded."""
         ...
 
-    def keep(self, name: str, said: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
+    def keep(self, name: str, document: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
         """Store a document and its arrays. Errors of the file system are ignored."""
         ...
 
@@ -85,7 +85,7 @@ class ModelPlans:
                 found = stored_program(template.traced, self._model.nodes, self.folding, self._largest)
             except (NotStorable, *DAMAGED):
                 return
-            self._store.keep(name, found.said, found.arrays)
+            self._store.keep(name, found.encoded, found.arrays)
 
     def node(self, number: int) -> Node:
         """Return a layer."""

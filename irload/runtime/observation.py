@@ -128,7 +128,7 @@ def values(
     before they are requested; waiting for each array takes longer than a small layer.
     """
     # The run needs a thread: operations call back to run bodies, and a generator cannot suspend inside a callback.
-    asked: SimpleQueue[bool] = SimpleQueue()
+    requested: SimpleQueue[bool] = SimpleQueue()
     made: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
     waiting: list[tuple[str, Array]] = []
     size = 0
@@ -143,7 +143,7 @@ def values(
             if size >= ahead:
                 made.put(waiting)
                 waiting, size = [], 0
-                if not asked.get():
+                if not requested.get():
                     raise _Stopped
 
     def work() -> None:
@@ -164,7 +164,7 @@ def values(
             while found:
                 yield found.pop(0)
             del found  # drops all references to the layer's arrays before the next one runs
-            asked.put(True)
+            requested.put(True)
     finally:
-        asked.put(False)
+        requested.put(False)
         thread.join()

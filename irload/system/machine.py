@@ -37,12 +37,12 @@ def thread_count(threads: int | None) -> int:
 
     Raises InputInvalid for anything but a positive integer.
     """
-    asked = os.environ.get("IRLOAD_NUM_THREADS") if threads is None else threads
-    if asked is None or asked == "":
+    given = os.environ.get("IRLOAD_NUM_THREADS") if threads is None else threads
+    if given is None or given == "":
         return processors()
-    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", str(asked)):
-        raise InputInvalid(f"the number of threads must be a positive integer below 1,000,000, found '{asked}'")
-    return int(asked)
+    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", str(given)):
+        raise InputInvalid(f"the number of threads must be a positive integer below 1,000,000, found '{given}'")
+    return int(given)
 
 
 def turned_off(variable: str) -> str | None:

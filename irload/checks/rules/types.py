@@ -119,8 +119,8 @@ def output_precision(scope: Scope) -> Iterator[Hit]:
     Example: a Convolution of f32 tensors whose output port says `precision="I64"`.
     """
     for port in _outputs(scope, lambda j: j.element):
-        said = (port.declared.element or dynamic).precision
-        hit = port.hit(f"declares {said}, inferred {port.inferred.element.precision}", why_type(scope, port.node))
+        declared = (port.declared.element or dynamic).precision
+        hit = port.hit(f"declares {declared}, inferred {port.inferred.element.precision}", why_type(scope, port.node))
         excused = is_decompression(port.node.outputs[port.index], scope.type)
         yield replace(hit, severity="note") if excused else hit
 
@@ -142,8 +142,8 @@ def input_precision(scope: Scope) -> Iterator[Hit]:
     Example: an input port with `precision="FP16"`, fed by an f32 output.
     """
     for port in _inputs(scope, lambda j: j.element):
-        said = (port.declared.element or dynamic).precision
-        yield port.hit(f"declares {said}, but is fed {port.inferred.element.precision}", _producer(port))
+        declared = (port.declared.element or dynamic).precision
+        yield port.hit(f"declares {declared}, but is fed {port.inferred.element.precision}", _producer(port))
 
 
 @graph_rule("IR405", "note", "port without dims")

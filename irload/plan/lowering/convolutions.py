@@ -54,13 +54,13 @@ def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 
 def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Lower transposed convolutions with constant filters."""
-    data, weights, *asked = inputs
+    data, weights, *output_shape = inputs
     op = cast(BackpropBase, node.op)
     if weights.source is None or not all_f32([data, weights, *outputs]):
         return None
     weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights, weights.source)
     kernel = weights.shape[3:]
-    pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if asked else None)
+    pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if output_shape else None)
     return ConvTransposeStep(
         [data, weights],
         outputs,

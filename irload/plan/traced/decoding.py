@@ -61,83 +61,83 @@ class Decoder:
         self._operation = operation
         self._found: Mapping[str, list[Any]] = {name: [] for name in TABLES}
         self._kinds: Mapping[str, Callable[[Any], Any]] = {
-            "size": lambda said: self._found["sizes"][said[1]],
-            "value": lambda said: self._found["values"][said[1]],
-            "step": lambda said: self._found["steps"][said[1]],
-            "constant": lambda said: self._found["constants"][said[1]],
-            "tuple": lambda said: tuple(map(self, said[1:])),
-            "list": lambda said: list(map(self, said[1:])),
-            "slice": lambda said: slice(*map(self, said[1:])),
-            "shape": lambda said: Shape(*map(self, said[1:])),
-            "dim": lambda said: Dim(*said[1:]),
-            "unranked": lambda said: Shape.unranked(),
-            "tensor": lambda said: TensorType(element(said[1]), self(said[2])),
-            "element": lambda said: element(said[1]),
+            "size": lambda encoded: self._found["sizes"][encoded[1]],
+            "value": lambda encoded: self._found["values"][encoded[1]],
+            "step": lambda encoded: self._found["steps"][encoded[1]],
+            "constant": lambda encoded: self._found["constants"][encoded[1]],
+            "tuple": lambda encoded: tuple(map(self, encoded[1:])),
+            "list": lambda encoded: list(map(self, encoded[1:])),
+            "slice": lambda encoded: slice(*map(self, encoded[1:])),
+            "shape": lambda encoded: Shape(*map(self, encoded[1:])),
+            "dim": lambda encoded: Dim(*encoded[1:]),
+            "unranked": lambda encoded: Shape.unranked(),
+            "tensor": lambda encoded: TensorType(element(encoded[1]), self(encoded[2])),
+            "element": lambda encoded: element(encoded[1]),
             "node": self._node,
-            "dtype": lambda said: np.dtype(said[1]),
-            "number": lambda said: np.dtype(said[1]).type(said[2]),
-            "record": lambda said: RECORDS[said[1]](*map(self, said[2:])),
+            "dtype": lambda encoded: np.dtype(encoded[1]),
+            "number": lambda encoded: np.dtype(encoded[1]).type(encoded[2]),
+            "record": lambda encoded: RECORDS[encoded[1]](*map(self, encoded[2:])),
             "op": self._op,
             "array": self._array,
-            "bytes": lambda said: self(said[1]).tobytes(),
+            "bytes": lambda encoded: self(encoded[1]).tobytes(),
             "sizes": self._array_of_sizes,
         }
         decode = {"sizes": self._size, "constants": self._constant, "values": self._value, "steps": self._step}
         for name in TABLES:
             found = self._found[name]
-            for said in tables[name]:
-                found.append(decode[name](said))
+            for encoded in tables[name]:
+                found.append(decode[name](encoded))
 
-    def __call__(self, said: Any) -> Any:
-        return self._kinds[said[0]](said) if isinstance(said, list) else said
+    def __call__(self, encoded: Any) -> Any:
+        return self._kinds[encoded[0]](encoded) if isinstance(encoded, list) else encoded
 
-    def _size(self, said: Any) -> Size:
-        return size_of(self._trace, dict(key_in(said)))
+    def _size(self, encoded: Any) -> Size:
+        return size_of(self._trace, dict(key_in(encoded)))
 
-    def _value(self, said: Any) -> Value:
-        return Value(*map(self, said))
+    def _value(self, encoded: Any) -> Value:
+        return Value(*map(self, encoded))
 
-    def _step(self, said: Any) -> Step:
-        cls = STEPS[said[0]]
+    def _step(self, encoded: Any) -> Step:
+        cls = STEPS[encoded[0]]
         made = object.__new__(cls)
-        for field, part in zip(fields(cls), said[1:], strict=True):
+        for field, part in zip(fields(cls), encoded[1:], strict=True):
             setattr(made, field.name, self(part))
         if isinstance(made, ComputeStep) and made.op.replaceable:
             made.op = self._operation(made.op)
         return made
 
-    def _node(self, said: Any) -> Node | Output:
-        node = self._source.node(said[1])
-        return node if len(said) == 2 else node.outputs[said[2]]
+    def _node(self, encoded: Any) -> Node | Output:
+        node = self._source.node(encoded[1])
+        return node if len(encoded) == 2 else node.outputs[encoded[2]]
 
-    def _op(self, said: Any) -> Op:
-        cls, _ = resolve(said[1], said[2])
-        return cls(**dict(zip(cls.declared, map(self, said[3:]), strict=True)))
+    def _op(self, encoded: Any) -> Op:
+        cls, _ = resolve(encoded[1], encoded[2])
+        return cls(**dict(zip(cls.declared, map(self, encoded[3:]), strict=True)))
 
-    def _constant(self, said: Any) -> Constant:
-        match said[0]:
+    def _constant(self, encoded: Any) -> Constant:
+        match encoded[0]:
             case "file":
-                _, node, name, shape, offset, size = said
+                _, node, name, shape, offset, size = encoded
                 return self._source.constant(self(node), TensorType(element(name), Shape(*shape)), offset, size)
             case "unknown":
-                return Constant(unknown, self(said[1]), self(said[2]))
+                return Constant(unknown, self(encoded[1]), self(encoded[2]))
             case "widened":
-                return self(said[1]).widened()
+                return self(encoded[1]).widened()
             case "flushed":
-                return self(said[1]).without(without_subnormals)
+                return self(encoded[1]).without(without_subnormals)
             case "derived":
-                return self(said[2]).by(self(said[1]))
+                return self(encoded[2]).by(self(encoded[1]))
             case "folded":
-                op, inputs, tensor, array, output = map(self, said[1:])
+                op, inputs, tensor, array, output = map(self, encoded[1:])
                 return self._source.folding.repeated(Recipe(op, inputs, tensor), array, output)
             case _:
-                found = Constant.of(self(said[1]))
-                if len(said) > 2:
-                    found.recipe = Recipe(self(said[2]), self(said[3]))
+                found = Constant.of(self(encoded[1]))
+                if len(encoded) > 2:
+                    found.recipe = Recipe(self(encoded[2]), self(encoded[3]))
                 return found
 
-    def _array(self, said: Any) -> Array:
-        _, start, name, *shape = said
+    def _array(self, encoded: Any) -> Array:
+        _, start, name, *shape = encoded
         dtype = np.dtype(name)
         stop = start + prod(shape) * dtype.itemsize
         if not 0 <= start <= stop <= self._memory.size:
@@ -146,8 +146,8 @@ class Decoder:
         found.flags.writeable = False
         return found
 
-    def _array_of_sizes(self, said: Any) -> Array:
-        shape, *items = map(self, said[1:])
+    def _array_of_sizes(self, encoded: Any) -> Array:
+        shape, *items = map(self, encoded[1:])
         found = np.empty(shape, object)
         for k, item in enumerate(items):
             found.flat[k] = item

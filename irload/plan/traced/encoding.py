@@ -140,9 +140,9 @@ class Encoder:
     def _numbered(self, table: str, key: Any, describe: Callable[[], Any]) -> int:
         found = self._numbers.get(key)
         if found is None:
-            said = describe()  # first, as it may add to the table
+            encoded = describe()  # first, as it may add to the table
             found = self._numbers[key] = len(self.tables[table])
-            self.tables[table].append(said)
+            self.tables[table].append(encoded)
         return found
 
     def _fields(self, step: Step) -> list[Any]:

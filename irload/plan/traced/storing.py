@@ -25,7 +25,7 @@ from irload.record import record
 class StoredProgram:
     """A program as JSON, and its arrays as consecutive byte strings."""
 
-    said: Mapping[str, Any]
+    encoded: Mapping[str, Any]
     arrays: Sequence[bytes | memoryview]
 
 
@@ -34,7 +34,7 @@ def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Foldin
     late = {v.source for step in traced.late for v in step.outputs if v.source is not None}
     encode = Encoder(nodes, folding.outputs, late, largest)
     program = traced.program
-    said = {
+    encoded = {
         "inputs": encode(program.inputs),
         "outputs": encode(program.outputs),
         "steps": encode(program.steps),
@@ -48,26 +48,26 @@ def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Foldin
         "trace": traced.trace.described(),
     }
     pieces = [piece for a in encode.arrays for piece in (a.reshape(-1).view("u1").data, bytes(-a.nbytes % ALIGNMENT))]
-    return StoredProgram({**said, "tables": encode.tables, "nodes": list(encode.nodes.items())}, pieces)
+    return StoredProgram({**encoded, "tables": encode.tables, "nodes": list(encode.nodes.items())}, pieces)
 
 
-def restored_program(said: Mapping[str, Any], memory: Array, source: Source, options: Options) -> TracedProgram:
+def restored_program(encoded: Mapping[str, Any], memory: Array, source: Source, options: Options) -> TracedProgram:
     """Restore a program of the model `source`. `memory`: the bytes of the arrays."""
     offered = backends(options)
-    trace = Trace.of(said["trace"])
-    decode = Decoder(said["tables"], memory, trace, source, lambda op: operation(op, offered))
-    program = Program(*(decode(said[name]) for name in ("steps", "inputs", "outputs")))
+    trace = Trace.of(encoded["trace"])
+    decode = Decoder(encoded["tables"], memory, trace, source, lambda op: operation(op, offered))
+    program = Program(*(decode(encoded[name]) for name in ("steps", "inputs", "outputs")))
     by_name = {backend.name: backend for backend in offered}
     return TracedProgram(
         trace,
         program,
-        decode(said["given"]),
-        decode(said["early"]),
-        decode(said["late"]),
-        [Growing(*map(decode, each)) for each in said["growing"]],
-        [by_name[name] for name in said["owners"]],
+        decode(encoded["given"]),
+        decode(encoded["early"]),
+        decode(encoded["late"]),
+        [Growing(*map(decode, each)) for each in encoded["growing"]],
+        [by_name[name] for name in encoded["owners"]],
         MemoryRequests(
-            {decode(value): decode(layout) for value, layout in said["layouts"]},
-            extended={decode(step) for step in said["extended"]},
+            {decode(value): decode(layout) for value, layout in encoded["layouts"]},
+            extended={decode(step) for step in encoded["extended"]},
         ),
     )
