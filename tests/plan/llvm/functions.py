@@ -62,7 +62,7 @@ class Map(Vectors):
         return self.expression.operands, len(self.expression.result_registers)
 
     def results(self, f: Function, operands: list[Vec]) -> list[Vec]:
-        return evaluate(f, self.expression, operands)
+        return evaluate(self.expression, operands)
 
 
 @record()

@@ -34,7 +34,7 @@ def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:
     return intrinsics.round_pair(f, first, second).bitcast(vec_type("i16", 2 * f.lanes))
 
 
-def widened(f: Function, halves: Vec) -> Vec:
+def widened(halves: Vec) -> Vec:
     """Lanes of 16 bits as f32."""
     return (halves.cast("zext", "i32") << 16).floats()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from irload.plan.backends.llvm import vector_math as functions
 from irload.plan.backends.llvm.bfloat16 import rounded_bits
-from irload.plan.backends.llvm.builder import Function, Vec
+from irload.plan.backends.llvm.builder import Vec
 from irload.plan.backends.llvm.trigonometry import cos, sin
 from irload.plan.ir.expression import Expression, Instruction
 
@@ -136,9 +136,7 @@ def without_numbers(expression: Expression) -> Expression:
     return replace(expression, instructions=tuple(instructions))
 
 
-def evaluate(
-    function: Function, expression: Expression, operands: Sequence[Vec], given: Sequence[Vec] | None = None
-) -> list[Vec]:
+def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Vec] | None = None) -> list[Vec]:
     """The results of an expression on vectors, one for each of its result registers.
 
     `given`: replacements for `numbers_of` the expression.

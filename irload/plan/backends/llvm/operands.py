@@ -41,7 +41,7 @@ def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | No
     if element in QUANTIZED:
         return _widened(_load_bytes(f, pointer + offset, count), element)
     bits = f.load(pointer, offset, count, element="i16")
-    return bfloat16.widened(f, bits) if element == BF16 else bits.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
+    return bfloat16.widened(bits) if element == BF16 else bits.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
 
 
 def load_lines(f: Function, lines: Sequence[Pointer], offset: AnyInt, element: str) -> Vec:
@@ -131,7 +131,7 @@ def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, 
 
 def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element == BF16:
-        return bfloat16.widened(f, f.load_scalar(pointer, offset, "i16"))
+        return bfloat16.widened(f.load_scalar(pointer, offset, "i16"))
     if element in QUANTIZED:
         return _widened(f.load_scalar(pointer, offset, "i8"), element)
     scalar = f.load_scalar(pointer, offset, element)

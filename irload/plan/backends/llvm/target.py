@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache
+from typing import Any
 
 from irload.errors import InputInvalid
 from irload.record import record
@@ -23,6 +24,11 @@ VARIABLE = "IRLOAD_JIT"
 _SYS_ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
+
+
+def odd_pitch(lines: Any) -> Any:
+    """Bytes between rows of `lines` cache lines: an odd number of lines, so that rows share few sets of the cache."""
+    return lines // 2 * (2 * LINE) + LINE
 
 
 @record()

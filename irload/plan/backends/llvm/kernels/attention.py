@@ -18,6 +18,7 @@ from irload.plan.backends.llvm.kernels.score_rows import Scoring
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
+from irload.plan.backends.llvm.tiles import ROWS
 from irload.plan.backends.llvm.tuning import (
     ATTENTION_COLUMNS,
     ATTENTION_ROWS,
@@ -31,9 +32,6 @@ from irload.plan.backends.llvm.tuning import (
     TILE_SCORES,
 )
 from irload.plan.ir.steps import AttentionStep
-
-TILE = 16
-"""The most rows of a tile of AMX."""
 
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
@@ -116,13 +114,13 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
 
     Two tiles share each load of keys and values, as long as their scores fit the L2 cache.
     """
-    tiles = 2 if queries > TILE and 2 * TILE * keys * 4 <= TILE_SCORES else 1
+    tiles = 2 if queries > ROWS and 2 * ROWS * keys * 4 <= TILE_SCORES else 1
 
     def cost(rows: int) -> float:
         turns = -(-matrices * -(-queries // (rows * tiles)) // threads)
         return turns * tiles * (max(rows + 1, 9) * 4 + rows * 8)
 
-    return min(range(min(TILE, queries // tiles), 0, -1), key=cost), tiles
+    return min(range(min(ROWS, queries // tiles), 0, -1), key=cost), tiles
 
 
 def _packed(

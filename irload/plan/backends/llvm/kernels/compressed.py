@@ -88,7 +88,9 @@ def _factors_of(found: Compressed, factor: Constant, axis: int) -> Array:
 def _words_of(found: Compressed, axis: int) -> Array:
     """The codes in words of elements that are consecutive along an axis, which becomes the last one."""
     widening, rank = WIDENINGS[found.element.name], len(found.shape)
-    codes, length = _aligned(found.stored.codes), found.shape[axis]
+    codes, length = found.stored.codes, found.shape[axis]
+    if address(codes) % WORD or not codes.flags.c_contiguous:
+        codes = codes.copy()
     if axis % rank == rank - 1 and length % widening.members == 0:
         words = codes.view(np.uint32).reshape(*found.shape[:-1], length // widening.members)
     else:
@@ -103,7 +105,3 @@ def _words_of(found: Compressed, axis: int) -> Array:
     if widening.bias:
         words = words ^ np.uint32(sum(widening.bias << at for at in range(0, 8 * WORD, widening.bits)))
     return words
-
-
-def _aligned(codes: Array) -> Array:
-    return codes if address(codes) % WORD == 0 and codes.flags.c_contiguous else codes.copy()

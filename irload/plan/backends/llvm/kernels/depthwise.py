@@ -42,7 +42,7 @@ class Depthwise(WindowFormula):
         return f.fma(element, factor, total)
 
     def result(self, f: Function, values: list[Vec], elements: Callable[[], AnyInt], taps: int) -> Vec:
-        return evaluate(f, self.epilogue, values)[0]
+        return evaluate(self.epilogue, values)[0]
 
 
 def fits_depthwise(conv: WindowedKernel) -> bool:

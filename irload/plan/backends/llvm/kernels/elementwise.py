@@ -81,7 +81,7 @@ class Pointwise(BlockKernel):
                     return places[k], at * self.lanes * strides[k], strides[k], count, self.elements[k]
 
                 values = [same[k] if k in same else read(f, *tensor(k)) for k in operands]
-                for k, result in enumerate(evaluate(f, self.expression, values, numbers)):
+                for k, result in enumerate(evaluate(self.expression, values, numbers)):
                     write(f, result, *tensor(k))
 
             return vector

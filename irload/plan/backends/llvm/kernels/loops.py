@@ -80,7 +80,7 @@ def either(f: Function, condition: AnyBool, first: Kind, second: Kind) -> Iterat
         yield second
 
 
-def digits(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:
+def digits(index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:
     """An index along axes of these sizes as positions along each; the first result is the quotient by all sizes."""
     found: list[AnyInt] = []
     for size in reversed(sizes):
@@ -90,15 +90,15 @@ def digits(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt,
     return index, found
 
 
-def indices(f: Function, index: AnyInt, sizes: Sequence[AnyInt]) -> list[AnyInt]:
+def indices(index: AnyInt, sizes: Sequence[AnyInt]) -> list[AnyInt]:
     """The same, where the first axis may be larger than its size says."""
     if not sizes:
         return []
-    rest, found = digits(f, index, sizes[1:])
+    rest, found = digits(index, sizes[1:])
     return [rest, *found]
 
 
-def offset(f: Function, strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:
+def offset(strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:
     """The offset of an element: its indices times the strides."""
     total: AnyInt = 0
     for stride, index in zip(strides, indices, strict=True):

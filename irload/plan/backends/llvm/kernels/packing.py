@@ -120,7 +120,7 @@ class _Writer:
             rest, block = divmod(index, self.blocks)
             target = self.pointers[1] + rest * self.panel
             rest, panel = divmod(rest, self.panels)
-            source = self.pointers[0] + offset(f, self.strides, indices(f, rest, self.sizes))
+            source = self.pointers[0] + offset(self.strides, indices(rest, self.sizes))
             begin = block * PACKED_ROWS
             end = f.minimum(begin + PACKED_ROWS, self.rows)
             target = target + begin * self.packing.row

@@ -233,7 +233,7 @@ class _Steps:
         if phase.apart:
             operands += [inputs[-1], sums[-1] + f.load(f["bias"], v * nbytes)]
         operands += [f.load(f[name], pitch) for name in phase.reads]
-        state, *cell = evaluate(f, phase.expression, operands)
+        state, *cell = evaluate(phase.expression, operands)
         size, multiplied = SIZES[element], state
         if element == BF16 and count < f.lanes:
             multiplied = f.select(f.mask(count), state, f.zero())

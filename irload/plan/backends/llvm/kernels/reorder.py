@@ -130,11 +130,11 @@ class Reorder(Kernel):
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
             place = target + (rest * (last.length * self._row) + block * pitch)
-            rest, at = digits(f, rest, [a.length for a in outer])
-            rest, phases = digits(f, rest, [a.axis.phases for a in (*outer, last)])
+            rest, at = digits(rest, [a.length for a in outer])
+            rest, phases = digits(rest, [a.axis.phases for a in (*outer, last)])
             block, chunk = divmod(block, self.chunks)
-            indexed = [*indices(f, block, [a.size for a in front]), *indices(f, rest, [a.size for a in back])]
-            start = source + offset(f, [s for axis in (*front, *back) for s in axis.strides], indexed)
+            indexed = [*indices(block, [a.size for a in front]), *indices(rest, [a.size for a in back])]
+            start = source + offset([s for axis in (*front, *back) for s in axis.strides], indexed)
             start = start + channel * self.members * chunk
             inside: AnyBool = True
             for axis, position, phase in zip(outer, at, phases, strict=False):

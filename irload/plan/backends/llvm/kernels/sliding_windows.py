@@ -160,13 +160,13 @@ class SlidingWindows(Kernel):
             tuple(given.integer() if _varies(k, s) else s for k, s in enumerate(strides)) for strides in self.strides
         ]
         for index in f.range(f["begin"], f["end"]):
-            sample, (part, u, v) = digits(f, index, (shares, sizes[0][1], sizes[1][1]))
+            sample, (part, u, v) = digits(index, (shares, sizes[0][1], sizes[1][1]))
             fixed: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
             for name, axis, at, size in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
                 fixed[name], fixed[f"{name}s"] = emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
             places = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
-            rows = [p + offset(f, s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
+            rows = [p + offset(s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
             steps = {name: self.axes[k].dilation * strides[0][2 + k] for k, name in enumerate(("down", "across"))}
             steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides)}
             first = part * share

@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums, SumsOf
 from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import Layout
 from irload.plan.backends.llvm.operands import read_rounded
-from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.target import odd_pitch
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.record import record
 
@@ -52,11 +52,11 @@ class TileSums(Sums):
         return range(1, self.keys + 1)
 
     def layout(self, block: Any, keys: Any) -> Layout:
-        row = _pitch(2 * _chunks(keys))
+        row = odd_pitch(2 * _chunks(keys))
         return Layout(1, block, block * row, row, self.keys * tiles.BYTES, tiles.DEPTH // self.lanes, 2 * tiles.BYTES)
 
     def copies(self, block: int, keys: int, width: int) -> int:
-        return block * (_pitch(_chunks(width)) + _pitch(_chunks(keys)))
+        return block * (odd_pitch(_chunks(width)) + odd_pitch(_chunks(keys)))
 
     def begin(self, f: Function, numbers: Pointer, state: Pointer) -> None:
         self._registers(f, state).configure_from(numbers)
@@ -71,7 +71,7 @@ class TileSums(Sums):
         """Round the queries, padded with zeros to whole chunks."""
         f, queries = b.f, b.q + b.rows.first(0) * b.row
         for i in f.range(0, b.rows.layout.rows):
-            source, place = queries + i * b.row, b.copies + i * _pitch(_chunks(b.width))
+            source, place = queries + i * b.row, b.copies + i * odd_pitch(_chunks(b.width))
             for column, count in each_vector(f, b.width, b.width):
                 value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
                 f.store(value, place, column * bfloat16.BYTES)
@@ -79,7 +79,7 @@ class TileSums(Sums):
                 f.store(f.zero("i16"), place, column * bfloat16.BYTES)
 
     def finish(self, b: Block) -> None:
-        f, place, pitch = b.f, self._exponentials(b), _pitch(_chunks(b.rows.keys))
+        f, place, pitch = b.f, self._exponentials(b), odd_pitch(_chunks(b.rows.keys))
 
         def keep(row: AnyInt, chunk: AnyInt, powers: list[Vec]) -> None:
             for k, power in enumerate(powers):
@@ -89,7 +89,7 @@ class TileSums(Sums):
         b.rows.finish(keep)
 
     def _exponentials(self, b: Block) -> Pointer:
-        return b.copies + b.rows.layout.rows * _pitch(_chunks(b.width))
+        return b.copies + b.rows.layout.rows * odd_pitch(_chunks(b.width))
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, place: Pointer) -> None:
         self._sum(b, b.copies, _chunks(b.width), b.keys, panel, vectors)
@@ -104,7 +104,7 @@ class TileSums(Sums):
 
     def _sum(self, b: Block, data: Pointer, chunks: AnyInt, panels: Pointer, panel: AnyInt, count: int) -> None:
         """The sums of all rows of data by the first tiles of a panel, in registers."""
-        f, registers, pitch, nbytes = b.f, self._registers(b.f, b.memory), _pitch(chunks), self.keys * tiles.NBYTES
+        f, registers, pitch, nbytes = b.f, self._registers(b.f, b.memory), odd_pitch(chunks), self.keys * tiles.NBYTES
         weights, rows = panels + panel * chunks * nbytes, b.rows.layout.rows // self.height
         for tile in range(self.height * count):
             registers.zero(tile)
@@ -127,8 +127,3 @@ class TileSums(Sums):
 def _chunks(length: Any) -> Any:
     """Chunks, the rows of tiles, for `length` bf16."""
     return (length + tiles.DEPTH - 1) // tiles.DEPTH
-
-
-def _pitch(lines: Any) -> Any:
-    """Bytes between rows of `lines` cache lines: an odd number of lines, so that rows share few sets of the cache."""
-    return lines // 2 * (2 * LINE) + LINE

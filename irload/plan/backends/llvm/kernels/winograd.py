@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import load_lanes, read, write
-from irload.plan.backends.llvm.target import LINE
+from irload.plan.backends.llvm.target import LINE, odd_pitch
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -85,7 +85,9 @@ class Winograd(Kernel):
     @property
     def _pitches(self) -> tuple[int, int]:
         """Bytes from one matrix of transformed inputs, and of sums, to the next."""
-        return _pitch(self.tiles * self.products.deep * 4), _pitch(self.tiles * self.products.wide * 4)
+        rows = self.products.deep, self.products.wide
+        first, second = (odd_pitch(-(-self.tiles * row * 4 // LINE)) for row in rows)
+        return first, second
 
     @property
     def _offsets(self) -> list[int]:
@@ -120,7 +122,7 @@ class Winograd(Kernel):
 
         def place_of(tile: Int) -> tuple[AnyInt, AnyInt, AnyInt]:
             """The sample of a tile, and its first row and column of outputs."""
-            sample, (down, across) = digits(f, tile, [(n + 3) // 4 for n in outputs])
+            sample, (down, across) = digits(tile, [(n + 3) // 4 for n in outputs])
             return sample, down * 4, across * 4
 
         for index in f.range(f["begin"], f["end"]):
@@ -129,7 +131,7 @@ class Winograd(Kernel):
             for tile in f.range(first, last):
                 sample, top, left = place_of(tile)
                 top, left = top - self.begin[0], left - self.begin[1]
-                source = x + offset(f, strides[0], (sample, 0, top, left))
+                source = x + offset(strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (deep * 4)
                 places = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
                 position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
@@ -140,7 +142,7 @@ class Winograd(Kernel):
                 sample, top, left = place_of(tile)
                 results: dict[str, AnyInt | Pointer] = {}
                 for name, pointer, steps in zip(self._results, (y, *operands), strides[1:], strict=True):
-                    results[name] = pointer + offset(f, steps, (sample, 0, top, left))
+                    results[name] = pointer + offset(steps, (sample, 0, top, left))
                 for name, steps in zip(self._results, strides[1:], strict=True):
                     results |= {f"stride_{name}": steps[2], f"across_{name}": steps[3]}
                 rows, columns = (f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True))
@@ -161,7 +163,7 @@ class Winograd(Kernel):
             for j in f.range(0, 6):
                 inside = on_map & (f["left"] + j).below(f["width"])
                 place = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
-                f.store_scalar(place, f["table"], offset(f, (48, 8), (i, j)))
+                f.store_scalar(place, f["table"], offset((48, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
         for at, count in each_vector(f, f["depth"], self.products.depth):
             for column in f.range(0, 6):
@@ -189,7 +191,7 @@ class Winograd(Kernel):
                 values = [f.load(line, j * nbytes)]
                 for name, strides, element in zip(self._results[1:], self.operands, self.elements[2:], strict=True):
                     values.append(read(f, place(name, strides), 0, strides[1], count, element))
-                (result,) = evaluate(f, self.epilogue, values)
+                (result,) = evaluate(self.epilogue, values)
                 write(f, result, place("y", self.y), 0, self.y[1], count, self.elements[1])
 
             for column in f.range(0, 6):
@@ -208,8 +210,3 @@ class Winograd(Kernel):
 def count_tiles(batch: int, height: int, width: int) -> int:
     """The number of tiles that cover a batch of maps."""
     return batch * -(-height // 4) * -(-width // 4)
-
-
-def _pitch(nbytes: int) -> int:
-    """An odd number of cache lines, so that equal positions in all matrices belong to different sets of the cache."""
-    return (-(-nbytes // LINE) // 2 * 2 + 1) * LINE

@@ -54,14 +54,14 @@ class WinogradWeights(Standalone):
                         f.store(column, f["scratch"], k * (self.lanes * nbytes) + n * nbytes)
                 for k in f.range(0, self.lanes):
                     taps = [f.load(f["scratch"], k * (9 * nbytes) + t * nbytes) for t in range(9)]
-                    place = panel + offset(f, (width, width), (start, k))
-                    for n, value in enumerate(_transformed(f, taps)):
+                    place = panel + offset((width, width), (start, k))
+                    for n, value in enumerate(_transformed(taps)):
                         f.store(value, transformed, n * nbytes)
                     for n in f.range(0, 36):  # LLVM takes 50 ms longer for 36 addresses that depend on the pitch
                         f.store(f.load(transformed, n * nbytes), place, n * pitch)
 
 
-def _transformed(f: Function, taps: list[Vec]) -> list[Vec]:
+def _transformed(taps: list[Vec]) -> list[Vec]:
     """G·w·Gᵀ: 9 vectors of f32 to 36, computed in f64."""
     exact = [tap.cast("fpext", "f64") for tap in taps]
     columns = [transform_weights(exact[k::3]) for k in range(3)]

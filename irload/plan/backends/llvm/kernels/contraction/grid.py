@@ -45,12 +45,12 @@ class Grid:
 
     def at(self, f: Function, column: AnyInt) -> list[AnyInt]:
         """The position of a column along each axis."""
-        return indices(f, column, [w.count for w in self.windows])
+        return indices(column, [w.count for w in self.windows])
 
-    def start(self, f: Function, at: Sequence[AnyInt]) -> AnyInt:
+    def start(self, at: Sequence[AnyInt]) -> AnyInt:
         """The bytes from the data to the first tap of an output."""
         firsts = [n * w.stride - w.begin for n, w in zip(at, self.windows, strict=True)]
-        return offset(f, self.data, firsts)
+        return offset(self.data, firsts)
 
     def on_one_line(self, f: Function, at: Sequence[AnyInt], outputs: int) -> AnyInt | Bool:
         """True if that many outputs are on one line, and all their taps along it are in the data."""
@@ -112,7 +112,7 @@ class GridRows:
     def _offset(self, strides: Sequence[AnyInt], row: AnyInt) -> AnyInt:
         first = self.positions[0]
         at = self.positions[row] if isinstance(row, int) else self._position(self._f.minimum(row, self._count - 1))
-        return offset(self._f, strides, [b - a if b is not a else 0 for a, b in zip(first, at, strict=True)])
+        return offset(strides, [b - a if b is not a else 0 for a, b in zip(first, at, strict=True)])
 
     def _position(self, row: AnyInt) -> list[AnyInt]:
         """The position `row` outputs after the first one."""
@@ -121,7 +121,7 @@ class GridRows:
         column = last + row
         found: list[AnyInt] = []
         for at, count in zip(reversed(outer), reversed(counts[1:]), strict=True):
-            rest, (own,) = digits(self._f, column, [count])
+            rest, (own,) = digits(column, [count])
             found.insert(0, own)
             column = at + rest
         return [column, *found]

@@ -39,7 +39,7 @@ class Access:
 
     def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
         """The address of an element."""
-        return pointer + offset(f, (*self.outer, self.column, self.channel), (*outer, column, channel))
+        return pointer + offset((*self.outer, self.column, self.channel), (*outer, column, channel))
 
 
 @record()

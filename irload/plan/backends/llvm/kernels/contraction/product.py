@@ -68,7 +68,7 @@ class Product(RegisterBlocks):
         """Compute the addresses of one tile, and call the function for its height."""
         sizes = _Sizes.of(turn.numbers)
         line, q = divmod(turn.unit, sizes.tiles) if self.outer else (0, turn.unit)
-        outer = indices(f, line, self.outer)
+        outer = indices(line, self.outer)
         *taller, lowest = self._heights
         if len(taller) < 2:
             column = q * lowest + (f.minimum(q, sizes.ends[0]) if taller else 0)
@@ -82,11 +82,11 @@ class Product(RegisterBlocks):
         at = [] if grid is None else grid.at(f, column)
         if grid is not None:
             column = 0
-            pointers[0] = pointers[0] + grid.start(f, at)
+            pointers[0] = pointers[0] + grid.start(at)
             for k, strides in enumerate(grid.results):
-                pointers[2 + k] = pointers[2 + k] + offset(f, strides, at)
+                pointers[2 + k] = pointers[2 + k] + offset(strides, at)
         group = self.vectors // self.panel * sizes.panel_bytes
-        w = turn.panel * group + offset(f, matrices, outer)
+        w = turn.panel * group + offset(matrices, outer)
         panel = pointers[1] + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes

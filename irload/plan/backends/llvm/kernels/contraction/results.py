@@ -58,29 +58,21 @@ class TileResults:
 
     def write_part(self, f: Function, part: Int, parts: int, sums: Callable[[list[Vec]], list[Vec]]) -> None:
         """Add one part of the sums to the earlier parts, which are stored in y; the last part becomes the results."""
-        start = [f.zero()] * (self.rows * len(self._lanes(f)))
+        (pointer, access), lanes = self.y, self._lanes(f)
+        start = [f.zero()] * (self.rows * len(lanes))
         for _ in f.range(0, f.minimum(part, 1), 1, start):
-            start[:] = self._kept(f, range(self.rows))
+            start[:] = [
+                read(f, pointer, self._offset(f, 0, access, r, v), access.channel, count)
+                for r in range(self.rows)
+                for v, count in enumerate(lanes)
+            ]
         found = sums(start)
         last = f.equal(part, parts - 1)
         with f.when(last):
             self.write(f, found)
         with f.otherwise():
-            self.keep(f, found)
-
-    def keep(self, f: Function, sums: Sequence[Vec]) -> None:
-        """Store sums in y, in f32."""
-        for k, value in enumerate(sums):
-            self._store(f, value, *divmod(k, len(self._lanes(f))))
-
-    def _kept(self, f: Function, rows: Sequence[AnyInt]) -> list[Vec]:
-        """The sums of those rows that `keep` stored."""
-        pointer, access = self.y
-        return [
-            read(f, pointer, self._offset(f, 0, access, r, v), access.channel, count)
-            for r in rows
-            for v, count in enumerate(self._lanes(f))
-        ]
+            for k, value in enumerate(found):
+                self._store(f, value, *divmod(k, len(lanes)))
 
     def _lanes(self, f: Function) -> list[int]:
         """The channels of each vector of a row."""
@@ -99,7 +91,7 @@ class TileResults:
                     if (k, offset) not in same:
                         same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
                     values.append(same[k, offset])
-                (result,) = evaluate(f, self.epilogue, values)
+                (result,) = evaluate(self.epilogue, values)
                 self._store(f, result, r, v)
 
     def _store(self, f: Function, result: Vec, r: AnyInt, v: int) -> None:

@@ -72,26 +72,26 @@ class Results:
     def begin(self, f: Function, memory: Pointer) -> None:
         """Nothing waits yet."""
         for offset, value in ((_WAITING, 0), (_SUMS, memory), (_FREE, memory + self._sums)):
-            f.store_scalar(value, self._record(f, memory), offset)
+            f.store_scalar(value, self._record(memory), offset)
 
     def waiting(self, f: Function, memory: Pointer) -> Int:
         """The rows that are still to be finished."""
-        return f.load_int(self._record(f, memory), _WAITING)
+        return f.load_int(self._record(memory), _WAITING)
 
     def free(self, f: Function, memory: Pointer) -> Pointer:
         """Where the next sums go: row by row, each of all tiles of the width."""
-        return f.load_pointer(self._record(f, memory), _FREE)
+        return f.load_pointer(self._record(memory), _FREE)
 
     def stored(self, f: Function, memory: Pointer) -> None:
         """The sums at `free` are whole, and those before are finished."""
-        record = self._record(f, memory)
+        record = self._record(memory)
         finished, free = f.load_pointer(record, _SUMS), f.load_pointer(record, _FREE)
         for offset, value in ((_SUMS, free), (_FREE, finished)):
             f.store_scalar(value, record, offset)
 
     def place(self, f: Function, memory: Pointer, panel: Int, strips: AnyInt, places: Sequence[Pointer]) -> None:
         """Keep how many rows of tiles wait, and where results of each go: y, then the operands."""
-        record = self._record(f, memory)
+        record = self._record(memory)
         f.store_scalar(strips * self.rows, record, _WAITING)
         if self._differ:
             is_last = f.equal(panel, self._panels - 1).as_int()
@@ -101,13 +101,13 @@ class Results:
 
     def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
         """Store the results of the waiting rows first…stop−1."""
-        record = self._record(f, memory)
+        record = self._record(memory)
         arguments = {"record": record, "first": first, "stop": stop}
         is_last = f.differ(f.load_int(record, _IS_LAST), 0) if self._differ else True
         for channels in either(f, is_last, self._rest, self._lanes if self._differ else self._rest):
             f.call(f"finish{channels}", arguments, partial(self._write, channels=channels))
 
-    def _record(self, f: Function, memory: Pointer) -> Pointer:
+    def _record(self, memory: Pointer) -> Pointer:
         return memory + 2 * self._sums
 
     def _write(self, f: Function, channels: int) -> None:
@@ -125,5 +125,5 @@ class Results:
                 for operand, access in zip(operands, self.operands, strict=True):
                     offset = r * access.column + lane * access.channel
                     values.append(read(f, operand, offset, access.channel, count, access.element))
-                made += evaluate(f, self.epilogue, values)
+                made += evaluate(self.epilogue, values)
             write_row(f, made, y, r * self.y.column, self.y.channel, channels, self.y.element)
