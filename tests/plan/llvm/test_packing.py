@@ -42,7 +42,7 @@ ALL_TARGETS = list(dict.fromkeys([*TARGETS, *BF16]))
 
 
 def packings(target: Target) -> list[Packing]:
-    found = [Packing.panels(target.lanes, 1), Packing.panels(target.lanes, 3), Packing.pairs(target.lanes, 2)]
+    found = [Packing.panels(target.lanes, 1), Packing.panels(target.lanes, 3), Packing.panels(target.lanes, 2, IN_BF16)]
     if target.lanes == 16:
         found += [Packing.chunked(1), Packing.chunked(2), Packing.chunked(2, overlap=True)]
     return found

@@ -36,14 +36,9 @@ class Packing:
     """Bytes behind each panel for other data."""
 
     @staticmethod
-    def panels(lanes: int, vectors: int) -> Packing:
-        """[panel, row, columns] in f32, for panels of some vectors."""
-        return Packing(F32, vectors * lanes, 1, 1)
-
-    @staticmethod
-    def pairs(lanes: int, vectors: int) -> Packing:
-        """[panel, pair of rows, columns, 2] in bf16, for panels of some vectors of words."""
-        return Packing(BF16, vectors * lanes, 1, 2)
+    def panels(lanes: int, vectors: int, element: str = F32) -> Packing:
+        """[panel, word, column, member], for panels of some vectors of words."""
+        return Packing(element, vectors * lanes, 1, WORD // SIZES[element])
 
     @staticmethod
     def chunked(width: int, *, overlap: bool = False) -> Packing:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import vector_dot
-from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
@@ -95,7 +95,7 @@ class StateSums:
 
     def packing(self, lanes: int, panel: int) -> Packing:
         """The layout of the weights of a phase."""
-        return (Packing.panels if self.element == F32 else Packing.pairs)(lanes, panel)
+        return Packing.panels(lanes, panel, self.element)
 
     def cycles(self, batch: int, vectors: int) -> float:
         """Cycles of the products of one step. `vectors`: of gates."""
