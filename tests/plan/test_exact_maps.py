@@ -14,6 +14,7 @@ from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts
 from irload.plan.backends.numpy.kernels.instructions import TABLE
 from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.opcodes import OPCODES
 from irload.plan.threads import run_part
 from models import ir
 from tests.fuzz.programs.thresholds import lowered
@@ -124,6 +125,7 @@ REFERENCES: dict[str, tuple[Reference, tuple[float, ...]]] = {
     "round_bf16": (lambda x: x.astype(np.float32).astype(bfloat16).astype(np.float64), ()),
     "relu": (lambda x: np.maximum(x, 0), ()),
     "clamp": (lambda x: np.clip(x, -0.5, 0.75), (-0.5, 0.75)),
+    "clip": (np.clip, ()),
     "sigmoid": (sigmoid, ()),
     "swish": (lambda x: x * sigmoid(x), ()),
     "hard_sigmoid": (lambda x: np.clip(0.3 * x + 0.4, 0, 1), (0.3, 0.4)),
@@ -146,21 +148,21 @@ def test_every_instruction_has_a_reference() -> None:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_instructions(name: str, in_place: bool) -> None:
     reference, numbers = REFERENCES[name]
-    count = 2 if name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power") else 1
+    count = OPCODES[name].arity
     rng = np.random.default_rng(5)
-    x, y = (rng.uniform(-9, 9, 200_000).astype(np.float32) for _ in range(2))
+    x, y, z = (rng.uniform(-9, 9, 200_000).astype(np.float32) for _ in range(3))
     x[:7] = [0, -0.0, 0.5, -0.5, 20, 21, -20]
     if name in ("sqrt", "log", "power", "number_divide"):
         x = np.abs(x) + np.float32(0.01)
-    wanted = reference(*(v.astype(np.float64) for v in (x, y)[:count]))
-    arrays = [v.copy() for v in (x, y)[:count]]
+    wanted = reference(*(v.astype(np.float64) for v in (x, y, z)[:count]))
+    arrays = [v.copy() for v in (x, y, z)[:count]]
     out = arrays[0] if in_place else np.full_like(x, np.nan)
     expression = Expression(count, (Instruction(name, tuple(range(count)), numbers),))
     for part in elementwise_parts(expression, arrays, out, Scratch(), 1):
         run_part(part)
     np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-6)
     if not in_place:
-        for array, before in zip(arrays, (x, y), strict=False):
+        for array, before in zip(arrays, (x, y, z), strict=False):
             np.testing.assert_array_equal(array, before, "operands are not written over")
 
 

@@ -16,6 +16,8 @@ from irload.record import record
 I8 = np.dtype(np.int8)
 STORED = (I8, np.dtype(np.uint8))
 """The types in which files store integers."""
+CHECKED = 32
+"""Rows of weights whose pairs are checked at once: most matrices with large pairs have one in their first rows."""
 EXACT = 2.0**-10
 """The largest accepted distance of a weight from an integer, caused by zero points that are rounded f32 quotients."""
 
@@ -30,16 +32,22 @@ class IntegerWeights:
 
 @record(eq=False)
 class _Stored:
-    """Weights (levels(stored) − zero point) · scale, whose parameters broadcast to the shape of `stored`."""
+    """Weights (levels(stored) − zero point) · scale, whose parameters broadcast to the shape of `stored`.
+
+    `levels` is None if they are the stored numbers.
+    """
 
     stored: Constant
     scale: Array
     zero_point: Array
-    levels: Callable[[Array], Array]
+    levels: Callable[[Array], Array] | None
 
     def integers(self, array: Array) -> Array:
         """Return the integers of the stored array. Raises ValueError if they are not i8."""
-        numbers = self.levels(array) - self.zero_point
+        if self.levels is None and array.dtype == I8 and not self.zero_point.any():
+            return array
+        levels = array.astype(np.float32) if self.levels is None else self.levels(array)
+        numbers = levels - self.zero_point
         nearest = np.rint(numbers)
         if np.abs(numbers - nearest).max(initial=0) > EXACT or np.abs(nearest + 0.5).max(initial=0) > 128:
             raise ValueError("the weights are not i8")
@@ -72,9 +80,13 @@ def integer_weights(weights: Value, channels: int, *, last: bool = False) -> Int
 
 def pairs_fit(weights: Array, axis: int) -> bool:
     """True if a · v + b · w fits into i16 for all u8 a and b, and all weights v, w at indices 2i, 2i + 1 of an axis."""
-    moved = np.moveaxis(weights, axis, -1)
-    even = moved.shape[-1] // 2 * 2
-    first, second = moved[..., :even:2].astype(np.int16), moved[..., 1:even:2].astype(np.int16)
+    moved = np.atleast_2d(np.moveaxis(weights, axis, -1))
+    return all(map(_pairs_fit, np.array_split(moved, range(CHECKED, len(moved), CHECKED))))
+
+
+def _pairs_fit(weights: Array) -> bool:
+    even = weights.shape[-1] // 2 * 2
+    first, second = weights[..., :even:2].astype(np.int16), weights[..., 1:even:2].astype(np.int16)
     most = np.maximum(first, 0) + np.maximum(second, 0)
     least = np.minimum(first, 0) + np.minimum(second, 0)
     return bool(most.max(initial=0) <= 128 and least.min(initial=0) >= -128)
@@ -86,7 +98,7 @@ def _compressed(constant: Constant) -> _Stored | None:
     if found is None or found.scale is None or found.stored.dtype not in STORED:
         return None
     zero = np.zeros(1, np.float32) if found.zero_point is None else found.zero_point.array.astype(np.float32)
-    return _Stored(found.stored, found.scale.array, zero, lambda stored: stored.astype(np.float32))
+    return _Stored(found.stored, found.scale.array, zero, None)
 
 
 def _fake_quantized(constant: Constant) -> _Stored | None:

@@ -41,11 +41,12 @@ OPCODES: dict[str, Opcode] = {
         Opcode("hard_sigmoid", 1, (2,)),
         Opcode("swish", 1, (0, 1)),
         Opcode("select", 3),
+        Opcode("clip", 3),
         Opcode("convert", 1, result="given"),
     )
 }
 """Every instruction by name.
 
-`number_subtract` and `number_divide` use the number as their first operand; `round_f16` and `round_bf16` round to the
-nearest number of the type.
+`clip` is `clamp` with operands as bounds, which are not NaN. `number_subtract` and `number_divide` use the number as
+their first operand; `round_f16` and `round_bf16` round to the nearest number of the type.
 """

@@ -18,6 +18,7 @@ from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.scale import fold_scale
+from irload.plan.passes.separate_numbers import separate_numbers
 from irload.plan.passes.subnormals import drop_subnormals
 from irload.plan.passes.taps import drop_taps
 from irload.plan.passes.transposes import sink_transposes
@@ -44,7 +45,8 @@ PASSES: tuple[Pass, ...] = (
     fuse_epilogues,  # again: functions in one instruction make room for more fusion
     fuse_elementwise,
     recognise_functions,
-    drop_subnormals,  # last: the operands of products are final
+    drop_subnormals,  # the operands of products are final
+    separate_numbers,  # last: other passes match instructions with numbers
 )
 """The passes, in order."""
 
@@ -71,7 +73,7 @@ def optimize(
             multiply_integers(program, integers)
 
         passes[BEFORE_INTEGERS:BEFORE_INTEGERS] = [in_integers, drop_dead]
-        passes.append(compose_factors)  # of the longest epilogues
+        passes.insert(-1, compose_factors)  # of the longest epilogues
     for rewrite in passes:
         rewrite(program)
         if check is not None:

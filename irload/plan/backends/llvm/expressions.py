@@ -23,6 +23,11 @@ def _clamp(x: Vec, low: float, high: float) -> Vec:
     return x.at_least(low).at_most(high)
 
 
+def _clip(x: Vec, low: Vec, high: Vec) -> Vec:
+    raised = low.where(low.compare("ogt", x), x)
+    return high.where(high.compare("olt", raised), raised)
+
+
 def _hard_sigmoid(x: Vec, alpha: float, beta: float) -> Vec:
     return _clamp(x.times_plus(alpha, beta), 0.0, 1.0)
 
@@ -73,6 +78,7 @@ _TABLE: dict[str, Emit] = {
     "round_bf16": lambda x: (rounded_bits(x) << 16).floats(),
     "relu": lambda x: x.at_least(0.0),
     "clamp": _clamp,
+    "clip": _clip,
     "sigmoid": functions.sigmoid,
     "swish": functions.swish,
     "hard_sigmoid": _hard_sigmoid,

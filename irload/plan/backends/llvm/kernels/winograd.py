@@ -7,12 +7,13 @@ zeros; outputs beyond the map are not stored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import ANY
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
@@ -183,16 +184,19 @@ class Winograd(Kernel):
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
         for at, count in each_vector(f, f["channels"], self.products.channels):
+            operands = list(zip(self._results[1:], self.operands, self.elements[2:], strict=True))
 
-            def output(i: Int, j: Int) -> None:
-                def place(name: str, strides: tuple[int, ...]) -> Pointer:
-                    return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * f[f"across_{name}"])
+            def place(name: str, strides: tuple[int, ...], i: Int, j: AnyInt) -> Pointer:
+                return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * f[f"across_{name}"])
 
-                values = [f.load(line, j * nbytes)]
-                for name, strides, element in zip(self._results[1:], self.operands, self.elements[2:], strict=True):
-                    values.append(read(f, place(name, strides), 0, strides[1], count, element))
-                (result,) = evaluate(self.epilogue, values)
-                write(f, result, place("y", self.y), 0, self.y[1], count, self.elements[1])
+            def operand(k: int, i: Int, j: AnyInt) -> Vec:
+                name, strides, element = operands[k]
+                return read(f, place(name, strides, i, j), 0, strides[1], count, element)
+
+            def output(i: Int, j: Int, fixed: Mapping[int, Vec]) -> None:
+                values = [fixed[k] if k in fixed else operand(k, i, j) for k in range(len(operands))]
+                (result,) = evaluate(self.epilogue, [f.load(line, j * nbytes), *values])
+                write(f, result, place("y", self.y, i, j), 0, self.y[1], count, self.elements[1])
 
             for column in f.range(0, 6):
                 source, vectors = f["m"] + (at * 4 + column * f["pitch"]), f["square"] + column * nbytes
@@ -203,8 +207,9 @@ class Winograd(Kernel):
                 vectors = f["square"] + row * (6 * nbytes)
                 for j, value in enumerate(transform_outputs([f.load(vectors, nbytes * j) for j in range(6)])):
                     f.store(value, line, nbytes * j)
+                fixed = {k: operand(k, row, 0) for k, (_, strides, _) in enumerate(operands) if strides[3] == 0}
                 for j in f.range(0, f["columns"]):
-                    output(row, j)
+                    output(row, j, fixed)
 
 
 def count_tiles(batch: int, height: int, width: int) -> int:

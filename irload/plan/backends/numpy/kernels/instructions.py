@@ -67,6 +67,7 @@ TABLE: dict[str, EmitCalls] = {
     "round_bf16": _rounded(np.dtype(bfloat16)),
     "relu": activations.relu,
     "clamp": activations.clamp,
+    "clip": lambda args, out, numbers, take: [(args[0].clip, (args[1], args[2], out))],
     "sigmoid": activations.sigmoid,
     "swish": activations.swish,
     "hard_sigmoid": activations.hard_sigmoid,

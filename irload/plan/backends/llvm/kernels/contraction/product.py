@@ -157,7 +157,7 @@ class Product(RegisterBlocks):
         elif spread and grid is not None:
             rows = GridRows(f, grid, at, height, count)
             windows = rows.windowed(f["zeros"])
-        results = TileResults(self.epilogue, height, channels, first, others, rows and rows.result)
+        results = TileResults(self.epilogue, height, channels, first, others, self._single, rows and rows.result)
         results.ask(f)
         bounds = self._bounds(f, grid, at, rows if isinstance(rows, GridRows) else None)
         data = f["x"] if rows is None else rows.data(f["x"])

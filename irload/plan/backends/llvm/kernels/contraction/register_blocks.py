@@ -136,6 +136,16 @@ class RegisterBlocks(Contraction):
         return self.levels[0].count if self.split else 1
 
     @property
+    def _single(self) -> tuple[int, ...]:
+        """The operands of which the tiles of a block read one element."""
+        grids = [()] * len(self.operands) if self.grid is None else self.grid.results[1:]
+        return tuple(
+            k
+            for k, (operand, lines) in enumerate(zip(self.operands, grids, strict=True))
+            if operand.column == operand.channel == 0 and not any(lines)
+        )
+
+    @property
     def cycles(self) -> float:
         products = prod(self.outer) * self.columns * self._all_vectors * self._length
         return products / self.dot.rate + self.units * self.panels * 20
@@ -183,7 +193,7 @@ class RegisterBlocks(Contraction):
         """
         read = prod(level.read for level in self.levels) // self.parts
         weights = self.dot.nbytes(self._length, self.channels)
-        streamed = read + self.channels * (1 + len(self.operands))
+        streamed = read + self.channels * (1 + len(self.operands) - len(self._single))
         room, each = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
         if self.widens:
             room *= WIDENED_BLOCK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import I32, SIZES
@@ -19,7 +19,8 @@ from irload.record import record
 class TileResults:
     """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor.
 
-    `row`: the bytes from the tile to a row of a tensor, y being tensor 0, if rows are not equally far apart.
+    `single`: the operands of which the tile reads one element. `row`: the bytes from the tile to a row of a tensor, y
+    being tensor 0, if rows are not equally far apart.
     """
 
     epilogue: Expression
@@ -27,6 +28,7 @@ class TileResults:
     channels: int
     y: tuple[Pointer, Access]
     operands: Sequence[tuple[Pointer, Access]]
+    single: Sequence[int]
     row: Callable[[int, AnyInt], AnyInt] | None = None
 
     def ask(self, f: Function) -> None:
@@ -41,8 +43,9 @@ class TileResults:
 
     def write(self, f: Function, sums: Sequence[Vec]) -> None:
         """Store the results of sums: vectors row by row."""
+        fixed = {k: read(f, self.operands[k][0], 0, 0, f.lanes, self.operands[k][1].element) for k in self.single}
         if expression_cycles(self.epilogue) < SEPARATE_EPILOGUE:
-            self._finish(f, range(self.rows), sums)
+            self._finish(f, range(self.rows), sums, fixed)
             return
         width = len(self._lanes(f)) * f.target.bytes
         memory = f.local(self.rows * width)
@@ -54,7 +57,7 @@ class TileResults:
                 f.load(place, at, align=f.target.bytes, element=sums[0].element)
                 for at in range(0, width, f.target.bytes)
             ]
-            self._finish(f, [r], own)
+            self._finish(f, [r], own, fixed)
 
     def write_part(self, f: Function, part: Int, parts: int, sums: Callable[[list[Vec]], list[Vec]]) -> None:
         """Add one part of the sums to the earlier parts, which are stored in y; the last part becomes the results."""
@@ -78,7 +81,8 @@ class TileResults:
         """The channels of each vector of a row."""
         return [min(f.lanes, self.channels - first) for first in range(0, self.channels, f.lanes)]
 
-    def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec]) -> None:
+    def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec], fixed: Mapping[int, Vec]) -> None:
+        """Store the results of these rows. `fixed`: the elements of `single` operands."""
         left = iter(sums)
         same: dict[tuple[int, AnyInt], Vec] = {}
         for r in rows:
@@ -87,6 +91,9 @@ class TileResults:
                 if values[0].element == I32 != self.y[1].element:
                     values[0] = values[0].converted()
                 for k, (pointer, access) in enumerate(self.operands):
+                    if k in fixed:
+                        values.append(fixed[k])
+                        continue
                     offset = self._offset(f, 1 + k, access, r, v)
                     if (k, offset) not in same:
                         same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)

@@ -1,0 +1,80 @@
+"""Numbers in which the expressions of several steps differ become operands: multiply_number 3 (x) → multiply(x, 3).
+
+Numbers are compiled into kernels. The layers of a quantized model repeat with different scales; with the scales as
+operands, they share their kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+import numpy as np
+
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
+
+F32 = np.dtype(np.float32)
+
+SEPARATE = {
+    "add_number": "add",
+    "multiply_number": "multiply",
+    "divide_number": "divide",
+    "number_subtract": "subtract",
+    "number_divide": "divide",
+    "clamp": "clip",
+}
+"""The instruction that reads operands instead of numbers, by opcode."""
+
+AnyStep = ElementwiseStep | WithEpilogue
+Numbers = dict[int, tuple[float, ...]]
+
+
+def separate_numbers(program: Program) -> None:
+    """Turn numbers of f32 into operands where steps of one type differ in them alone."""
+    alike: dict[object, list[AnyStep]] = {}
+    for step in program.steps:
+        if isinstance(step, AnyStep):
+            alike.setdefault((type(step), _without_numbers(step.elementwise_part)), []).append(step)
+    for steps in alike.values():
+        first, *others = map(_numbers, steps)
+        differing = {k for k, numbers in first.items() if any(other.get(k, numbers) != numbers for other in others)}
+        for step in steps if differing else ():
+            program.replace([step], [_separated(step, differing)])
+
+
+def _numbers(step: AnyStep) -> Numbers:
+    """The numbers that may become operands, by the index of the instruction."""
+    expression, inputs = step.elementwise_part, [v.dtype for v in step.inputs]
+    types = expression.types(inputs if isinstance(step, ElementwiseStep) else [F32, *inputs[step.OWN :]])
+    return {
+        k: i.numbers
+        for k, i in enumerate(expression.instructions)
+        if i.opcode in SEPARATE and types[i.args[0]] == F32 and not any(map(math.isnan, i.numbers))
+    }
+
+
+def _without_numbers(expression: Expression) -> Expression:
+    instructions = (replace(i, numbers=()) if i.opcode in SEPARATE else i for i in expression.instructions)
+    return replace(expression, instructions=tuple(instructions))
+
+
+def _separated(step: AnyStep, differing: AbstractSet[int]) -> AnyStep:
+    """Return the step with these numbers as operands, which are its last inputs."""
+    old, numbers, shape = step.elementwise_part, _numbers(step), (1,) * len(step.outputs[0].shape)
+    chosen = {k: numbers[k] for k in sorted(differing & numbers.keys())}
+    flat = [number for own in chosen.values() for number in own]
+    shift = {r: r + (len(flat) if r >= old.operands else 0) for r in range(old.operands + len(old.instructions))}
+    new = old.renamed(old.operands + len(flat), shift)
+    made, operands = list(new.instructions), iter(range(old.operands, new.operands))
+    for k, own in chosen.items():
+        args = [next(operands) for _ in own]
+        args = (*args, *made[k].args) if made[k].opcode.startswith("number") else (*made[k].args, *args)
+        made[k] = Instruction(SEPARATE[made[k].opcode], args)
+    expression = replace(new, instructions=tuple(made))
+    inputs = [*step.inputs, *(Value.of(np.full(shape, number, F32)) for number in flat)]
+    if isinstance(step, ElementwiseStep):
+        return replace(step, inputs=inputs, expression=expression)
+    return replace(step, inputs=inputs, epilogue=expression)
