@@ -249,14 +249,13 @@ class Vec(Value):
         high = self.constant(number)
         return high.where(high.compare("olt", self), self)
 
-    def maximum(self, other: Vec, how: str = "ogt") -> Vec:
-        """The larger one, or another one by a comparison; NaN where either is."""
-        larger = self.where(self.compare(how, other), other)
-        return self.where(self.compare("uno", self), larger)
+    def maximum(self, other: Vec) -> Vec:
+        """The larger one; NaN where either is."""
+        return self._chosen("ogt", other)
 
     def minimum(self, other: Vec) -> Vec:
         """The smaller one; NaN where either is."""
-        return self.maximum(other, "olt")
+        return self._chosen("olt", other)
 
     def with_sign_of(self, other: Vec) -> Vec:
         """|self| with the sign of `other`."""
@@ -292,6 +291,11 @@ class Vec(Value):
         """The vector with one element replaced."""
         text = f"insertelement {self.type} {self}, {element.type} {element}, i64 {index}"
         return self.function.value(self.type, text)
+
+    def _chosen(self, how: str, other: Vec) -> Vec:
+        """`self` where it compares so with `other`, else `other`; NaN where either is."""
+        found = self.where(self.compare(how, other), other)
+        return self.where(self.compare("uno", self), found)
 
     @property
     def _suffix(self) -> str:
