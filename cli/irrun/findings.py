@@ -68,11 +68,11 @@ def _merged(findings: Sequence[Finding], *, every: bool) -> list[tuple[Finding, 
         alike.setdefault(_without_layers(finding), []).append(finding)
     shown: list[tuple[Finding, list[int]]] = []
     for finding in findings:
-        first, *others = alike[_without_layers(finding)]
-        if every or finding.severity == "error" or len(others) < FEW:
+        group = alike[_without_layers(finding)]
+        if every or finding.severity == "error" or len(group) <= FEW:
             shown.append((finding, []))
-        elif finding is first:
-            shown.append((finding, [f.line for f in others if f.line is not None]))
+        elif finding is group[0]:
+            shown.append((finding, [f.line for f in group[1:] if f.line is not None]))
     return shown
 
 
