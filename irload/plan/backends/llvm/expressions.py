@@ -20,7 +20,7 @@ Emit = Callable[..., Vec]
 
 
 def _clamp(x: Vec, low: float, high: float) -> Vec:
-    return x.at_least(low).at_most(high)
+    return _clip(x, x.constant(low), x.constant(high))
 
 
 def _clip(x: Vec, low: Vec, high: Vec) -> Vec:
