@@ -73,11 +73,23 @@ def logits(dims: ir.Dims, name: str = "logits", output: str = "") -> ir.Graph:
     ],
 )
 def test_logits_of_models(tmp_path, graph, reported):
-    config(tmp_path, vocab_size=SIZE)
+    config(tmp_path, vocab_size=SIZE, architectures=["LlamaForCausalLM"])
     assert bool(said(saved(tmp_path, graph, MODEL), "IR010")) == reported
     assert said(saved(tmp_path, graph, TOKENIZER), "IR010") == []
-    config(tmp_path, vocab_size=0)
+    config(tmp_path, vocab_size=0, architectures=["LlamaForCausalLM"])
     assert said(tmp_path / MODEL, "IR010") == []
+
+
+@pytest.mark.parametrize(
+    ("architectures", "reported"),
+    [
+        *((["GPT2LMHeadModel"], True), (["BertForMaskedLM"], True), (["LlavaForConditionalGeneration"], True)),
+        *((["BertForSequenceClassification"], False), (["BertForTokenClassification"], False), (None, False)),
+    ],
+)
+def test_logits_of_labels_are_not_compared(tmp_path, architectures, reported):
+    config(tmp_path, vocab_size=SIZE, architectures=architectures)
+    assert bool(said(saved(tmp_path, logits((1, 2)), MODEL), "IR010")) == reported
 
 
 def test_the_vocabulary_of_the_text_part_precedes(tmp_path):
@@ -90,7 +102,7 @@ def test_the_vocabulary_of_the_text_part_precedes(tmp_path):
         ({"vocab_size": "60"}, False),
         ({"text_config": []}, False),
     ):
-        config(tmp_path, **values)
+        config(tmp_path, architectures=["LlamaForCausalLM"], **values)
         assert bool(said(file, "IR010")) == reported
 
 

@@ -18,11 +18,13 @@ _COUNTERPARTS = {ENCODER: DECODER, DECODER: ENCODER}
 SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 VOCABULARIES = {"BPETokenizer": 5, "WordpieceTokenizer": 5, "UnigramTokenizer": 5, "VocabDecoder": 1}
 """The port with one element per token."""
+LANGUAGE_MODELS = ("CausalLM", "LMHead", "MaskedLM", "ConditionalGeneration")
+"""Parts of the names of architectures that predict a logit per token; classifiers predict one per label."""
 
 
 @file_rule("IR010", "error", "vocabulary of another size than its model's")
 def other_vocabulary(subject: Subject) -> Iterator[Hit]:
-    """A tokenizer has more tokens than `vocab_size` of config.json beside it, or the logits of a model have fewer.
+    """A tokenizer has more tokens than `vocab_size` of config.json beside it, or the logits of a language model fewer.
 
     The model has no embedding for the ids beyond its vocabulary, so generation fails or reads other rows. A tokenizer
     with fewer tokens is usual: models pad their vocabularies.
@@ -33,6 +35,8 @@ def other_vocabulary(subject: Subject) -> Iterator[Hit]:
     if size is None:
         return
     name = _name(subject)
+    kinds = _architectures(Path(subject.file).parent)
+    predicts_tokens = any(part in kind for kind in kinds for part in LANGUAGE_MODELS)
     for scope in subject.scopes[:1]:
         for node in scope.graph.nodes:
             port = VOCABULARIES.get(node.type)
@@ -40,7 +44,7 @@ def other_vocabulary(subject: Subject) -> Iterator[Hit]:
                 tokens = _length(subject, node, port, 0)
                 if tokens is not None and tokens > size:
                     yield Hit(node, f"has {tokens} tokens; config.json states a vocabulary of {size}")
-            elif name == MODEL and node.type == "Result" and _is_logits(node):
+            elif name == MODEL and predicts_tokens and node.type == "Result" and _is_logits(node):
                 logits = _length(subject, node, 0, -1)
                 if logits is not None and logits < size:
                     yield Hit(node, f"has logits of {logits} tokens; config.json states a vocabulary of {size}")
