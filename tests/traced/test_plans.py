@@ -16,6 +16,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan.ir.steps import ConcatStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
@@ -218,6 +219,34 @@ def test_a_product_whose_data_are_constant(monkeypatch: pytest.MonkeyPatch) -> N
     for size in (3, 4, 9):
         agrees(compiled, plain, values(2, 4, size))
     assert variants(compiled) == 1
+
+
+def test_a_product_along_a_dynamic_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probabilities of unfused attention times the values of tokens."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    x = net.input(-1, 4, -1)
+    means = net.op("ReduceMean", x, net.constant([1]), keep_dims=True)
+    model = net.model(net.op("MatMul", x, net.op("Add", means, x), transpose_a=False, transpose_b=True))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for seed, shape in enumerate(((1, 4, 7), (2, 4, 9), (3, 4, 8), (2, 4, 3000), (5, 4, 11))):
+        agrees(compiled, plain, values(*shape, seed=seed))
+    assert variants(compiled) == 1
+
+
+@pytest.mark.parametrize("fill", [0, 2])
+def test_padding_of_maps_of_unknown_size(fill: int) -> None:
+    """Zeros become pads of the convolution."""
+    net = Net()
+    counts = net.constant([0, 0, 1, 2]), net.constant([0, 0, 2, 0])
+    padded = net.op("Pad", net.input(-1, 3, -1, -1), *counts, net.constant(np.float32(fill)), pad_mode="constant")
+    model = net.model(net.conv(padded, 3, 4, 3))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for seed, shape in enumerate(((1, 3, 7, 6), (2, 3, 9, 12), (3, 3, 8, 9))):
+        agrees(compiled, plain, values(*shape, seed=seed))
+    assert variants(compiled) == 1
+    (variant,) = compiled._traced.families.recent
+    assert any(isinstance(step, ConcatStep) for step in variant.template.program.steps) == (fill != 0)
 
 
 @pytest.mark.parametrize("element", [et.u4, et.i8, et.f16], ids=lambda e: e.name)
