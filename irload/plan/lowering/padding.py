@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.size import is_size
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
@@ -50,7 +51,11 @@ def _piece(axis: int, count: int, behind: bool, data: Value, fill: Array | str, 
     """Return the `count` elements of padding before or after the data."""
     n = data.shape[axis]
     if not isinstance(fill, str):
-        return Value.of(np.broadcast_to(fill.reshape(()), resized(data, axis, count).shape))
+        padding = resized(data, axis, count)
+        if not any(map(is_size, padding.shape)):
+            return Value.of(np.broadcast_to(fill.reshape(()), padding.shape))
+        steps.append(BroadcastStep([Value.of(fill.reshape((1,) * len(padding.shape)))], [padding]))
+        return padding
     if fill == "edge":
         edge = sliced(data, axis, slice(n - 1, n) if behind else slice(0, 1))
         steps += [edge, BroadcastStep([edge.output], [resized(data, axis, count)])]

@@ -5,10 +5,11 @@ A Pad with zeros is lowered to this Concat. TensorFlow's exporters write a Pad i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import ConcatStep, ConvStep
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import BroadcastStep, ConcatStep, ConvStep
 
 
 def fuse_padding(program: Program) -> None:
@@ -17,7 +18,7 @@ def fuse_padding(program: Program) -> None:
     for conv in program.steps:
         while isinstance(conv, ConvStep):
             source = producers.get(conv.inputs[0])
-            fused = _fused(source, conv) if isinstance(source, ConcatStep) else None
+            fused = _fused(source, conv, producers) if isinstance(source, ConcatStep) else None
             if source is None or fused is None:
                 break
             alone = program.sole_consumer(conv.inputs[0]) is conv
@@ -25,10 +26,10 @@ def fuse_padding(program: Program) -> None:
             conv = fused
 
 
-def _fused(source: ConcatStep, conv: ConvStep) -> ConvStep | None:
+def _fused(source: ConcatStep, conv: ConvStep, producers: Mapping[Value, Step]) -> ConvStep | None:
     """Return the convolution with larger pads, None if the concatenation is not zero padding."""
     axis = source.axis - 2
-    around = _zeros_around(source)
+    around = _zeros_around(source, producers)
     if around is None or axis < 0:
         return None
     before, data, behind = around
@@ -44,11 +45,19 @@ def _fused(source: ConcatStep, conv: ConvStep) -> ConvStep | None:
     )
 
 
-def _zeros_around(step: ConcatStep) -> tuple[int, Value, int] | None:
+def _zeros_around(step: ConcatStep, producers: Mapping[Value, Step]) -> tuple[int, Value, int] | None:
     """Return the data and the number of zeros before and after it; None unless it is one value between zeros."""
-    data = [k for k, v in enumerate(step.inputs) if not v.is_constant]
-    if len(data) != 1 or any(v.constant.any() for v in step.inputs if v.constant is not None):
+    pieces = [_constant_of(v, producers) for v in step.inputs]
+    data = [k for k, piece in enumerate(pieces) if piece is None]
+    if len(data) != 1 or any(v.constant.any() for v in pieces if v is not None and v.constant is not None):
         return None
     (at,) = data
     before, behind = (sum(v.shape[step.axis] for v in some) for some in (step.inputs[:at], step.inputs[at + 1 :]))
     return before, step.inputs[at], behind
+
+
+def _constant_of(value: Value, producers: Mapping[Value, Step]) -> Value | None:
+    """Return a constant with the elements of a value, None if they are unknown; padding of dynamic size is broadcast."""
+    source = producers.get(value)
+    value = source.inputs[0] if isinstance(source, BroadcastStep) else value
+    return value if value.is_constant else None
