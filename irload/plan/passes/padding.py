@@ -57,7 +57,7 @@ def _zeros_around(step: ConcatStep, producers: Mapping[Value, Step]) -> tuple[in
 
 
 def _constant_of(value: Value, producers: Mapping[Value, Step]) -> Value | None:
-    """Return a constant with the elements of a value, None if they are unknown; padding of dynamic size is broadcast."""
+    """Return the constant that a value is, or that is broadcast to it; None for other values."""
     source = producers.get(value)
     value = source.inputs[0] if isinstance(source, BroadcastStep) else value
     return value if value.is_constant else None
