@@ -40,6 +40,15 @@ def linear(net: Net, x: Ref, inner: int, outer: int) -> Ref:
     return net.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
 
 
+def similarities(width: int = 32) -> Model:
+    """Products of computed matrices, whose rows, columns and depth depend on the length of [1, length, width]."""
+    net = Net()
+    x = net.input(1, -1, width)
+    scores = net.op("MatMul", x, x, transpose_a=False, transpose_b=True)
+    scores = net.op("Multiply", net.op("ReLU", scores), net.constant(np.float32(1 / width)))
+    return net.model(net.op("MatMul", scores, x, transpose_a=False, transpose_b=False))
+
+
 def normalized(net: Net, x: Ref) -> Ref:
     """A layer norm."""
     options = {"eps": 1e-5, "eps_mode": "inside_sqrt", "normalize_variance": True}

@@ -16,13 +16,14 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan.backends.llvm.library import library
 from irload.plan.ir.steps import ConcatStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
-from tests.traced.nets import detector, encoder, fully_convolutional, linear
+from tests.traced.nets import detector, encoder, fully_convolutional, linear, similarities
 
 MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tuple[int, ...]]]] = {
     "encoder": (encoder, lambda r: (int(r.integers(1, 4)), int(r.integers(1, 60)), 32)),
@@ -79,6 +80,21 @@ def test_one_plan_serves_all_image_sizes() -> None:
     plain = irload.compile_model(detector(), 1, optimize=False)
     for height, width in ((40, 48), (64, 56), (37, 51), (72, 33), (39, 64), (50, 94)):
         agrees(compiled, plain, values(1, 3, height, width))
+    assert variants(compiled) == 1
+
+
+def test_code_of_products_reads_their_rows_columns_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    compiled = irload.compile_model(similarities(), 1)
+    plain = irload.compile_model(similarities(), 1, optimize=False)
+    for length in (101, 88, 93):
+        agrees(compiled, plain, values(1, length, 32))
+    before = library.compiled
+    for length in range(99, 180, 9):
+        agrees(compiled, plain, values(1, length, 32))
+    assert library.compiled == before
+    for length in (3, 9, 17):
+        agrees(compiled, plain, values(1, length, 32))
     assert variants(compiled) == 1
 
 

@@ -59,12 +59,12 @@ class ChosenKernel(Kernel):
         self.here.write(function)
 
 
-def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel, Chosen]:
-    """The kernel that a function chooses for arguments with sizes, and the one at the traced shape."""
+def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[Kernel, Chosen]:
+    """The kernel that a function chooses for arguments, which may contain sizes, and the one at the traced shape."""
     sizes: list[Any] = []
     build = _builder(arguments, sizes)
     here = choose(*build([hint(size) for size in sizes]))
-    return ChosenKernel(choose, arguments, here), here
+    return ChosenKernel(choose, arguments, here) if sizes else here, here
 
 
 def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:

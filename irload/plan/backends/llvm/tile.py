@@ -22,6 +22,9 @@ from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
 from irload.plan.backends.llvm.widening import Panel
 from irload.record import record
 
+WIDEST = 32
+"""Maximum number of vectors of a tile."""
+
 
 @record()
 class Level:
@@ -303,7 +306,7 @@ def write_sums(
 
 @lru_cache(1024)
 def tile_shape(
-    target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = 32, dot: Dot = FMA
+    target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = WIDEST, dot: Dot = FMA
 ) -> tuple[int, int]:
     """Rows and vectors of the tiles that take the fewest cycles for a number of rows and channels.
 

@@ -44,6 +44,8 @@ class PreparedSteps:
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> Executable:
         """The segment for one shape."""
         before = previous if isinstance(previous, BoundSteps) else None
+        if before is not None and not any(map(sizes.changes, self._steps)):
+            return before
         return BoundSteps(self._steps, self._plain, sizes, self._options, self._shared, before)
 
 

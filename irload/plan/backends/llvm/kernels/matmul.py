@@ -145,10 +145,10 @@ class RowContraction:
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
         results = Results.of(tensors, -1, n, epilogue)
-        choose = partial(_product, dot, results, selector.target, selector.threads)
-        if is_size(nbytes) and not dot.tiled:
-            return RowContraction(data, copies, *chosen(choose, chunks, axes, nbytes), chunks)
-        product = choose(chunks, axes, nbytes)
+        choose, given = partial(_product, dot, selector.target, selector.threads), (chunks, results, axes, nbytes)
+        if any(is_size(axis.size) for axis in axes) and not dot.tiled:
+            return RowContraction(data, copies, *chosen(choose, *given), chunks)
+        product = choose(*given)
         return RowContraction(data, copies, product, product, chunks)
 
     def launch(self, packed: Array | Temporary, results: Sequence[Array | Temporary], selector: Selector) -> Launch:
@@ -157,7 +157,7 @@ class RowContraction:
 
 
 def _product(
-    dot: Dot, results: Results, target: Target, threads: int, chunks: Chunks, axes: Sequence[Axis], nbytes: int
+    dot: Dot, target: Target, threads: int, chunks: Chunks, results: Results, axes: Sequence[Axis], nbytes: int
 ) -> Contraction:
     """The kernel along these axes. `nbytes`: of the data."""
     if dot.tiled:

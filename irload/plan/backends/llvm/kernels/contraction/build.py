@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
-from irload.core.size import is_size
+from irload.core.size import hint, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Access, C
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import Level, tile_shape
+from irload.plan.backends.llvm.tile import WIDEST, Level, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
 from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
 from irload.plan.ir.expression import Expression
@@ -32,18 +32,22 @@ AnyContraction = TypeVar("AnyContraction", bound=Contraction)
 
 @record()
 class Results:
-    """y and the operands of its epilogue: for each the bytes between channels, and the type of its elements."""
+    """y and the operands of its epilogue: for each the bytes between channels, and the type of its elements.
+
+    `any_channels`: the number of channels differs between shapes, so that code reads it.
+    """
 
     channels: int
     channel: tuple[int, ...]
     elements: tuple[str, ...]
     epilogue: Expression
+    any_channels: bool = False
 
     @staticmethod
     def of(tensors: Sequence[Array], axis: int, channels: int, epilogue: Expression) -> Results:
         """The channels and types of tensors along an axis."""
         strides = tuple(tensor.strides[axis] for tensor in tensors)
-        return Results(channels, strides, tuple(map(element_of, tensors)), epilogue)
+        return Results(channels, strides, tuple(map(element_of, tensors)), epilogue, is_size(channels))
 
 
 def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
@@ -86,8 +90,11 @@ def register_product(
     columns = kept[-1].size
     if ragged or is_size(columns) or columns >= MANY_COLUMNS:
         columns = ANY_COLUMNS
-    rows, vectors = tile_shape(target, columns, results.channels, panel or 1, kept[-1].strides[1], dot=dot)
-    panel = vectors if panel is None else min(panel, -(-results.channels // target.lanes))
+    channels, widest = results.channels, WIDEST
+    if results.any_channels and panel is not None:  # one layout of the weights for all shapes
+        channels, widest = max(hint(channels), panel * target.lanes), panel
+    rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(kept[-1].strides[1]), widest, dot)
+    panel = vectors if panel is None else min(panel, -(-channels // target.lanes))
     product = Product(
         *_described(dot, kept, results),
         rows,
@@ -98,6 +105,7 @@ def register_product(
         ragged=ragged,
         cached=target.cached,
         grid=grid,
+        any_channels=results.any_channels,
     )
     return in_parts(product)
 

@@ -31,13 +31,15 @@ class _Sizes:
     prefetched: Int
     zeros: Int
     tiles: Int
+    last: Int
+    """Channels of the last panel."""
     ends: Sequence[Int]
     """Tiles of a line up to the last one of each height; of a ragged one, its whole tiles, and the columns left."""
 
     @staticmethod
     def of(numbers: Sequence[Int]) -> _Sizes:
-        units, panels, block, panel_bytes, prefetched, zeros, tiles, *ends = numbers
-        return _Sizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, ends)
+        units, panels, block, panel_bytes, prefetched, zeros, tiles, last, *ends = numbers
+        return _Sizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, ends)
 
 
 @record()
@@ -100,6 +102,8 @@ class Product(RegisterBlocks):
             places["part"] = turn.part
         if grid is not None:
             places["zeros"] = f["scratch"]
+        if self.any_channels:
+            places["channels"] = sizes.last
         last = f.equal(turn.panel + 1, sizes.panels)
         heights: tuple[int | None, ...] = (*self._heights, None) if self.ragged else self._heights
         ends = [*sizes.ends[: len(heights) - 1], 0]
@@ -133,19 +137,20 @@ class Product(RegisterBlocks):
     ) -> None:
         """Call the function for the rows of a tile, and for a whole group of channels or the last one."""
         full = self.vectors * self.lanes
-        whole, rest = divmod(self.channels, full)
+        whole, rest = (1, None) if self.any_channels else divmod(self.channels, full)
 
-        for channels in either(f, last, rest or full, full if whole else rest):
-            name = f"{'spread' if spread else 'tile'}_{height}_{channels}"
+        for channels in either(f, last, full if rest == 0 else rest, full if whole else rest):
+            name = f"{'spread' if spread else 'tile'}_{height}_{'any' if channels is None else channels}"
             f.call(name, arguments, partial(self._write_tile, height=height, channels=channels, spread=spread))
 
-    def _write_tile(self, f: Function, height: int, channels: int, *, spread: bool) -> None:
+    def _write_tile(self, f: Function, height: int, channels: int | None, *, spread: bool) -> None:
         """Write the function of a tile.
 
-        `spread`: its rows may be on several lines, windows in the padding, and rows of a ragged line missing.
+        `channels`: None if the function reads their number. `spread`: its rows may be on several lines, windows in the
+        padding, and rows of a ragged line missing.
         """
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
-        vectors = -(-channels // self.lanes)
+        vectors = self.vectors if channels is None else -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
         at = [f[f"at{k}"] for k in range(self._lines + 1)]
         tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot)
@@ -157,7 +162,9 @@ class Product(RegisterBlocks):
         elif spread and grid is not None:
             rows = GridRows(f, grid, at, height, count)
             windows = rows.windowed(f["zeros"])
-        results = TileResults(self.epilogue, height, channels, first, others, self._single, rows and rows.result)
+        last = f["channels"] if channels is None else None
+        channels = channels or vectors * self.lanes
+        results = TileResults(self.epilogue, height, channels, first, others, self._single, rows and rows.result, last)
         results.ask(f)
         bounds = self._bounds(f, grid, at, rows if isinstance(rows, GridRows) else None)
         data = f["x"] if rows is None else rows.data(f["x"])

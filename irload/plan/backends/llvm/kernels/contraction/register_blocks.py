@@ -7,7 +7,7 @@ from math import prod
 from typing import Self
 
 from irload.plan.backends.llvm.arguments import unknown
-from irload.plan.backends.llvm.axes import any_strides
+from irload.plan.backends.llvm.axes import ANY, any_strides
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
@@ -31,7 +31,8 @@ class RegisterBlocks(Contraction):
     shorter lines have two that differ by 1, whole tiles one. All tiles of `ragged` lines have `rows` columns, but
     for the last one, whose code reads their number.
 
-    Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
+    Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels (of
+    `any_channels`, which a group of one panel covers, the code reads them), taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
     and `ahead`, which are given for the code.
 
@@ -52,6 +53,7 @@ class RegisterBlocks(Contraction):
     split: bool = False
     widens: bool = False
     grid: Grid | None = None
+    any_channels: bool = False
 
     @property
     def code(self) -> Self:
@@ -65,7 +67,7 @@ class RegisterBlocks(Contraction):
             outer=(0, *self.outer[1:]) if self.outer else (),
             weights=any_strides(self.weights),
             columns=0,
-            channels=tail_key(self.channels, self.vectors * self.lanes),
+            channels=ANY if self.any_channels else tail_key(self.channels, self.vectors * self.lanes),
             x=self.x.key,
             y=self.y.key,
             operands=tuple(operand.key for operand in self.operands),
@@ -90,11 +92,12 @@ class RegisterBlocks(Contraction):
         matrices = tuple(stride * self.matrix_bytes for stride in self.weights)
         strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
         sizes = self.units, self.panels, self._block, self._panel_bytes, self._prefetched, self._zeros, self._tiles
-        return (*sizes, *ends, *strides)
+        last = self.channels - (self.panels - 1) * self.vectors * self.lanes
+        return (*sizes, last, *ends, *strides)
 
     @property
     def sizes(self) -> int:
-        return 9
+        return 10
 
     @property
     def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:

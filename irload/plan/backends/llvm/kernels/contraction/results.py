@@ -20,7 +20,7 @@ class TileResults:
     """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor.
 
     `single`: the operands of which the tile reads one element. `row`: the bytes from the tile to a row of a tensor, y
-    being tensor 0, if rows are not equally far apart.
+    being tensor 0, if rows are not equally far apart. `count`: how many of the `channels` exist, if the code reads it.
     """
 
     epilogue: Expression
@@ -30,6 +30,7 @@ class TileResults:
     operands: Sequence[tuple[Pointer, Access]]
     single: Sequence[int]
     row: Callable[[int, AnyInt], AnyInt] | None = None
+    count: Int | None = None
 
     def ask(self, f: Function) -> None:
         """Prefetch the cache lines of the results, and of operands of their size, before the sums."""
@@ -77,8 +78,10 @@ class TileResults:
             for k, value in enumerate(found):
                 self._store(f, value, *divmod(k, len(lanes)))
 
-    def _lanes(self, f: Function) -> list[int]:
+    def _lanes(self, f: Function) -> Sequence[AnyInt]:
         """The channels of each vector of a row."""
+        if self.count is not None:
+            return [f.minimum(self.count - first, f.lanes) for first in range(0, self.channels, f.lanes)]
         return [min(f.lanes, self.channels - first) for first in range(0, self.channels, f.lanes)]
 
     def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec], fixed: Mapping[int, Vec]) -> None:
