@@ -49,6 +49,27 @@ def similarities(width: int = 32) -> Model:
     return net.model(net.op("MatMul", scores, x, transpose_a=False, transpose_b=False))
 
 
+def recurrent(width: int = 8, hidden: int = 6) -> Model:
+    """A GRU over all of [batch, length, width], whose lengths are computed as exporters do."""
+    net = Net()
+    x = net.input(-1, -1, width)
+    sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    batch, length = (net.op("Gather", sizes, net.constant([k]), net.constant(0)) for k in (0, 1))
+    state = net.op(
+        "Broadcast",
+        net.constant(np.zeros((1, 1, hidden), np.float32)),
+        net.concat(batch, net.constant([1, hidden]), axis=0),
+        version="opset3",
+        mode="numpy",
+    )
+    lengths = net.op("Broadcast", length, batch, version="opset3", mode="numpy")
+    weights = net.weights(1, 3 * hidden, width), net.weights(1, 3 * hidden, hidden), net.weights(1, 3 * hidden)
+    y = net.op(
+        "GRUSequence", x, state, lengths, *weights, version="opset5", outputs=2, hidden_size=hidden, direction="forward"
+    )
+    return net.model(net.op("Squeeze", y, net.constant([1])))
+
+
 def normalized(net: Net, x: Ref) -> Ref:
     """A layer norm."""
     options = {"eps": 1e-5, "eps_mode": "inside_sqrt", "normalize_variance": True}

@@ -17,13 +17,13 @@ from irload.core.element import ElementType
 from irload.core.tensor import Array
 from irload.model import Model
 from irload.plan.backends.llvm.library import library
-from irload.plan.ir.steps import ConcatStep
+from irload.plan.ir.steps import ConcatStep, RecurrentStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
-from tests.traced.nets import detector, encoder, fully_convolutional, linear, similarities
+from tests.traced.nets import detector, encoder, fully_convolutional, linear, recurrent, similarities
 
 MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tuple[int, ...]]]] = {
     "encoder": (encoder, lambda r: (int(r.integers(1, 4)), int(r.integers(1, 60)), 32)),
@@ -96,6 +96,15 @@ def test_code_of_products_reads_their_rows_columns_and_depth(monkeypatch: pytest
     for length in (3, 9, 17):
         agrees(compiled, plain, values(1, length, 32))
     assert variants(compiled) == 1
+
+
+def test_one_plan_serves_sequences_of_all_lengths() -> None:
+    compiled = irload.compile_model(recurrent(), 1)
+    plain = irload.compile_model(recurrent(), 1, optimize=False)
+    for batch, length in ((2, 4), (3, 5), (2, 9), (4, 2)):
+        agrees(compiled, plain, values(batch, length, 8))
+    (variant,) = compiled._traced.families.recent
+    assert any(isinstance(step, RecurrentStep) for step in variant.template.program.steps)
 
 
 def test_shapes_that_the_plan_does_not_fit_are_refused_as_before() -> None:

@@ -67,4 +67,6 @@ def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     operation = cast(Broadcast, node.op)
     if operation.is_explicit(inputs[2] if len(inputs) > 2 else None):
         return None
+    if inputs[0].is_constant and inputs[0].size == 1:
+        outputs[0].element = inputs[0].constant
     return BroadcastStep(inputs[:1], outputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import RecurrentStep
@@ -21,9 +19,10 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     activations = tuple(a.lower() for a in attributes["activations"])[: len(_DEFAULTS[cell])]
     if activations not in ((), _DEFAULTS[cell]) or attributes["clip"] > 0:
         return None
-    if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (lengths, w, r, b)):
+    if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (w, r, b)):
         return None
-    if lengths.constant is None or np.any(lengths.constant != x.shape[1]):
+    known = lengths.element if lengths.constant is None else lengths.constant
+    if known is None or any(length != x.shape[1] for length in known.flat):  # an array of sizes compares one by one
         return None
     if cell == "gru" and attributes["linear_before_reset"]:
         cell = "gru_linear"
