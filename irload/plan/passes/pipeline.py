@@ -16,6 +16,7 @@ from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.padding import fuse_padding
 from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
+from irload.plan.passes.routing import recognise_routing
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.separate_numbers import separate_numbers
@@ -35,6 +36,7 @@ PASSES: tuple[Pass, ...] = (
     recognise_attention,  # likewise
     take_scales,  # after recognise_attention
     recognise_rotary,  # likewise
+    recognise_routing,
     share_heads,  # after recognise_attention, whose keys and values it changes
     convolve_before_resampling,  # before fuse_epilogues: it moves convolutions without an epilogue
     sink_transposes,  # before fuse_epilogues, so that elementwise steps directly follow their convolution or matmul

@@ -26,6 +26,8 @@ from irload.plan.ir.steps.products import Integers as Integers
 from irload.plan.ir.steps.products import MatMulStep as MatMulStep
 from irload.plan.ir.steps.products import ProductStep as ProductStep
 from irload.plan.ir.steps.products import RecurrentStep as RecurrentStep
+from irload.plan.ir.steps.ranking import ScatterStep as ScatterStep
+from irload.plan.ir.steps.ranking import TopKStep as TopKStep
 from irload.plan.ir.steps.rows import GroupNormalizeStep as GroupNormalizeStep
 from irload.plan.ir.steps.rows import NormalizeStep as NormalizeStep
 from irload.plan.ir.steps.rows import PoolStep as PoolStep

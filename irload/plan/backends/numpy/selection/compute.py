@@ -11,10 +11,11 @@ from irload.core.op import computes_directly, evaluate
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
-from irload.plan.ir.steps import ComputeStep, SampleStep
+from irload.plan.ir.steps import ComputeStep, SampleStep, ScatterStep, TopKStep
 
 if TYPE_CHECKING:
     from irload.ops.image.grid_sample import GridSample
+    from irload.ops.sort.topk import TopK
 
 
 def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
@@ -38,6 +39,32 @@ def sample(step: SampleStep, selector: NumpySelector) -> Selected:
     op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)
     data, grid = (selector.array(v) for v in step.inputs)
     return "compute", [[[(_sample, (selector.array(step.output), op, data, grid))]]]
+
+
+def top_k(step: TopKStep, selector: NumpySelector) -> Selected:
+    """Run the `compute` of TopK."""
+    from irload.ops.sort.topk import TopK  # rarely used, so imported on demand
+
+    mode, sort = "max" if step.largest else "min", "index" if step.by_position else "value"
+    op = TopK(axis=step.axis, mode=mode, sort=sort)
+    outputs = tuple(selector.array(v) for v in step.outputs)
+    return "compute", [[[(_top_k, (outputs, op, selector.array(step.inputs[0])))]]]
+
+
+def _top_k(outputs: Sequence[Array], op: TopK, x: Array) -> None:
+    for out, result in zip(outputs, op.compute(x, np.array(outputs[0].shape[op.axis])), strict=True):
+        np.copyto(out, result)
+
+
+def scatter(step: ScatterStep, selector: NumpySelector) -> Selected:
+    """Replace elements of a copy."""
+    out, arrays = selector.array(step.output), [selector.array(v) for v in step.inputs]
+    return "compute", [[[(_scatter, (out, step.axis, *arrays))]]]
+
+
+def _scatter(out: Array, axis: int, data: Array, positions: Array, updates: Array) -> None:
+    np.copyto(out, data)
+    np.put_along_axis(out, positions, updates, axis)
 
 
 def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:

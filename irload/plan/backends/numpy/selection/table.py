@@ -74,8 +74,10 @@ TABLE = Table[Callable[[Any, NumpySelector], Selected]](
         ir.ReshapeStep: Row("movement.view_or_copy"),
         ir.RotaryEmbeddingStep: Row("rows.rotary_embedding", _computes),
         ir.SampleStep: Row("compute.sample", _computes, copies=True),
+        ir.ScatterStep: Row("compute.scatter", _computes, copies=True),
         ir.SliceStep: Row("movement.view_or_copy"),
         ir.SoftmaxStep: Row("rows.softmax", _computes),
+        ir.TopKStep: Row("compute.top_k", _computes, copies=True),
         ir.TransposeStep: Row("movement.view_or_copy"),
     },
 )

@@ -1,0 +1,227 @@
+"""TopK by a heap per line, and scatters at the positions that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from irload.plan.backends.llvm.arguments import WORD, Arguments
+from irload.plan.backends.llvm.axes import ANY, Axis, merged, size_of, table
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
+from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.intrinsics import bits, none_of
+from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.ir.steps import ScatterStep, TopKStep
+from irload.record import record
+
+LOW = (1 << 32) - 1
+"""Mask of the lower half of a key."""
+GREATEST = 0x7FFFFFFF
+"""The upper half of the key of NaN."""
+
+
+@record()
+class TopK(Kernel):
+    """The `best` greatest or least of `size` elements of each line, and their positions. Pointers: x, best, positions.
+
+    A unit is one line. Its best elements so far are keys in a heap, the worst first. The upper half of a key orders
+    like the element, its lower half is greater for earlier positions; so all keys differ. Elements are compared with
+    the worst of the heap in vectors if they are contiguous. `strides`: bytes along the line, of the three tensors;
+    `index`: bytes of a position.
+    """
+
+    optimized = True
+
+    lines: tuple[Axis, ...]
+    size: int
+    best: int
+    strides: tuple[int, ...]
+    index: int
+    largest: bool
+    by_position: bool
+
+    @property
+    def code(self) -> TopK:
+        x = self.strides[0] if self.strides[0] == SIZES[F32] else ANY
+        return replace(self, lines=(), size=0, best=0, strides=(x, ANY, ANY))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self.size, self.best, *self.strides, *table(self.lines, 3))
+
+    @property
+    def count(self) -> int:
+        return size_of(self.lines)
+
+    @property
+    def cycles(self) -> float:
+        return self.count * (self.size + 40 * self.best)
+
+    @property
+    def scratch(self) -> int:
+        return WORD * self.best
+
+    def write(self, function: Function) -> None:
+        f, given = function, Arguments(function)
+        pointers, (size, best, *strides) = given.pointers(3), given.integers(5)
+        if self.strides[0] != ANY:
+            strides[0] = f.integer(self.strides[0])
+        lines, heap = given.table(3), f["scratch"]
+        for number in f.range(f["begin"], f["end"]):
+            x, y, positions = lines.pointers(number, pointers)
+            for at in f.range(0, best):
+                f.store_scalar(self._key(f, x, at, strides[0]), heap, at * WORD)
+            self._order(f, heap, best)
+            self._scan(f, x, size, best, strides[0])
+            if self.by_position:
+                for at in f.range(0, best):
+                    f.store_scalar(bits(f, "and", f.load_int(heap, at * WORD), LOW), heap, at * WORD)
+                self._order(f, heap, best)
+            for taken in f.range(0, best):
+                last = best - 1 - taken
+                at = LOW - bits(f, "and", f.load_int(heap), LOW)
+                f.store_scalar(f.load_int(heap, last * WORD), heap)
+                self._sink(f, heap, 0, last)
+                f.store_scalar(f.load_scalar(x, at * strides[0]), y, last * strides[1])
+                position = at if self.index == WORD else f.integer(at).cast("trunc", "i32")
+                f.store_scalar(position, positions, last * strides[2])
+
+    def _key(self, f: Function, x: Pointer, at: AnyInt, stride: AnyInt) -> Int:
+        value = f.load_scalar(x, at * stride)
+        own = (value + 0.0).bits()  # -0 and 0 are equal
+        order = own ^ ((own >> 31) & GREATEST)
+        order = order.constant(GREATEST).where(value.compare("uno", value), order)
+        upper: int | Int = (order if self.largest else order ^ -1).cast("sext", "i64")  # pyright: ignore[reportAssignmentType]
+        return f.integer(upper * (1 << 32) + (LOW - at))
+
+    def _scan(self, f: Function, x: Pointer, size: Int, best: Int, stride: AnyInt) -> None:
+        """Replace the worst key of the heap while a better element follows."""
+        heap, worst = f["scratch"], f.local(SIZES[F32])
+
+        def remember() -> None:
+            at = LOW - bits(f, "and", f.load_int(heap), LOW)
+            f.store_scalar(f.load_scalar(x, at * stride), worst)
+
+        def compare(at: AnyInt) -> None:
+            key = self._key(f, x, at, stride)
+            with f.when(key > f.load_int(heap)):
+                f.store_scalar(key, heap)
+                self._sink(f, heap, 0, best)
+                remember()
+
+        remember()
+        whole: AnyInt = best
+        if self.strides[0] == SIZES[F32]:
+            whole = best + (size - best) // f.lanes * f.lanes
+            how = "ugt" if self.largest else "ult"  # true for NaN, which keys compare
+            for first in f.range(best, whole, f.lanes):
+                better = f.load(x, first * SIZES[F32]).compare(how, f.broadcast(worst))
+                with f.when(f.differ(none_of(f, better).as_int(), 1)):
+                    for lane in f.range(0, f.lanes):
+                        compare(first + lane)
+        for at in f.range(whole, size):
+            compare(at)
+
+    def _order(self, f: Function, heap: Pointer, count: Int) -> None:
+        """Make a heap of keys in any order."""
+        half = count // 2
+        for turn in f.range(0, half):
+            self._sink(f, heap, half - 1 - turn, count)
+
+    def _sink(self, f: Function, heap: Pointer, node: AnyInt, count: AnyInt) -> None:
+        """Move a key down until both keys below are greater."""
+        f.call("sink", {"heap": heap, "node": node, "count": count}, partial(_write_sink))
+
+
+def _write_sink(f: Function) -> None:
+    heap, count = f["heap"], f["count"]
+    v = Variables(f, "at", "done")
+    v["at"], v["done"] = f["node"], 0
+    key = f.load_int(heap, f["node"] * WORD)
+    for _ in f.until(lambda: f.differ(v["done"], 0)):
+        at = v["at"]
+        left = at * 2 + 1
+        with f.when(left >= count):
+            v["done"] = 1
+        with f.otherwise():
+            right = f.minimum(left + 1, count - 1)
+            below, other = f.load_int(heap, left * WORD), f.load_int(heap, right * WORD)
+            child, least = f.select(other < below, f.integer(right), f.integer(left)), f.minimum(below, other)
+            with f.when(key < least):
+                v["done"] = 1
+            with f.otherwise():
+                f.store_scalar(least, heap, at * WORD)
+                v["at"] = child
+    f.store_scalar(key, heap, v["at"] * WORD)
+
+
+@record()
+class Scatter(Kernel):
+    """y = x with elements at positions of each line replaced. Pointers: x, positions, updates, y. A unit is one line.
+
+    `sizes`: the elements and the updates of a line; `strides`: bytes along the line; `index`: bytes of a position.
+    """
+
+    optimized = True
+
+    lines: tuple[Axis, ...]
+    sizes: tuple[int, int]
+    strides: tuple[int, ...]
+    index: int
+
+    @property
+    def code(self) -> Scatter:
+        return replace(self, lines=(), sizes=(0, 0), strides=())
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (*self.sizes, *self.strides, *table(self.lines, 4))
+
+    @property
+    def count(self) -> int:
+        return size_of(self.lines)
+
+    @property
+    def cycles(self) -> float:
+        return self.count * 2 * sum(self.sizes)
+
+    def write(self, function: Function) -> None:
+        f, given = function, Arguments(function)
+        pointers, (size, updates, *strides) = given.pointers(4), given.integers(6)
+        lines = given.table(4)
+        for number in f.range(f["begin"], f["end"]):
+            x, positions, values, y = lines.pointers(number, pointers)
+            for at in f.range(0, size):
+                f.store_scalar(f.load_scalar(x, at * strides[0]), y, at * strides[3])
+            for at in f.range(0, updates):
+                position = f.load_int(positions, at * strides[1], f"i{8 * self.index}")
+                f.store_scalar(f.load_scalar(values, at * strides[2]), y, position * strides[3])
+
+
+def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:
+    """The kernel of a TopK."""
+    arrays = x, best, positions = [selector.array(v) for v in (*step.inputs, *step.outputs)]
+    lines, strides = _lines(step.axis, best.shape, [a.strides for a in arrays])
+    size, count = x.shape[step.axis], best.shape[step.axis]
+    kernel = TopK(lines, size, count, strides, positions.itemsize, step.largest, step.by_position)
+    return [selector.launch(kernel, arrays)]
+
+
+def select_scatter(step: ScatterStep, selector: Selector) -> list[Launch]:
+    """The kernel of a scatter."""
+    arrays = x, positions, updates, _ = [selector.array(v) for v in (*step.inputs, step.output)]
+    lines, strides = _lines(step.axis, x.shape, [a.strides for a in arrays])
+    sizes = x.shape[step.axis], updates.shape[step.axis]
+    return [selector.launch(Scatter(lines, sizes, strides, positions.itemsize), arrays)]
+
+
+def _lines(
+    axis: int, shape: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[tuple[Axis, ...], tuple[int, ...]]:
+    """The axes other than `axis` of tensors with these strides, and the strides along it."""
+    axes = [Axis(n, tuple(s[k] for s in strides)) for k, n in enumerate(shape)]
+    along = axes.pop(axis)
+    return tuple(merged(axes)), along.strides

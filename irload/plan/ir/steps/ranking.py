@@ -1,0 +1,52 @@
+"""Steps on the positions of elements along an axis: the greatest elements, and updates of elements at positions."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from irload.plan.ir.program import PlanInvalid, Step
+from irload.plan.ir.steps import rules
+from irload.plan.ir.steps.movement import INDICES
+from irload.record import record
+
+
+@record(frozen=False, eq=False)
+class TopKStep(Step):
+    """The greatest (or, without `largest`, the least) elements along an axis, and their positions.
+
+    As many as the outputs have: best first, or with `by_position` in the order of x. Of equal elements the first is
+    better; NaN is greater than all numbers.
+    """
+
+    axis: int = field(kw_only=True)
+    largest: bool = field(kw_only=True)
+    by_position: bool = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 1, 2)
+        (x,), (best, positions) = self.inputs, self.outputs
+        rules.f32(x, best)
+        rules.equal("the shape of the positions", positions.shape, best.shape)
+        others = [tuple(n for k, n in enumerate(v.shape) if k != self.axis) for v in (x, best)]
+        rules.equal("the shape without the axis", others[1], others[0])
+        if positions.dtype.name not in INDICES or not 0 <= self.axis < len(x.shape):
+            raise PlanInvalid(f"positions are {positions.dtype}, the axis is {self.axis}")
+
+
+@record(frozen=False, eq=False)
+class ScatterStep(Step):
+    """The data with the elements at positions along an axis replaced by updates. Inputs: data, positions, updates.
+
+    All positions are in range, because another step has computed them.
+    """
+
+    axis: int = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 3)
+        data, positions, updates = self.inputs
+        rules.f32(data, updates)
+        rules.like(self.output, data)
+        rules.equal("the shape of the updates", updates.shape, positions.shape)
+        others = [tuple(n for k, n in enumerate(v.shape) if k != self.axis) for v in (data, updates)]
+        rules.equal("the shape without the axis", others[1], others[0])
