@@ -29,7 +29,7 @@ class Notes(Units):
     """Writes the thread's `ahead` for each of `units`. Pointers: to, weights."""
 
     units: int
-    asks: int = 0  # type: ignore[assignment]
+    ahead_bytes: int = 0  # type: ignore[assignment]
     streamed: Streamed | None = None  # type: ignore[assignment]
 
     def write(self, function: Function) -> None:
@@ -40,25 +40,27 @@ class Notes(Units):
 
 
 def prefetching(
-    asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
+    ahead_bytes: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
 ) -> tuple[Table, np.ndarray]:
     """The table of a kernel with 1024 bytes of weights and of next ones that stream `others`, and its output."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
-    launches = [Launch(Notes(threads, asks, Streamed(1, 1024, 1)), [address(out), OWN])]
+    launches = [Launch(Notes(threads, ahead_bytes, Streamed(1, 1024, 1)), [address(out), OWN])]
     launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
     return launched(launches, AVX2, threads, 64), out
 
 
-def noted(asks: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT) -> list[int]:
+def noted(
+    ahead_bytes: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
+) -> list[int]:
     """The address that the first kernel prefetches in each unit. Any thread may run any unit."""
-    table, out = prefetching(asks, others, threads, weights)
+    table, out = prefetching(ahead_bytes, others, threads, weights)
     table.run(0, 1 + len(others))
     return out.tolist()
 
 
-def addresses(asks: int, others: Sequence[Streamed | None], threads: int) -> list[int]:
+def addresses(ahead_bytes: int, others: Sequence[Streamed | None], threads: int) -> list[int]:
     """The address that each thread prefetches in parts of the first kernel."""
-    table, _ = prefetching(asks, others, threads)
+    table, _ = prefetching(ahead_bytes, others, threads)
     first, stride = table.rows[0, [AHEAD, STRIDE]].tolist()
     return [first + number * stride for number in range(threads)]
 

@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels import few_channels, precision
-from irload.plan.backends.llvm.kernels.groups import side_by_side
+from irload.plan.backends.llvm.kernels.groups import groups_per_tile
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import Selector
@@ -104,7 +104,7 @@ def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, ta
 )
 def test_groups_side_by_side(target: Target, groups: int, channels: int, depth: int, together: int) -> None:
     rng = np.random.default_rng(groups)
-    assert side_by_side((groups, channels, depth, 3), target) == (together if target.tiles else 1)
+    assert groups_per_tile((groups, channels, depth, 3), target) == (together if target.tiles else 1)
     for kernel, at_end in (((3, 2), True), ((1,), False)):
         step, arrays = some_convolution(rng, depth, kernel, groups, channels=channels)
         agree(step, arrays, target, int(rng.integers(1, 4)), at_end=at_end, laid=channels_last)

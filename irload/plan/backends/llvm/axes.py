@@ -1,4 +1,4 @@
-"""Axes that several tensors share, each with its strides, merged if neighbours are contiguous in all tensors."""
+"""Axes that several tensors share, with a stride per tensor. Axes that are contiguous in all tensors are merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANY = -1 << 62
 
 @record()
 class Loop:
-    """An axis as code walks it: `size` positions, and for each tensor the bytes between neighbours."""
+    """A loop over an axis: `size` positions, and for each tensor the stride in bytes."""
 
     size: AnyInt
     strides: tuple[AnyInt, ...]
@@ -24,7 +24,7 @@ class Loop:
 
 @record()
 class Axis(Loop):
-    """An axis of known size and strides. A `fixed` one is never merged with its neighbours, nor dropped."""
+    """An axis of known size and strides. A `fixed` axis is neither merged with its neighbours nor dropped."""
 
     size: int
     strides: tuple[int, ...]
@@ -37,27 +37,27 @@ def axes_of(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
 
 
 def size_of(axes: Sequence[Axis]) -> int:
-    """The positions of all axes."""
+    """The number of positions of all axes."""
     return prod(axis.size for axis in axes)
 
 
 def merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The same positions in the same order along as few axes as possible, none of size 1.
+    """The axes with contiguous neighbours merged and axes of size 1 dropped: the same positions in the same order.
 
-    An axis whose size may be 1 at some shapes is kept.
+    An axis whose size is 1 only for some shapes is not dropped.
     """
-    found: list[Axis] = []
+    result: list[Axis] = []
     for axis in axes:
         if alike(axis.size, 1) and not axis.fixed:
             continue
-        before = found[-1] if found else None
-        if before is not None and not before.fixed and not axis.fixed:
-            follow = all(a == axis.size * b for a, b in zip(before.strides, axis.strides, strict=True))
-            if follow:
-                found[-1] = Axis(before.size * axis.size, axis.strides)
+        previous = result[-1] if result else None
+        if previous is not None and not previous.fixed and not axis.fixed:
+            contiguous = all(a == axis.size * b for a, b in zip(previous.strides, axis.strides, strict=True))
+            if contiguous:
+                result[-1] = Axis(previous.size * axis.size, axis.strides)
                 continue
-        found.append(axis)
-    return found
+        result.append(axis)
+    return result
 
 
 def by_memory(axes: Sequence[Axis]) -> list[Axis]:
@@ -66,35 +66,35 @@ def by_memory(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The key of code that reads all sizes and strides of these axes; which tensors are broadcast is compiled in."""
+    """The key of code that reads all sizes and strides of these axes. Strides of 0 (broadcast) are compiled in."""
     return tuple(Axis(ANY, any_strides(axis.strides)) for axis in axes)
 
 
 def any_strides(strides: Sequence[int]) -> tuple[int, ...]:
-    """The key of code that reads strides; which of them are 0 is compiled in."""
+    """The key of code that reads strides. Strides of 0 (broadcast) are compiled in."""
     return tuple(ANY if stride else 0 for stride in strides)
 
 
 def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
     """The strides of a key: known for broadcast tensors and for contiguous ones, whose strides `contiguous` lists."""
-    kept = zip(axis.strides, contiguous, strict=True)
-    return tuple(stride if stride in (0, element) else ANY for stride, element in kept)
+    pairs = zip(axis.strides, contiguous, strict=True)
+    return tuple(stride if stride in (0, element) else ANY for stride, element in pairs)
 
 
 def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
-    """The key of code with vectors of `lanes` positions along an axis: the size of a row of few vectors is kept.
+    """The key of code with vectors of `lanes` positions along an axis: the size of rows of few vectors is compiled in.
 
-    Of a size that differs between shapes, only less than one vector is kept.
+    If the size differs between shapes, it is compiled in only if it is less than a vector.
     """
-    most = lanes - 1 if is_size(row.size) else SHORT * lanes
-    return Axis(row.size if 0 <= row.size <= most else ANY, strides_key(row, contiguous))
+    limit = lanes - 1 if is_size(row.size) else SHORT * lanes
+    return Axis(row.size if 0 <= row.size <= limit else ANY, strides_key(row, contiguous))
 
 
 def table(axes: Sequence[Axis], tensors: int) -> tuple[int, ...]:
-    """Any number of axes as `Arguments.table` reads them.
+    """Any number of axes in the form that `Arguments.table` reads.
 
-    The strides of the outermost axis, whose size no code needs, how many others there are, and of each, the innermost
-    first, its size and strides.
+    The strides of the outermost axis, whose size the code does not need; the number of the other axes; the size and
+    strides of each of them, the innermost first.
     """
     outermost, *inner = axes or [Axis(1, (0,) * tensors)]
     listed = [number for axis in reversed(inner) for number in (axis.size, *axis.strides)]

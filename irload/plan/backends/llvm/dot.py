@@ -1,4 +1,4 @@
-"""How a target multiplies and accumulates, as data: the innermost operation of every contraction."""
+"""The multiply-accumulate instructions of a target, as data: the innermost operation of every contraction."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Multiply = Callable[[Function, Vec, Vec, Vec], Vec]
 class TileCost:
     """Costs of a `Dot` that determine the shape of a register tile.
 
-    `products`: words per cycle; `row`, `vector`: cycles to prepare the words of a row and of a vector; `latency`: the
-    cycles of a sum; `registers`: those used in addition to sums and words.
+    `products`: words per cycle; `row`, `vector`: cycles to prepare the words of a row and of a vector; `latency`: of an
+    accumulation, in cycles; `registers`: temporaries in addition to accumulators and words.
     """
 
     products: float = 2
@@ -34,12 +34,12 @@ class TileCost:
 
 @record()
 class Dot:
-    """sums += Σ a · b over `k` consecutive elements of the sum in each lane. Its name is its key in the cache.
+    """sums += Σ a · b over `k` consecutive elements of the sum in each lane. `name` is the key in the cache.
 
-    `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`: the form in which packed
-    weights are compressed, if they are; they are widened to `b` in registers.
-    `rate`: instructions per cycle, for cost models. `registers`: for tiles of AMX, the instruction on three of them; a
-    register of sums is then 16 rows of 64 bytes, else one vector. `multiply` also computes the rows of emulated tiles.
+    `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`: the compressed form of packed
+    weights, which are widened to `b` in registers; None for uncompressed ones.
+    `rate`: instructions per cycle, for cost models. `registers`: for AMX, emits the instruction on three tiles. An
+    accumulator is then a tile of 16 rows of 64 bytes, else a vector. `multiply` also emulates the rows of tiles.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Dot:
 
     @property
     def tiled(self) -> bool:
-        """True if sums are tiles of AMX."""
+        """True if the accumulators are tiles of AMX."""
         return self.registers is not None
 
     @property
@@ -128,33 +128,33 @@ def compressed_dot(weights: Compression) -> Dot:
 
 
 PAIRS = Dot("AVX512_BF16", BF16, BF16, F32, 2, _pairs, 1)
-"""Zen 4 starts one a cycle."""
+"""Zen 4 issues one per cycle."""
 TILES = Dot("AMX", BF16, BF16, F32, 2, _pairs, 1 / 16, registers=_dot_tiles)
 
 
 VNNI = Dot("vpdpbusd", U8, I8, I32, 4, intrinsics.dot_bytes, 1, cost=TileCost(latency=4))
 """AVX512_VNNI or AVX_VNNI."""
 BYTE_PAIRS = Dot("vpmaddubsw", U8, I8, I32, 4, _byte_pairs, 1, cost=TileCost(1, 0.1, 0, 1, 2))
-"""Two instructions; sums of two products must fit into i16."""
+"""Two instructions, vpmaddubsw and vpmaddwd. The sum of two products must fit into i16."""
 WIDENED_BYTES = Dot("vpmaddwd", U8, I8, I32, 4, _widened_bytes, 0.7, cost=TileCost(1, 0.5, 0.75, 1, 2))
-"""Exact for all weights: 64 to 66 billion products a second, by BYTE_PAIRS 95, by FMA 50 (Zen 3)."""
+"""Exact for all weights: 64 to 66 billion products per second, against 95 by BYTE_PAIRS and 50 by FMA (Zen 3)."""
 
 
 def dots(target: Target) -> dict[str, Dot]:
     """The dots of a target, by the type of the data."""
-    found = {F32: FMA}
+    by_type = {F32: FMA}
     if target.bf16:
-        found[BF16] = TILES if target.tiles else PAIRS
-    return found
+        by_type[BF16] = TILES if target.tiles else PAIRS
+    return by_type
 
 
 def byte_dot(target: Target, *, saturates: bool) -> Dot:
-    """The dot of u8 and i8. `saturates`: two weights of a pair are large enough to exceed i16."""
+    """The dot of u8 and i8. `saturates`: the sum of two products may exceed i16."""
     if target.vnni:
         return VNNI
     return WIDENED_BYTES if saturates else BYTE_PAIRS
 
 
 def vector_dot(element: str) -> Dot:
-    """The dot whose sums are vectors, for data of this type."""
+    """The dot with vectors as accumulators, for data of this type."""
     return {F32: FMA, BF16: PAIRS}[element]

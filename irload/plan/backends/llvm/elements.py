@@ -13,10 +13,10 @@ from irload.core.tensor import Array
 F32, BF16, F16, I32, I8, U8 = "f32", "bf16", "f16", "i32", "i8", "u8"
 
 SIZES = {F32: 4, BF16: 2, F16: 2, I32: 4, I8: 1, U8: 1}
-"""The bytes of each."""
+"""The size of each type in bytes."""
 
 WORD = 4
-"""The bytes of a word: consecutive elements of a sum, in one column, that one lane multiplies at once."""
+"""The bytes of a word: consecutive elements of a sum, in one column, that a lane multiplies in one instruction."""
 
 QUANTIZED = (I8, U8)
 """The types of quantized values."""
@@ -36,10 +36,10 @@ _OF_DTYPE = {dtype: element for element, dtype in DTYPES.items()}
 
 def element_of(array: Array) -> str:
     """The type of an array's elements. Raises TypeError for a dtype that no kernel multiplies or stores."""
-    found = _OF_DTYPE.get(array.dtype)
-    if found is None:
+    name = _OF_DTYPE.get(array.dtype)
+    if name is None:
         raise TypeError(f"kernels read and write {', '.join(SIZES)}, found an array of {array.dtype}")
-    return found
+    return name
 
 
 def elements_of(arrays: Iterable[Array]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Groups of steps that differ only in their operands, whose kernels are equal at every shape, up to addresses.
+"""Groups of steps that have equal kernels at every shape, except for addresses.
 
-The steps of a deep network repeat. Steps of equal fields whose operands have equal symbolic shapes, strides and types
-have equal kernels at every shape.
+The steps of a deep network repeat. Steps with equal fields, whose operands have equal symbolic shapes, strides and
+types, have equal kernels at every shape, which are selected once per group.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from irload.record import record
 
 @record(eq=False)
 class Group:
-    """Steps with equal kernels: their positions in the segment, and for each its distinct values in one order.
+    """Steps with equal kernels: their positions in the segment, and the distinct values of each in corresponding order.
 
-    `numbers`: for each slot the numbers of the values of all steps; 0 for constants.
+    `numbers`: for each index into `values[k]`, the numbers of these values of all steps; 0 for constants.
     """
 
     positions: tuple[int, ...]
@@ -32,17 +32,17 @@ class Group:
     values: tuple[tuple[Value, ...], ...]
     numbers: tuple[Array, ...]
     is_external: bool
-    """True if values are in memory outside the arena."""
+    """True if some values are in memory outside the arena."""
 
 
 def grouped(steps: Sequence[Step], aliases: Aliases, numbering: Mapping[Value, int]) -> list[Group]:
-    """The groups of the steps that have kernels. `numbering`: of the values that are not constant."""
-    found: dict[Hashable, list[int]] = {}
+    """The groups of the steps that have kernels. `numbering`: the numbers of the values that are not constant."""
+    groups: dict[Hashable, list[int]] = {}
     for k, step in enumerate(steps):
         if step.view is not None and aliases.alias(step.output) is not None:
             continue  # a view of memory has no kernels at any shape
-        found.setdefault(_signature(step, aliases), []).append(k)
-    return [_group([(k, steps[k]) for k in group], numbering, aliases) for group in found.values()]
+        groups.setdefault(_signature(step, aliases), []).append(k)
+    return [_group([(k, steps[k]) for k in group], numbering, aliases) for group in groups.values()]
 
 
 def distinct_values(step: Step) -> list[Value]:
@@ -59,25 +59,26 @@ def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int], 
 
 
 def _signature(step: Step, aliases: Aliases) -> Hashable:
-    """Equal for steps whose kernels are equal at every shape, up to addresses."""
-    own = tuple(hashable(getattr(step, f.name)) for f in fields(step) if f.name not in ("inputs", "outputs", "origin"))
+    """A key that is equal for steps with equal kernels at every shape, except for addresses."""
+    names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
+    parameters = tuple(hashable(getattr(step, name)) for name in names)
     values = distinct_values(step)
     slots = {value: k for k, value in enumerate(values)}
     order = tuple(tuple(slots[v] for v in side) for side in (step.inputs, step.outputs))
     roots: dict[Value, Value] = {}
-    return type(step), own, order, tuple(_described(value, aliases, roots, slots) for value in values)
+    return type(step), parameters, order, tuple(_value_key(value, aliases, roots, slots) for value in values)
 
 
 def _form(constant: Constant) -> Hashable:
     """The form of compressed weights; None if the constant is stored uncompressed."""
-    found = compressed(constant)
-    if found is None:
+    weights = compressed(constant)
+    if weights is None:
         return None
-    factors = (found.stored, found.scale, found.zero_point)
+    factors = (weights.stored, weights.scale, weights.zero_point)
     return tuple(f and (f.shape, f.dtype, f.element) for f in factors)
 
 
-def _described(value: Value, aliases: Aliases, roots: dict[Value, Value], slots: Mapping[Value, int]) -> Hashable:
+def _value_key(value: Value, aliases: Aliases, roots: dict[Value, Value], slots: Mapping[Value, int]) -> Hashable:
     """The properties of a value on which kernels depend. `roots`: the first value of the step in each root."""
     shape = value.dtype, hashable(value.shape)
     if value.source is not None:

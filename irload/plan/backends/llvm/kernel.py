@@ -36,13 +36,13 @@ class Kernel(ABC):
     """
 
     optimized: ClassVar[bool] = False
-    """True if LLVM's passes should run on the code: kernels of vectors are faster as they are written."""
+    """True if LLVM's optimization passes should run on the code. Vector kernels are faster without them."""
     prepares: ClassVar[bool] = False
     """True for kernels that only prepare data for the next kernel."""
 
     @property
     def name(self) -> str:
-        """Its name in explanations."""
+        """The name in explanations."""
         return type(self).__name__
 
     @property
@@ -52,7 +52,7 @@ class Kernel(ABC):
 
     @property
     def code(self) -> Kernel:
-        """The kernel whose code this one runs: equal for all kernels that differ only in `numbers`."""
+        """The kernel that identifies the code: equal for all kernels that differ only in `numbers`."""
         return self
 
     @property
@@ -76,8 +76,8 @@ class Kernel(ABC):
         return 0
 
     @property
-    def asks(self) -> int:
-        """Bytes of weights that it prefetches from `ahead` on."""
+    def ahead_bytes(self) -> int:
+        """Bytes of weights that the kernel prefetches from the address `ahead` on."""
         return 0
 
     @property
@@ -118,7 +118,7 @@ class Temporary:
 
 @record()
 class Launch:
-    """A kernel and the addresses it works on. `keep`: arrays that must outlive it."""
+    """A kernel and the values of its pointers. `keep`: arrays that must outlive it."""
 
     kernel: Kernel
     pointers: Sequence[int | Temporary]

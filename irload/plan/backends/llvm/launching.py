@@ -151,7 +151,7 @@ def weights_ahead(
     These are the weights of the next kernel, or of this one if no constant weights of sufficient size follow soon.
     """
     for index, kernel in enumerate(kernels):
-        if kernel is None or not kernel.asks:
+        if kernel is None or not kernel.ahead_bytes:
             continue
         for k in (*range(index + 1, min(index + 1 + REACH, len(kernels))), index):
             reader = kernels[k]
@@ -159,7 +159,7 @@ def weights_ahead(
             if streamed is None or (k > index and is_temporary(k, streamed.pointer)):
                 continue
             stride = streamed.nbytes // streamed.parts * (streamed.parts // threads)
-            if streamed.nbytes - (threads - 1) * stride >= kernel.asks:
+            if streamed.nbytes - (threads - 1) * stride >= kernel.ahead_bytes:
                 yield index, k, streamed.pointer, stride
                 break
         else:

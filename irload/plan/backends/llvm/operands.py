@@ -1,4 +1,4 @@
-"""Operands of expressions, read for one vector of the output by the strides of each."""
+"""Loads and stores of a vector of elements of any stride and type: converted to f32, or from f32."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from irload.plan.backends.llvm.vector_math import ROUNDING
 def read(
     f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: AnyInt | None = None, element: str = F32
 ) -> Vec:
-    """`count` elements (all lanes by default) that lie `stride` bytes apart, as f32; stride 0 fills all lanes with one.
+    """`count` elements (by default one per lane) with a stride in bytes, as f32. Stride 0 broadcasts one element.
 
-    The lanes behind `count` are unspecified, and their memory is not read.
+    The lanes after `count` are unspecified, and their memory is not read.
     """
     start = pointer + offset
     if stride == 0:
@@ -30,7 +30,7 @@ def read(
 
 
 def _lanes(f: Function, count: AnyInt | None, carried: list[Vec] | None = None) -> Iterable[AnyInt]:
-    """The numbers of `count` lanes, by default of all, in a loop if the count is read at run time."""
+    """The indices of `count` lanes, by default of all: a loop in the code if the count is known only at run time."""
     return f.range(0, count, 1, carried) if isinstance(count, Int) else range(count or f.lanes)
 
 
@@ -61,9 +61,9 @@ def write(
     count: AnyInt | None = None,
     element: str = F32,
 ) -> None:
-    """Store `count` lanes `stride` bytes apart: of f32, rounded if `element` is bf16, or of i32.
+    """Store `count` lanes with a stride in bytes: of f32, rounded if `element` is bf16, or of i32.
 
-    Bytes are stored of f32 in their range, rounded to integers, halves to even ones.
+    For bytes, f32 in the range of the type are rounded to integers, halves to even.
     """
     start = pointer + offset
     whole = not isinstance(count, Int) and (count is None or count >= f.lanes)
@@ -83,7 +83,7 @@ def write(
 def write_row(
     f: Function, values: Sequence[Vec], pointer: Pointer, offset: AnyInt, stride: int, count: int, element: str
 ) -> None:
-    """Store `count` lanes of consecutive vectors. Two whole ones are rounded to bf16 together."""
+    """Store `count` lanes of consecutive vectors. Pairs of whole vectors are rounded to bf16 by one instruction."""
     for first in range(0, len(values), 2):
         pair, start = values[first : first + 2], first * f.lanes
         place = offset + start * stride
@@ -91,8 +91,8 @@ def write_row(
             f.store(bfloat16.rounded_pair(f, *pair), pointer, place)
             continue
         for k, value in enumerate(pair):
-            left = min(count - start - k * f.lanes, f.lanes)
-            write(f, value, pointer, place + k * f.lanes * stride, stride, left, element)
+            remaining = min(count - start - k * f.lanes, f.lanes)
+            write(f, value, pointer, place + k * f.lanes * stride, stride, remaining, element)
 
 
 def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
@@ -103,8 +103,8 @@ def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
         return f.load(start, element="i8")
     if count == 1:
         return f.zero("i8").with_lane(0, f.load_scalar(start, 0, "i8"))
-    few = f.load_packed(start, 0, "i8", count)
-    return f.shuffle(few, f.zero("i8", count), [min(lane, count) for lane in range(f.lanes)])
+    loaded = f.load_packed(start, 0, "i8", count)
+    return f.shuffle(loaded, f.zero("i8", count), [min(lane, count) for lane in range(f.lanes)])
 
 
 def _widened(bytes: Vec, element: str) -> Vec:
@@ -118,7 +118,7 @@ def read_halves(f: Function, pointer: Pointer, offset: AnyInt, count: int) -> Ve
 
 
 def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: int, element: str = F32) -> Vec:
-    """`count` elements that lie `stride` bytes apart, in bf16; at most all lanes, and zeros in the others."""
+    """`count` elements with a stride in bytes, rounded to bf16; zeros in the lanes after `count`."""
     if count <= 0:
         return f.zero("i16")
     if element != F32 and stride == SIZES[element]:
@@ -139,9 +139,9 @@ def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
 
 
 def read_booleans(f: Function, pointer: Pointer, offset: AnyInt, stride: int, count: AnyInt | None = None) -> Bool:
-    """A vector of i1 from `count` bytes (all lanes by default), 0 or 1, that lie `stride` bytes apart.
+    """A vector of i1 from `count` bytes of 0 or 1 (by default one per lane) with a stride in bytes.
 
-    The lanes behind `count` are unspecified, and their memory is not read.
+    The lanes after `count` are unspecified, and their memory is not read.
     """
     start = pointer + offset
     if stride == 1:
@@ -150,7 +150,7 @@ def read_booleans(f: Function, pointer: Pointer, offset: AnyInt, stride: int, co
 
 
 def _separate_bytes(f: Function, start: Pointer, stride: AnyInt, count: AnyInt | None) -> Vec:
-    """A vector of bytes that lie `stride` bytes apart."""
+    """A vector of bytes gathered with a stride in bytes."""
     vector = [f.zero("i8")]
     for at in _lanes(f, count, vector):
         vector[0] = vector[0].with_lane(at, f.load_scalar(start, at * stride, "i8"))

@@ -1,4 +1,4 @@
-"""The layouts of packed operands, as data."""
+"""The layouts of packed operands of contractions, as data: panels in the order in which kernels read them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from irload.record import record
 
 @record()
 class Packing:
-    """The layout of a matrix [taps, rows, columns], whose taps and rows a contraction sums over.
+    """The packed layout of a matrix [taps, rows, columns]. The contraction sums over taps and rows.
 
     It is stored as [panel, chunk, tap, tile, word, column, member]: a panel is `tiles` tiles of `columns` columns, a
     chunk is `depth` rows, a word is WORD bytes of consecutive rows of one column. Rows that pad the last chunk are 0;
     columns that pad the last panel are 0 or repeat a column of the matrix.
 
     With `overlap` the last chunk holds the last `depth` rows, so that its data can be read without padding; the rows
-    that the chunk before holds too are 0. There are at least `depth` rows then, or one chunk.
+    that the previous chunk also holds are 0. This requires at least `depth` rows, or one chunk.
 
-    `arranged` weights have all taps and rows of a column in the order of storage. They are packed like one tap.
+    The method `arranged` orders the taps and rows of each column as they are stored; then they are packed like one tap.
     """
 
     element: str
@@ -33,11 +33,11 @@ class Packing:
     depth: int
     overlap: bool = False
     beside: int = 0
-    """Bytes behind each panel for other data."""
+    """Bytes after each panel for other data, such as scales."""
 
     @staticmethod
     def panels(lanes: int, vectors: int, element: str = F32) -> Packing:
-        """[panel, word, column, member], for panels of some vectors of words."""
+        """[panel, word, column, member], for panels of `vectors` vectors of `lanes` words."""
         return Packing(element, vectors * lanes, 1, WORD // SIZES[element])
 
     @staticmethod
@@ -47,7 +47,7 @@ class Packing:
 
     @property
     def word(self) -> int:
-        """Consecutive rows in a word."""
+        """The number of consecutive rows in a word."""
         return WORD // SIZES[self.element]
 
     @property
@@ -57,11 +57,11 @@ class Packing:
 
     @property
     def row(self) -> int:
-        """The bytes of a row of a panel, on average: rows of a chunk may be interleaved."""
+        """The bytes of a panel per row of the matrix. Rows of a chunk may be interleaved."""
         return self.width * SIZES[self.element]
 
     def vector(self, lanes: int) -> int:
-        """The bytes between vectors of `lanes` neighbouring columns: parts of a row of words, or whole tiles."""
+        """The bytes between vectors of `lanes` neighbouring columns: vectors are parts of a row of words, or tiles."""
         if self.tiles > 1 and self.columns > lanes:
             raise ValueError(f"tiles of {self.columns} columns do not consist of vectors of {lanes}")
         return lanes * WORD * (self.depth // self.word if self.columns == lanes else 1)
@@ -72,7 +72,7 @@ class Packing:
         return panels, chunks, self.tiles, self.depth // self.word, self.columns, self.word
 
     def nbytes(self, rows: int, columns: int) -> int:
-        """The bytes of that matrix."""
+        """The bytes of a packed matrix with one tap, or of arranged rows."""
         shape = self.shape(rows, columns)
         return prod(shape) * SIZES[self.element] + shape[0] * self.beside
 
@@ -82,22 +82,22 @@ class Packing:
         return weight_bytes(prod(shape) * WORD).view(np.uint32).reshape(shape)
 
     def arranged(self, weights: Array, taps: int = 1) -> Array:
-        """Weights [group, column, sum…] as [group, column, row], a view if possible; the sum: taps, then rows."""
+        """Weights [group, column, sum…] as [group, column, row], a view if possible. The sum axes: taps, then rows."""
         groups, columns, *sums = weights.shape
         rows = prod(sums) // taps
         chunks = -(-rows // self.depth)
         if taps == 1 and (chunks * self.depth == rows or not self.overlap):
             return weights.reshape(groups, columns, rows)
-        found = np.zeros((groups, columns, chunks, taps, self.depth), weights.dtype)
+        result = np.zeros((groups, columns, chunks, taps, self.depth), weights.dtype)
         by_tap, split = weights.reshape(groups, columns, taps, rows), (chunks - 1) * self.depth
-        before = by_tap[..., :split].reshape(groups, columns, taps, chunks - 1, self.depth)
-        found[:, :, :-1] = before.swapaxes(2, 3)
+        previous = by_tap[..., :split].reshape(groups, columns, taps, chunks - 1, self.depth)
+        result[:, :, :-1] = previous.swapaxes(2, 3)
         last = slice(chunks * self.depth - rows, None) if self.overlap else slice(rows - split)
-        found[:, :, -1, :, last] = by_tap[..., split:]
-        return found.reshape(groups, columns, -1)
+        result[:, :, -1, :, last] = by_tap[..., split:]
+        return result.reshape(groups, columns, -1)
 
     def packed(self, weights: Array, taps: int = 1) -> Array:
-        """Pack weights [group, column, sum…] by NumPy: for few of them, and the definition for all."""
+        """Pack weights [group, column, sum…] by NumPy: used for small weights, and as the reference of the kernel."""
         arranged = self.arranged(weights, taps)
         groups, columns, rows = arranged.shape
         panels, chunks, *_ = self.shape(rows, columns)

@@ -1,4 +1,7 @@
-"""Attention block by block: rows of scores stay in the cache between the products with keys and with values."""
+"""The kernel of attention, one block of queries at a time.
+
+The scores of a block stay in the cache between the product with the keys, the softmax and the product with the values.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,18 @@ from irload.record import record
 class Attend(Kernel):
     """out = softmax(q kᵀ · scale + mask) v. Pointers: q, packed k, packed v, out, and the mask if there is one.
 
-    A unit is a block of `block` queries of one matrix, in strips; the last strip overlaps the one before. `outer`: with
-    the bytes between matrices at each pointer; `q`, `out`, `mask`: bytes between rows and between columns.
+    A unit is a block of `block` queries of one matrix, divided into strips; the last strip overlaps the previous one.
+    Strides in bytes: `outer`, between the matrices of each pointer; `q`, `out`, `mask`, between rows and columns.
 
-    Numbers: the outer axes, queries, keys, the block, the rows of a mask that has any. Compiled in: width and depth,
-    whose loops are unrolled or cut into vectors; the rows and columns of q and out and the columns of the mask, which
-    are distances in a tile; the shape of a tile (`sums`), lower for fewer queries than it has rows; scale and kind of
-    the mask.
+    The code reads the outer axes, the numbers of queries and keys, the block, and the row stride of a mask. Compiled
+    in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the column
+    stride of the mask, which are offsets in a tile; the shape of a tile (`sums`), which is lower if there are fewer
+    queries; scale and kind of the mask.
     """
 
     outer: tuple[Axis, ...]
     shape: tuple[int, int, int, int]
-    """Queries, keys, their width, the depth of values."""
+    """Number of queries, number of keys, elements of a key (width), elements of a value (depth)."""
     q: tuple[int, int]
     out: tuple[int, int]
     mask: tuple[int, int] | None
@@ -85,12 +88,12 @@ class Attend(Kernel):
         return self.sums.nbytes + scores + self.sums.copies(self.block, keys, width)
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers, config = given.pointers(self._tensors), f["arguments"] + 8 * self._tensors
-        given.integers(len(self.sums.numbers))
-        queries, keys, block, blocks = given.integers(4)
-        mask_row = given.integer() if self.mask is not None and self.mask[0] else 0
-        (least,), outer = given.vectors(1), given.table(self._tensors)
+        f, arguments = function, Arguments(function)
+        pointers, config = arguments.pointers(self._tensors), f["arguments"] + 8 * self._tensors
+        arguments.integers(len(self.sums.numbers))
+        queries, keys, block, blocks = arguments.integers(4)
+        mask_row = arguments.integer() if self.mask is not None and self.mask[0] else 0
+        (least,), outer = arguments.vectors(1), arguments.table(self._tensors)
         layout, scores = self.sums.layout(block, keys), f["scratch"] + self.sums.nbytes
         copies = scores + layout.all_bytes(f.lanes)
 
@@ -99,8 +102,8 @@ class Attend(Kernel):
             matrix, b = divmod(index, blocks)
             q, k, v, out, *mask = outer.pointers(matrix, pointers)
             first, last = b * block, queries - layout.rows
-            own, mask_of = layout.of(f, queries - first), mask[0] if mask else None
-            rows = ScoreRows(f, self.scoring, own, scores, keys, least, first, last, mask_of, mask_row)
+            block_layout, mask_of = layout.of(f, queries - first), mask[0] if mask else None
+            rows = ScoreRows(f, self.scoring, block_layout, scores, keys, least, first, last, mask_of, mask_row)
             self._write_block(Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies), out)
         self.sums.end(f, f["scratch"])
 
@@ -111,11 +114,11 @@ class Attend(Kernel):
 
         for panel, vectors, tail in each_panel(f, rows.keys, sums.keys):
             for s in repeat(f, 0, rows.layout.strips):
-                place = rows.place(s) + panel * rows.layout.panel
+                scores = rows.place(s) + panel * rows.layout.panel
                 counts = [(count + 1, count) for count in sums.counts]
                 for count in [vectors] if isinstance(vectors, int) else first_above(f, vectors, counts):
-                    sums.scores(b, s, panel, count, place)
-                rows.update(s, panel * sums.keys, place, vectors, tail)
+                    sums.scores(b, s, panel, count, scores)
+                rows.update(s, panel * sums.keys, scores, vectors, tail)
         sums.finish(b)
         for panel, vectors, tail in each_panel(f, self.shape[3], sums.values):
             for s in repeat(f, 0, rows.layout.strips):
@@ -128,9 +131,9 @@ class Attend(Kernel):
 
 
 def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt, Any, AnyInt | None]]:
-    """Loop over all columns in panels of `most` vectors: its number, vectors, and columns of the last vector.
+    """Loop over panels of `most` vectors of columns: the index of the panel, its vectors, columns of its last vector.
 
-    The last panel may be partial, so it runs separate code.
+    The last panel may be partial, so it has separate code.
     """
     vectors = (columns + f.lanes - 1) // f.lanes
     last = (vectors - 1) // most

@@ -1,4 +1,4 @@
-"""Attention: keys and values are packed, then each block of queries meets all of them in one kernel."""
+"""Selects the kernels of attention: two pack keys and values into panels, one computes all blocks of queries."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from irload.plan.ir.steps import AttentionStep
 
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
-    """In bf16 by AMX where that pays, else in f32."""
+    """The kernels of attention: in bf16 by AMX if that is faster, else in f32."""
     q, k, v, *masks = (selector.array(value) for value in step.inputs)
     out = selector.array(step.output)
-    *lead, queries, depth = out.shape
+    *outer, queries, depth = out.shape
     keys, width = k.shape[-2:]
-    q = np.broadcast_to(q, (*lead, queries, width))
-    mask = np.broadcast_to(masks[0], (*lead, queries, keys)) if masks else None
-    if queries == 1 and lead and not step.causal and all(a.ndim > 2 and a.shape[-3] == 1 for a in (k, v)):
+    q = np.broadcast_to(q, (*outer, queries, width))
+    mask = np.broadcast_to(masks[0], (*outer, queries, keys)) if masks else None
+    if queries == 1 and outer and not step.causal and all(a.ndim > 2 and a.shape[-3] == 1 for a in (k, v)):
         q, out, k, v = q[..., 0, :], out[..., 0, :], k[..., 0, :, :], v[..., 0, :, :]
         mask = None if mask is None else mask[..., 0, :]
-        *lead, queries = lead  # the heads that share keys and values are rows of one matrix
-    sums, block = _sums(step, selector, (queries, keys, width, depth), prod(lead))
-    packed_keys, key_strides, key_place = _packed(selector, k.swapaxes(-1, -2), len(lead), sums, sums.keys)
-    packed_values, value_strides, value_place = _packed(selector, v, len(lead), sums, sums.values)
+        *outer, queries = outer  # the heads that share keys and values are rows of one matrix
+    sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
+    packed_keys, key_strides, key_buffer = _packed(selector, k.swapaxes(-1, -2), len(outer), sums, sums.keys)
+    packed_values, value_strides, value_buffer = _packed(selector, v, len(outer), sums, sums.values)
     keeps = mask is not None and mask.dtype == np.bool_
     column = None if mask is None else mask.strides[-1]
     strides = [q.strides[:-2], key_strides, value_strides, out.strides[:-2]]
     if mask is not None:
         strides.append(mask.strides[:-2])
     attend = Attend(
-        tuple(Axis(n, tuple(along)) for n, *along in zip(lead, *strides, strict=True)),
+        tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True)),
         (queries, keys, width, depth),
         _matrix(q),
         _matrix(out),
@@ -65,9 +65,9 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         block,
     )
     return [
-        selector.launch(packed_keys, [k, key_place]),
-        selector.launch(packed_values, [v, value_place]),
-        selector.launch(attend, [q, key_place, value_place, out, *([] if mask is None else [mask])]),
+        selector.launch(packed_keys, [k, key_buffer]),
+        selector.launch(packed_values, [v, value_buffer]),
+        selector.launch(attend, [q, key_buffer, value_buffer, out, *([] if mask is None else [mask])]),
     ]
 
 
@@ -77,7 +77,7 @@ def _matrix(array: Array) -> tuple[int, int]:
 
 
 def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, int], matrices: int) -> tuple[Sums, int]:
-    """How to multiply, and the queries of a block."""
+    """The micro-kernel of the products, and the number of queries per block."""
     target, (queries, keys, _, depth) = selector.target, shape
     if selector.bf16 and target.tiles and pays_in_tiles(step):
         from irload.plan.backends.llvm.kernels.tile_sums import TileSums
@@ -93,7 +93,7 @@ def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, i
 
 
 def pays_in_tiles(step: AttentionStep) -> bool:
-    """True where tiles are filled well, and there is work."""
+    """True if tiles of AMX are mostly filled, and the number of products is worth the conversion to bf16."""
     queries, depth = step.output.shape[-2:]
     keys, width = step.inputs[1].shape[-2:]
     products = step.output.size // depth * keys * (width + depth)
@@ -102,7 +102,7 @@ def pays_in_tiles(step: AttentionStep) -> bool:
 
 
 def strips_of_block(queries: int, keys: int, rows: int, matrices: int, threads: int) -> int:
-    """Strips of `rows` queries in a block: their scores fit the cache, and all threads have blocks."""
+    """Strips of `rows` queries per block. Their scores fit the cache, and all threads have blocks."""
     strips = -(-queries // rows)
     most = max(1, SCORES // (rows * keys * 4))
     blocks = max(-(-strips // most), min(strips, -(-2 * threads // matrices)))
@@ -110,9 +110,9 @@ def strips_of_block(queries: int, keys: int, rows: int, matrices: int, threads: 
 
 
 def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, int]:
-    """Rows of a tile of AMX and tiles of a block that take the fewest cycles.
+    """The rows per tile of AMX and the tiles per block that take the fewest cycles.
 
-    Two tiles share each load of keys and values, as long as their scores fit the L2 cache.
+    Two tiles share each load of keys and values if their scores fit the L2 cache.
     """
     tiles = 2 if queries > ROWS and 2 * ROWS * keys * 4 <= TILE_SCORES else 1
 
@@ -126,9 +126,12 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
 def _packed(
     selector: Selector, matrix: Array, rank: int, sums: Sums, panel: int
 ) -> tuple[Pack, tuple[int, ...], Temporary]:
-    """How matrices are packed, the bytes between them along all outer axes of the output, and where."""
-    own = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
+    """The packing kernel of matrices, their packed strides along all outer axes of the output, and their memory.
+
+    Matrices that are broadcast along an outer axis are packed once.
+    """
+    sizes = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
     packing = Packing.chunked(panel) if sums.element == BF16 else Packing.panels(selector.target.lanes, panel)
-    pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in own)])
-    strides = tuple(prod(own[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(own))
-    return pack, (*(0,) * (rank - len(own)), *strides), selector.temporary(pack.nbytes)
+    pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
+    strides = tuple(prod(sizes[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(sizes))
+    return pack, (*(0,) * (rank - len(sizes)), *strides), selector.temporary(pack.nbytes)

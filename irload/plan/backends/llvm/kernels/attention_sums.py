@@ -1,6 +1,6 @@
-"""The products of attention: sums of a block of queries by packed keys, and of their exponentials by packed values.
+"""The products of attention: a block of queries by packed keys, and the exponentials of the scores by packed values.
 
-How a kernel multiplies is data: `Sums` computes tiles of f32 in vector registers, `TileSums` bf16 in tiles of AMX.
+The micro-kernel is a field of the kernel: `Sums` uses f32 in vector registers, `TileSums` bf16 in tiles of AMX.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
 from irload.record import record
 
 SumsOfRow = tuple[AnyInt, list[Vec]]
-"""The number of a row in its strip, and its sums."""
+"""The index of a row in its strip, and its sums."""
 
 
 @record(eq=False)
 class Block:
-    """A block of queries in a function. `q` is query 0, `row` and `column` the bytes between queries and elements.
+    """A block of queries in a function. `q`: the address of query 0; `row`, `column`: strides of queries and elements.
 
-    `memory` has `nbytes` of a way to multiply, and `copies` its copies.
+    `width`: the elements of a query. `memory`: `Sums.nbytes` of scratch memory; `copies`: memory of `Sums.copies`.
     """
 
     f: Function
@@ -39,9 +39,9 @@ class Block:
 
 @record()
 class Sums:
-    """A strip is a tile of `rows` queries × `keys` vectors in registers. Exponentials replace scores, in f32.
+    """A strip is a tile of `rows` queries × `keys` vectors in registers. Exponentials replace scores in place, in f32.
 
-    `keys` and `values` are the vectors of panels. Scores lie panel by panel, so that all distances in a tile are known.
+    `keys`, `values`: vectors per panel. Scores are stored panel by panel, so that all offsets in a tile are constants.
     """
 
     lanes: int
@@ -50,13 +50,13 @@ class Sums:
     values: int
 
     element: ClassVar[str] = F32
-    """The type that products read."""
+    """The type of the multiplied elements."""
     nbytes: ClassVar[int] = 0
-    """Memory of a thread whose size depends on no number."""
+    """Scratch memory per thread of a constant size."""
 
     @property
     def code(self) -> Self:
-        """Without what `numbers` give."""
+        """The fields that determine the code, without values that `numbers` lists."""
         return self
 
     @property
@@ -66,21 +66,21 @@ class Sums:
 
     @property
     def counts(self) -> Sequence[int]:
-        """Vectors of the last panel of keys for which there is code: powers of 2, as scores of whole panels fit."""
+        """The numbers of vectors of the last panel of keys that have code: powers of 2. Memory has whole panels."""
         return sorted({min(1 << k, self.keys) for k in range(self.keys.bit_length() + 1)})
 
     @property
     def _row(self) -> int:
-        """Bytes of a row of a panel of keys, and of its scores."""
+        """Bytes of a row of a panel of keys, and of a row of its scores."""
         return self.keys * self.lanes * 4
 
     def layout(self, block: Any, keys: Any) -> Layout:
-        """The layout of the scores of a block. `block` and `keys` are known, or registers."""
+        """The layout of the scores of a block. `block` and `keys` are ints, or values of the code."""
         wide, step = self.keys * self.lanes, self.rows * self._row
         return Layout(block // self.rows, self.rows, (keys + wide - 1) // wide * step, self._row, step, self.keys, step)
 
     def copies(self, block: int, keys: int, width: int) -> int:
-        """The bytes of copies of queries and exponentials."""
+        """The bytes of the copies of queries and exponentials in another type."""
         return 0
 
     def begin(self, f: Function, numbers: Pointer, memory: Pointer) -> None:
@@ -90,21 +90,21 @@ class Sums:
         """Release them."""
 
     def prepare(self, b: Block) -> None:
-        """Copy the queries of a block."""
+        """Convert the queries of a block, if needed."""
 
     def finish(self, b: Block) -> None:
         """Compute exponentials and row sums."""
         b.rows.finish()
 
-    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, place: Pointer) -> None:
-        """Store the sums of a strip by the first vectors of a panel of keys, as the layout says."""
+    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
+        """Multiply a strip by the first vectors of a panel of keys, and store the scores at `target`."""
         tile = RegisterTile(self.rows, b.row, vectors, self.keys, (Level(b.width, b.column),))
         x, w = b.q + b.rows.first(strip) * b.row, b.keys + panel * (b.width * self._row)
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
-            b.f.store(value, place, k // vectors * self._row + k % vectors * self.lanes * 4)
+            b.f.store(value, target, k // vectors * self._row + k % vectors * self.lanes * 4)
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
-        """`for row, totals in sums.results(…)`: the rows of a strip by the first vectors of a panel of values."""
+        """The products of a strip by the first vectors of a panel of values: for each row, its index and its sums."""
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
         whole = b.rows.keys // wide
         x, w = b.rows.place(strip), b.values + panel * (b.rows.keys * row)

@@ -1,4 +1,4 @@
-"""Kernels that work row by row: how their positions are divided into units, and the walk along rows."""
+"""The base class of kernels that work row by row: divides rows into units, and emits the loops along rows."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from irload.plan.backends.llvm.tuning import ROW_BLOCK
 from irload.record import record
 
 VectorCode = Callable[[AnyInt, AnyInt | None], None]
-"""(vector of the row, elements that it has if it is the partial one at the end) → its code."""
+"""Emits a vector: (index of the vector in the row, its elements if it is the partial last one)."""
 RowCode = Callable[[list[Pointer], tuple[AnyInt, ...]], VectorCode]
-"""(pointers to the first element of a row, its strides) → the code of its vectors."""
+"""Emits the start of a row: (pointers to its first element, its strides) → the emitter of its vectors."""
 
 
 @record()
 class BlockKernel(Kernel):
-    """A kernel of rows along the last of some axes. Its code reads all sizes except for short rows.
+    """A kernel of rows along the last of `axes`. Its code reads all sizes except for short rows.
 
-    A unit is a block of neighbouring rows, or a chunk of a long row with several: about `block` positions.
+    A unit is a block of neighbouring rows, or a chunk of a long row: about `block` positions.
     """
 
     lanes: int
     axes: tuple[Axis, ...]
 
     times: ClassVar[int] = 4
-    """Vectors that a loop along a row takes in a turn."""
+    """Vectors per iteration of a loop along a row, which is unrolled."""
 
     @property
     def code(self) -> BlockKernel:
@@ -54,7 +54,7 @@ class BlockKernel(Kernel):
 
     @property
     def width(self) -> int:
-        """Positions of a vector."""
+        """Positions per vector."""
         return self.lanes
 
     @property
@@ -64,7 +64,7 @@ class BlockKernel(Kernel):
 
     @property
     def block(self) -> int:
-        """Positions of a unit."""
+        """Positions per unit, approximately."""
         return ROW_BLOCK
 
     @property
@@ -73,12 +73,12 @@ class BlockKernel(Kernel):
         """The axis of rows in the key of the code."""
 
     @abstractmethod
-    def row_code(self, f: Function, given: Arguments) -> RowCode:
-        """Read the kernel's other arguments, if any, and return a writer of the code of a row."""
+    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
+        """Read the arguments of `own`, and return the emitter of a row."""
 
     @property
     def _division(self) -> tuple[int, tuple[int, ...]]:
-        """The units, and the other numbers."""
+        """The number of units, and the numbers that describe them."""
         *outer, row = self.axes
         alone = Axis(1, (0,) * len(row.strides))
         (vectors, rest), chunk = divmod(row.size, self.width), self.block // self.width
@@ -95,14 +95,14 @@ class BlockKernel(Kernel):
         return size_of(outer) * parts, (parts, down, height, rows.size, *length, *strides, *rows.strides, *lines)
 
     def write(self, function: Function) -> None:
-        f, given, key = function, Arguments(function), self.row
-        pointers = given.pointers(len(key.strides))
-        row = self.row_code(f, given)
-        parts, down, height, rows = given.integers(4)
-        right, chunk, vectors, tail, rest = given.integers(5) if key.size == ANY else self._known_length
-        along = given.filled(key.strides)
-        between = given.integers(len(pointers))
-        lines = given.table(len(pointers))
+        f, arguments, key = function, Arguments(function), self.row
+        pointers = arguments.pointers(len(key.strides))
+        row = self.row_code(f, arguments)
+        parts, down, height, rows = arguments.integers(4)
+        right, chunk, vectors, tail, rest = arguments.integers(5) if key.size == ANY else self._known_length
+        along = arguments.filled(key.strides)
+        between = arguments.integers(len(pointers))
+        lines = arguments.table(len(pointers))
         for starts, number in walk_lines(f, parts, lines, pointers):
             first, top = number * right, number * down
             last, bottom = f.minimum(first + chunk, vectors), f.minimum(top + height, rows)

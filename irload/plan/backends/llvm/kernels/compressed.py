@@ -1,4 +1,4 @@
-"""Compressed weights of matmuls: the form in which kernels read them, and their packing, which never widens them."""
+"""Packs compressed weights of matmuls, without widening them: panels of codes, then their scales and zero points."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ _SCALES: dict[np.dtype[Any], str] = {
     np.dtype(bfloat16): BF16,
     et.f8e8m0.dtype: BF16,
 }
-"""The types in which scales are packed, by the stored type; f32 by default. Each contains all stored values."""
+"""The types in which scales are packed, by the stored type; f32 by default. Each represents all stored values."""
 
 
-def compression_of(found: Compressed, axis: int) -> Compression | None:
+def compression_of(weights: Compressed, axis: int) -> Compression | None:
     """Return the form for sums along an axis of the weights, None if kernels do not support it."""
-    widening, groups, length = WIDENINGS.get(found.element.name), found.groups(axis), found.shape[axis]
+    widening, groups, length = WIDENINGS.get(weights.element.name), weights.groups(axis), weights.shape[axis]
     if widening is None or groups is None or not length:
         return None
     group = length // groups if groups > 1 else 0
     if group % widening.members:
         return None
-    scale = None if found.scale is None else _SCALES.get(found.scale.dtype, F32)
+    scale = None if weights.scale is None else _SCALES.get(weights.scale.dtype, F32)
     zero = None
-    if found.zero_point is not None:
-        zero = U8 if found.zero_point.element is found.element and found.element.kind != "float" else F32
-    return Compression(found.element.name, group, scale, zero)
+    if weights.zero_point is not None:
+        zero = U8 if weights.zero_point.element is weights.element and weights.element.kind != "float" else F32
+    return Compression(weights.element.name, group, scale, zero)
 
 
 def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant: Constant) -> Array:
-    """Pack compressed weights that are summed along `axis`: panels of words, behind each its scales and zero points.
+    """Pack compressed weights that are summed along `axis`: each panel has words of codes, then scales and zero points.
 
-    A panel has one column, or whole vectors of them.
+    A panel has one column, or whole vectors of columns.
     """
-    form, columns, found = panel.compression, panel.columns, compressed(constant)
-    assert found is not None
-    words, at = _words_of(found, axis), panel.scales
+    form, columns, weights = panel.compression, panel.columns, compressed(constant)
+    assert weights is not None
+    words, at = _words_of(weights, axis), panel.scales
     matrices = words.reshape(-1, *words.shape[-2:]).view(np.float32).swapaxes(1, 2)
     kernel = Pack.of(Packing(F32, columns, 1, 1, beside=form.beside(panel.length, columns)), matrices)
     packed = weight_bytes(kernel.nbytes)
@@ -60,43 +60,43 @@ def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant:
         packed.reshape(-1, form.nbytes(panel.length, 1))[:, :at] = words.view(np.uint8).reshape(-1, at)
     else:
         prepare(kernel, [matrices, packed], target, threads)
-    for factor, kind in ((found.scale, form.scale), (found.zero_point, form.zero)):
+    for factor, kind in ((weights.scale, form.scale), (weights.zero_point, form.zero)):
         if factor is not None and kind is not None:
-            at += _pack_factors(packed, at, _factors_of(found, factor, axis), columns, DTYPES[kind])
+            at += _pack_factors(packed, at, _factors_of(weights, factor, axis), columns, DTYPES[kind])
     return packed
 
 
 def _pack_factors(packed: Array, start: int, factors: Array, width: int, dtype: np.dtype[Any]) -> int:
-    """Pack one factor per column and group behind the words of each panel, and return its bytes in a panel."""
-    *lead, columns, groups = factors.shape
+    """Pack one factor per column and group at byte `start` of each panel. Returns their bytes per panel."""
+    *outer, columns, groups = factors.shape
     panels = -(-columns // width)
-    stride = packed.size // (prod(lead) * panels)
-    wide = np.zeros((prod(lead), panels * width, groups), dtype)
+    stride = packed.size // (prod(outer) * panels)
+    wide = np.zeros((prod(outer), panels * width, groups), dtype)
     wide[:, :columns] = factors.reshape(-1, columns, groups)
-    shape = (prod(lead) * panels, groups, width)
-    into = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
-    into[...] = wide.reshape(shape[0], width, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
+    shape = (prod(outer) * panels, groups, width)
+    target = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
+    target[...] = wide.reshape(shape[0], width, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
     return prod(shape[1:]) * dtype.itemsize
 
 
-def _factors_of(found: Compressed, factor: Constant, axis: int) -> Array:
-    """The scales, or the zero points of unsigned codes, per group along an axis, which becomes the last one."""
-    bias = WIDENINGS[found.element.name].bias if factor is found.zero_point else 0
-    return found.per_group(factor, axis) + np.float32(bias)
+def _factors_of(weights: Compressed, factor: Constant, axis: int) -> Array:
+    """The scales, or the zero points for unsigned codes, per group along `axis`, which becomes the last axis."""
+    bias = WIDENINGS[weights.element.name].bias if factor is weights.zero_point else 0
+    return weights.per_group(factor, axis) + np.float32(bias)
 
 
-def _words_of(found: Compressed, axis: int) -> Array:
-    """The codes in words of elements that are consecutive along an axis, which becomes the last one."""
-    widening, rank = WIDENINGS[found.element.name], len(found.shape)
-    codes, length = found.stored.codes, found.shape[axis]
+def _words_of(weights: Compressed, axis: int) -> Array:
+    """The codes in 32-bit words of consecutive elements along `axis`, which becomes the last axis."""
+    widening, rank = WIDENINGS[weights.element.name], len(weights.shape)
+    codes, length = weights.stored.codes, weights.shape[axis]
     if address(codes) % WORD or not codes.flags.c_contiguous:
         codes = codes.copy()
     if axis % rank == rank - 1 and length % widening.members == 0:
-        words = codes.view(np.uint32).reshape(*found.shape[:-1], length // widening.members)
+        words = codes.view(np.uint32).reshape(*weights.shape[:-1], length // widening.members)
     else:
-        each = codes if widening.bits >= 8 else unpack(codes, et.u4, (2 * codes.size,))[: prod(found.shape)]
-        each = each.view(np.uint16) if widening.bits == 16 else each
-        moved = np.moveaxis(each.reshape(found.shape), axis, -1)
+        elements = codes if widening.bits >= 8 else unpack(codes, et.u4, (2 * codes.size,))[: prod(weights.shape)]
+        elements = elements.view(np.uint16) if widening.bits == 16 else elements
+        moved = np.moveaxis(elements.reshape(weights.shape), axis, -1)
         wide = np.zeros((*moved.shape[:-1], -(-length // widening.members), widening.members), moved.dtype)
         wide.reshape(*moved.shape[:-1], -1)[..., :length] = moved
         words = np.zeros(wide.shape[:-1], np.uint32)

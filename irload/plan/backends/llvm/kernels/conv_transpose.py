@@ -1,7 +1,7 @@
-"""Transposed convolutions as convolutions: outputs that lie a stride apart see the same taps, each a phase.
+"""Transposed convolutions as one convolution of stride 1 per phase: outputs that are a stride apart use the same taps.
 
-Element i of the data meets tap k at output o = i·stride + k·dilation − begin. So an output o takes the taps k for which
-o + begin − k·dilation is a multiple of the stride, and reads the data backwards as k grows.
+Element i of the data times tap k is added to output o = i·stride + k·dilation − begin. So output o uses the taps k for
+which o + begin − k·dilation is a multiple of the stride, and the position in the data decreases as k increases.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from irload.record import record
 
 @record()
 class StridePhase:
-    """The outputs first, first + stride, … of one axis, as windows of stride 1.
+    """A phase of one axis: the outputs first, first + stride, …, as windows of stride 1.
 
-    `taps` of the weights are in the order in which they read the data.
+    `taps`: the indices of the phase's taps in the weights, in the order of the data that they read.
     """
 
     outputs: slice
@@ -38,21 +38,21 @@ class StridePhase:
 
 def phases(count: int, size: int, kernel: int, stride: int, dilation: int, begin: int) -> list[StridePhase]:
     """The phases of an axis of `count` outputs and `size` elements of data."""
-    found: list[StridePhase] = []
+    result: list[StridePhase] = []
     for first in range(min(stride, count)):
         taps = [k for k in reversed(range(kernel)) if (first + begin - k * dilation) % stride == 0]
         outputs, windows = slice(first, None, stride), -((first - count) // stride)
         if taps:
             start = (first + begin - taps[0] * dilation) // stride
             window = WindowAxis(size, windows, len(taps), 1, dilation // gcd(stride, dilation), -start)
-        else:  # one tap that reads no data: zeros
+        else:  # no tap contributes to these outputs: one tap on empty data, so that they are 0
             taps, window = [0], WindowAxis(0, windows)
-        found.append(StridePhase(outputs, tuple(taps), window))
-    return found
+        result.append(StridePhase(outputs, tuple(taps), window))
+    return result
 
 
 def count_phases(step: ConvTransposeStep) -> int:
-    """The phases of all axes together."""
+    """The number of phases, of all axes together."""
     return prod(min(stride, count) for stride, count in zip(step.strides, step.output.shape[2:], strict=True))
 
 
@@ -91,5 +91,5 @@ def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[WindowedK
 
 
 def _picked(weights: Array, taps: Sequence[Sequence[int]]) -> Array:
-    """Weights [G,C/G,O/G,K…] of these taps of each axis, as [G,O/G,C/G,K…]."""
+    """The given taps of each axis of weights [G,C/G,O/G,K…], as [G,O/G,C/G,K…]."""
     return weights.swapaxes(1, 2)[np.ix_(*map(range, (weights.shape[0], weights.shape[2], weights.shape[1])), *taps)]

@@ -1,4 +1,4 @@
-"""Which kernels run a convolution: depthwise, Winograd's algorithm, or a contraction."""
+"""Selects the kernels of a convolution: depthwise, Winograd's algorithm, or a contraction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irload.plan.ir.steps import ConvStep
 
 
 def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
-    """A convolution of any rank, with groups."""
+    """The kernels of a convolution of any rank, with or without groups."""
     conv = WindowedKernel.of(step, selector)
     if step.integers is not None:
         from irload.plan.backends.llvm.kernels.quantized import integer_convolution  # not needed by f32

@@ -1,4 +1,4 @@
-"""Copies between any strides: views that need one, concatenation, other layouts."""
+"""Copies between tensors of any strides: views that are not aliases, Concat, changes of layout or stored type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from irload.record import record
 
 @record()
 class CopyOperand:
-    """A tensor in memory. `strided` counts bytes from the pointer."""
+    """A tensor in memory. `strided`: shape, strides and offset in bytes. `keep`: arrays that must outlive a launch."""
 
     pointer: int | Temporary
     strided: Strided
@@ -32,13 +32,13 @@ class CopyOperand:
 
     @staticmethod
     def of(array: Array) -> CopyOperand:
-        """An array in its memory."""
+        """The operand for an array."""
         return CopyOperand(address(array), Strided(array.shape, array.strides), [array])
 
     def through(self, view: View) -> CopyOperand | None:
         """The view of the tensor, None if strides cannot express it."""
-        seen = view.of(self.strided)
-        return None if seen is None else CopyOperand(self.pointer, seen, self.keep)
+        strided = view.of(self.strided)
+        return None if strided is None else CopyOperand(self.pointer, strided, self.keep)
 
     @property
     def start(self) -> int | Temporary:
@@ -48,26 +48,26 @@ class CopyOperand:
 
 
 def select_view(step: ViewStep, selector: Selector) -> list[Launch]:
-    """A copy, unless the output is a view of the input in the memory plan."""
+    """The copy of a view, unless the memory plan makes the output an alias of the input."""
     if selector.memory.is_view(step.output):
         return []
     array = selector.stored(step.output)
     itemsize = array.itemsize
     source, out = CopyOperand.of(selector.stored(step.inputs[0])), CopyOperand.of(array)
-    seen = source.through(step.view)
-    if seen is not None:
-        return [copy(out, seen, itemsize, selector)]
+    viewed = source.through(step.view)
+    if viewed is not None:
+        return [copy(out, viewed, itemsize, selector)]
     shape = source.strided.shape
-    into = out.through(View("reshape", shape))
-    if into is not None:
-        return [copy(into, source, itemsize, selector)]
+    reshaped_out = out.through(View("reshape", shape))
+    if reshaped_out is not None:
+        return [copy(reshaped_out, source, itemsize, selector)]
     temporary = selector.temporary(step.output.nbytes)
     packed, reshaped = (CopyOperand(temporary, Strided.dense(s).in_bytes(itemsize)) for s in (shape, out.strided.shape))
     return [copy(packed, source, itemsize, selector), copy(out, reshaped, itemsize, selector)]
 
 
 def select_concat(step: ConcatStep, selector: Selector) -> list[Launch]:
-    """Copies of the inputs into slices of the output. An input that is its slice already is not copied."""
+    """Copies of the inputs into slices of the output. An input that was computed in its slice is not copied."""
     array = selector.stored(step.output)
     out = CopyOperand.of(array)
     launches: list[Launch] = []
@@ -113,7 +113,7 @@ def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Sele
 
 @record()
 class RunCopy(BlockKernel):
-    """Copies runs of bytes, contiguous along the last of the axes. Pointers: to, from."""
+    """Copies runs of bytes, which are contiguous along the last axis. Pointers: to, from."""
 
     @property
     def cycles(self) -> float:
@@ -131,7 +131,7 @@ class RunCopy(BlockKernel):
     def row(self) -> Axis:
         return row_key(self.axes[-1], self.width, (1, 1))
 
-    def row_code(self, f: Function, given: Arguments) -> RowCode:
+    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
         def run(places: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
             def vector(at: AnyInt, count: AnyInt | None) -> None:
                 if at == 0 and isinstance(count, int):

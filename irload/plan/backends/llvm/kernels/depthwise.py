@@ -1,4 +1,4 @@
-"""Depthwise convolutions of maps with the channels innermost."""
+"""Depthwise convolutions of channels-last maps, with vectors over channels (`SlidingWindows`)."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class Depthwise(WindowFormula):
 
 
 def fits_depthwise(conv: WindowedKernel) -> bool:
-    """True for one channel a group on maps with the channels innermost, and windows that are not too wide."""
+    """True for one channel per group on channels-last maps, and windows that are not too wide."""
     return is_contiguous(conv.data, 1) and is_depthwise(conv.shape, conv.windows[-1])
 
 
 def is_depthwise(weights: Sequence[int], width: WindowAxis) -> bool:
-    """True for weights of one channel a group, and windows along rows that are not too wide."""
+    """True for weights of one channel per group, and windows that are not too wide along rows."""
     return tuple(weights[1:3]) == (1, 1) and is_narrow(width)
 
 
 def select_depthwise(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
-    """The kernel of a convolution that fits."""
+    """The kernel of a convolution that `fits_depthwise`."""
     tensors = [conv.data, *conv.tensors]
     kernel = SlidingWindows.of(Depthwise(conv.epilogue, zero_point), conv.windows, tensors, selector)
     lanes, channels, taps = kernel.lanes, kernel.channels, kernel.taps

@@ -69,18 +69,18 @@ class Pointwise(BlockKernel):
     def row(self) -> Axis:
         return row_key(self.axes[-1], self.lanes, [SIZES[e] for e in self.elements])
 
-    def row_code(self, f: Function, given: Arguments) -> RowCode:
-        numbers = given.vectors(len(numbers_of(self.expression)))
+    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
+        numbers = arguments.vectors(len(numbers_of(self.expression)))
         operands = range(len(self.expression.result_registers), len(self.elements))
 
         def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            same = {k: read(f, places[k], 0, 0, element=self.elements[k]) for k in operands if strides[k] == 0}
+            scalars = {k: read(f, places[k], 0, 0, element=self.elements[k]) for k in operands if strides[k] == 0}
 
             def vector(at: AnyInt, count: AnyInt | None) -> None:
                 def tensor(k: int) -> tuple[Pointer, AnyInt, AnyInt, AnyInt | None, str]:
                     return places[k], at * self.lanes * strides[k], strides[k], count, self.elements[k]
 
-                values = [same[k] if k in same else read(f, *tensor(k)) for k in operands]
+                values = [scalars[k] if k in scalars else read(f, *tensor(k)) for k in operands]
                 for k, result in enumerate(evaluate(self.expression, values, numbers)):
                     write(f, result, *tensor(k))
 

@@ -1,4 +1,8 @@
-"""Convolutions of few channels in bf16: the sum goes over windows along columns, channels included."""
+"""Convolutions of few channels in bf16, such as of RGB images: a window along columns is contiguous with its channels.
+
+With 3 channels, words and tiles would be mostly padding. In a copy of the data, the columns and channels of a window
+are one contiguous run, over which the contraction sums.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | Non
 
 
 def _copy(conv: WindowedKernel, members: int) -> Reorder:
-    """A copy of all positions that windows read, padding included."""
+    """A copy of all positions that windows read, including padding."""
     data, depth = conv.data, conv.shape[2]
     spatial = tuple(
         CopiedAxis(WindowAxis(w.size, w.reach, begin=w.begin), stride)
@@ -56,7 +60,7 @@ def _copy(conv: WindowedKernel, members: int) -> Reorder:
 
 
 def _maps(conv: WindowedKernel, copy: Reorder, dot: Dot) -> Maps:
-    """The maps in the copy: a window along columns is the depth of a sum, so that there is one tap along them."""
+    """The maps in the copy. A window along columns is the depth of a sum, so there is one tap along columns."""
     *lines, columns = (
         replace(w, size=axis.length, begin=0) for w, axis in zip(conv.windows, copy.spatial, strict=True)
     )
@@ -64,10 +68,10 @@ def _maps(conv: WindowedKernel, copy: Reorder, dot: Dot) -> Maps:
 
     def arrange(weights: Array) -> Array:
         """[1, O, C, K…] → [1, O, lines of taps…, members of a window]."""
-        turned = np.moveaxis(weights, 2, -1)
-        filled = np.zeros((*turned.shape[:-1], copy.members), turned.dtype)
-        filled[..., :depth] = turned
-        return filled.reshape(*turned.shape[:-2], length)
+        moved = np.moveaxis(weights, 2, -1)
+        padded = np.zeros((*moved.shape[:-1], copy.members), moved.dtype)
+        padded[..., :depth] = moved
+        return padded.reshape(*moved.shape[:-2], length)
 
     steps = copy.strides[-len(copy.spatial) :]
     windows = (*lines, replace(columns, kernel=1))

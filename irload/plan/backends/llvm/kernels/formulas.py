@@ -1,4 +1,4 @@
-"""The kernels that compute a formula of all elements of a row, or of a column: reductions, softmax, normalization."""
+"""The kernels of formulas over rows or columns: reductions, softmax, normalization. Vectors are along either."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Formula(ABC):
 
     name: ClassVar[str]
     vectors: ClassVar[int] = COLUMN_VECTORS
-    """Vectors of columns whose independent operations keep the processor busy."""
+    """Vectors of columns that are computed at once: enough independent operations to hide latencies."""
     block: ClassVar[int] = COLUMN_BLOCK
-    """f32 that a unit reads, across columns."""
+    """The number of f32 that a unit reads if vectors are across columns."""
 
     @property
     @abstractmethod
@@ -47,7 +47,7 @@ class Formula(ABC):
 
     @abstractmethod
     def number(self, size: int) -> float:
-        """The number that the code reads, for `size` elements."""
+        """The parameter that the code reads, for `size` elements."""
 
     def word(self, size: int) -> int:
         """The number as `Kernel.numbers` lists it; deferred for a size that varies."""
@@ -60,10 +60,10 @@ class Formula(ABC):
 
 @record()
 class RowFormula(Kernel):
-    """A formula of all positions of the inner axes, for each position of the outer ones. Vectors follow the last axis.
+    """A formula of all positions of the inner axes, for each position of the outer axes.
 
-    Pointers: the tensors of the formula. A unit is a position of the outer axes. The code reads all sizes except for
-    short rows.
+    Vectors are along the last inner axis. Pointers: the tensors of the formula. A unit is a position of the outer axes.
+    The code reads all sizes except for short rows.
     """
 
     lanes: int
@@ -101,21 +101,22 @@ class RowFormula(Kernel):
         return (*any_sizes(axes), row_key(row, self.lanes, [SIZES[e] for e in self.how.elements]))
 
     def write(self, function: Function) -> None:
-        f, given, tensors = function, Arguments(function), len(self.how.elements)
-        pointers, (number,) = given.pointers(tensors), given.vectors(1)
-        inner = given.filled(self._key)
-        rows, strides, lines = given.integer(), given.integers(tensors), given.table(tensors)
+        f, arguments, tensors = function, Arguments(function), len(self.how.elements)
+        pointers, (number,) = arguments.pointers(tensors), arguments.vectors(1)
+        inner = arguments.filled(self._key)
+        rows, strides, lines = arguments.integer(), arguments.integers(tensors), arguments.table(tensors)
         for starts, at in walk_lines(f, rows, lines, pointers):
-            places = moved(starts, [at * stride for stride in strides])
-            self.how.write(f, RowPositions(f, inner, places), number)
+            pointers_of_row = moved(starts, [at * stride for stride in strides])
+            self.how.write(f, RowPositions(f, inner, pointers_of_row), number)
 
 
 @record()
 class ColumnFormula(BlockKernel):
-    """A formula of all positions of the inner axes, for each position of the axes. Vectors follow the last of these.
+    """A formula of all positions of the inner axes, for each position of `axes`. Vectors are along the last of `axes`.
 
     Pointers: the tensors of the formula. `band`: columns that are computed together. `group`: neighbouring columns that
-    share a result; if more than one, bands are of whole groups, and all columns of whole bands. Other sizes are read.
+    share a result; if more than one, bands consist of whole groups, and the columns of whole bands. The code reads all
+    other sizes.
     """
 
     inner: tuple[Axis, ...]
@@ -168,9 +169,9 @@ class ColumnFormula(BlockKernel):
     def row(self) -> Axis:
         return Axis(ANY, strides_key(self.axes[-1], [SIZES[e] for e in self.how.elements]))
 
-    def row_code(self, f: Function, given: Arguments) -> RowCode:
-        (number,) = given.vectors(1)
-        inner = given.filled(any_sizes(self.inner))
+    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
+        (number,) = arguments.vectors(1)
+        inner = arguments.filled(any_sizes(self.inner))
 
         def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
             def vectors(at: AnyInt, rest: AnyInt | None) -> None:
@@ -185,7 +186,7 @@ class ColumnFormula(BlockKernel):
 
 
 def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how: Formula) -> Kernel:
-    """The kernel with vectors along the axis on which the data are nearest."""
+    """The kernel with vectors along the axis of the data with the smallest stride."""
     inner = inner or [Axis(1, tuple(SIZES[element] for element in how.elements))]
     nearest = min(abs(axis.strides[1]) for axis in inner)
     nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < nearest]

@@ -1,4 +1,4 @@
-"""Gather: slices along any axis, copied by indices; f16 and the rows of compressed tables may be widened."""
+"""Gather: copies slices along any axis by indices. f16 slices and rows of compressed tables are widened to f32."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ Loops = Sequence[Loop]
 class GatherSlices(Kernel):
     """y[before…, picked…, within…] = x[before…, indices[picked…], within…]. Pointers: x, indices, y.
 
-    A unit is one slice. Strides are bytes: `before` and `within` of y and x, `picked` of y and the indices. The last
-    axis of `within` counts bytes, or elements if the kernel `widens` f16 to f32. `pitch`: bytes between neighbours
-    along the gathered axis of x, which has `size` of them; `index`: bytes of an index. The code reads all sizes
-    except for runs shorter than a vector.
+    A unit is one slice. Strides in bytes: `before` and `within`, of y and x; `picked`, of y and the indices. The last
+    axis of `within` counts bytes, or elements if the kernel `widens` f16 to f32. `size`, `pitch`: length and stride of
+    the gathered axis of x; `index`: bytes of an index. Slices of indices out of range are zeros. The code reads all
+    sizes except for runs shorter than a vector.
     """
 
     lanes: int
@@ -55,7 +55,7 @@ class GatherSlices(Kernel):
     widens: bool
 
     layout: ClassVar[int] = 0
-    """How many numbers describe the layout of a slice."""
+    """The number of arguments that describe the layout of a slice."""
 
     @property
     def code(self) -> GatherSlices:
@@ -87,11 +87,11 @@ class GatherSlices(Kernel):
         return self.count * (10 + runs * (4 + self.within[-1].size / 16))
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        x, indices, y = given.pointers(3)
-        size, pitch, slices = given.integers(3)
-        within, layout = given.filled(self._key), given.integers(self.layout)
-        before, picked = given.table(2), given.table(2)
+        f, arguments = function, Arguments(function)
+        x, indices, y = arguments.pointers(3)
+        size, pitch, slices = arguments.integers(3)
+        within, layout = arguments.filled(self._key), arguments.integers(self.layout)
+        before, picked = arguments.table(2), arguments.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x]):
             target, source = starts
             target, place = picked.pointers(number, [target, indices])
@@ -116,9 +116,9 @@ class GatherSlices(Kernel):
 
 @record()
 class GatherWidened(GatherSlices):
-    """y[picked…, column] = table[indices[picked…], column], where only the selected rows are widened.
+    """y[picked…, column] = table[indices[picked…], column] for a compressed table: only the selected rows are widened.
 
-    A row of the table is a panel of one column, whose sum has an element for each of the columns, which are `within`.
+    A row of the table is packed as a panel with one column, whose sum axis is the columns of the table (`within`).
     """
 
     form: Compression
@@ -210,10 +210,10 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
 def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     """The kernel of a Gather from a compressed table, None if it is not compressed or not selected by rows."""
     data, out = step.inputs[0], selector.array(step.output)
-    found = None if data.source is None else compressed(data.source)
-    if found is None or step.axis or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
+    weights = None if data.source is None else compressed(data.source)
+    if weights is None or step.axis or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
         return None
-    form, lanes = compression_of(found, -1), selector.target.lanes
+    form, lanes = compression_of(weights, -1), selector.target.lanes
     if form is None or form.members > lanes or (form.group or data.shape[1]) % lanes:
         return None
     indices = selector.array(step.inputs[1])

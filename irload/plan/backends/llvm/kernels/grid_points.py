@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.shuffles import unzipped
 from irload.record import record
 
 LONGEST_SIDE = 1 << 22
-"""Pixels of a side up to which twice their number, the period of reflections, is exact in f32."""
+"""The maximum number of pixels of a side: twice this number, the period of reflections, is exact in f32."""
 _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
 
 
@@ -24,8 +24,8 @@ _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
 class Tap:
     """One pixel along one axis for each point of a vector: its offset, whether it is in the image, and its weight.
 
-    Offsets count elements from pixel 0. `inside` is None if all pixels are in the image, `weights` if there is one
-    pixel.
+    Offsets count elements from pixel 0. `inside` is None if all pixels are in the image; `weights` is None if there is
+    only one pixel.
     """
 
     offsets: Vec
@@ -35,10 +35,10 @@ class Tap:
 
 @record(eq=False)
 class ImageAxis:
-    """An axis of the image, as numbers in all lanes of vectors that the code reads.
+    """An axis of the image. Each field is a number that the code reads, in all lanes of a vector.
 
-    `size`: its pixels; `last`: the coordinate of the last one; `period`: that of reflections, and its `inverse`;
-    `stride`: the elements between neighbours.
+    `size`: the number of pixels; `last`: the coordinate of the last pixel; `period`: of reflections; `inverse`: of the
+    period; `stride`: the elements between neighbours.
     """
 
     size: Vec
@@ -48,20 +48,20 @@ class ImageAxis:
     stride: Vec
 
     @staticmethod
-    def read(f: Function, given: Arguments, integer: str) -> ImageAxis:
+    def read(f: Function, arguments: Arguments, integer: str) -> ImageAxis:
         """Read the numbers that `Sampler.numbers` lists, the stride as `integer`."""
-        size, last, period, inverse = given.vectors(4)
-        stride = f.integer(given.integer())
+        size, last, period, inverse = arguments.vectors(4)
+        stride = f.integer(arguments.integer())
         elements = f.splat(stride if integer == "i64" else stride.cast("trunc", "i32"))
         return ImageAxis(size, last, period, inverse, elements)
 
 
 @record()
 class Sampler:
-    """How points are sampled.
+    """The attributes of a GridSample that are compiled in.
 
-    `pairs`: the coordinates of all points are contiguous. `integer`: the type of offsets; gathers by i32 load twice as
-    many elements at once.
+    `pairs`: the coordinates (x, y) of all points are contiguous. `integer`: the type of offsets; gathers with i32
+    offsets load twice as many elements per instruction as gathers with i64.
     """
 
     mode: str
@@ -72,21 +72,21 @@ class Sampler:
 
     @property
     def taps(self) -> int:
-        """The pixels along each axis."""
+        """The number of pixels along each axis that contribute to a point."""
         return _TAPS[self.mode]
 
     def numbers(self, size: int, stride: int) -> tuple[int, ...]:
-        """The numbers of an axis of the image: its size, and the bytes between neighbours."""
+        """The run-time arguments of an axis of the image. `stride`: the bytes between neighbours."""
         period = max(2 * (size - 1), 1) if self.align_corners else 2 * size
         return (*map(float_word, (size, size - 1, period, 1 / period)), stride // 4)
 
     def find(
         self, f: Function, sides: Sequence[ImageAxis], grid: Pointer, strides: Sequence[AnyInt], count: AnyInt | None
     ) -> list[list[Tap]]:
-        """The rows and the columns of `count` points, by default of one in each lane.
+        """The taps along rows and along columns of `count` points, by default one per lane.
 
         `sides`: height and width of the image. `strides`: bytes between points of the grid, and between x and y of a
-        point. Lanes from `count` on have offsets in the image, too, so that they can be read.
+        point. Lanes from `count` on also have offsets inside the image, so that gathers can read them.
         """
         if self.pairs:
             counts = [None if count is None else f.maximum(2 * count - k, 0) for k in (0, f.lanes)]
@@ -107,7 +107,7 @@ class Sampler:
         return [self._tap(first + float(k), side, weight) for k, weight in enumerate(weights, begin)]
 
     def _tap(self, at: Vec, side: ImageAxis, weights: Vec | None) -> Tap:
-        """The pixels at integral coordinates, after padding. NaN is beyond the last pixel."""
+        """The pixels at integral coordinates, after padding. NaN is treated as beyond the last pixel."""
         if self.padding == "reflection":
             at = self._reflected(at, side)
         near = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
@@ -117,7 +117,7 @@ class Sampler:
     def _reflected(self, at: Vec, side: ImageAxis) -> Vec:
         """Coordinates in −1…size: the remainder by the period, mirrored in the second half.
 
-        A remainder is off by a few periods where the quotient has more than 24 bits, hence the second one.
+        It is computed twice: the first remainder is off by a few periods if the quotient has more than 24 bits.
         """
         at = at.where(at.compare("olt", FAR), FAR).at_least(-FAR)
         for _ in range(2):
@@ -127,7 +127,7 @@ class Sampler:
 
 
 def pixel(row: Tap, column: Tap) -> tuple[Vec, Bool | None]:
-    """The offsets of the pixels at a row and a column, and which are in the image, None if all are."""
+    """The offsets of the pixels at a row and a column, and a mask of the pixels in the image (None if all are)."""
     offsets = row.offsets + column.offsets
     if row.inside is None or column.inside is None:
         return offsets, None

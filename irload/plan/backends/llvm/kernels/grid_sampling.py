@@ -1,6 +1,6 @@
 """GridSample: weighted sums of the pixels around the points of a grid.
 
-Vectors follow the points. Offsets and weights of pixels are computed once for all channels, whose pixels are gathered.
+Vectors are along the points. Offsets and weights of pixels are computed once for all channels; pixels are gathered.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def select_sample(step: SampleStep, selector: Selector) -> list[Launch]:
 class GridSampling(Kernel):
     """y[n,c,p] = Σ x[n,c,rows,columns] · weights at the point p of grid [n,p,2]. Pointers: y, grid, x.
 
-    A unit is a vector of points. Strides count bytes: of y, grid and x along `outer`, of y and grid along `points`, of
-    the grid between x and y of a point (`coordinate`), of y and x along `channels`, of x along height and width of the
-    image. The code reads all sizes.
+    A unit is a vector of points. Strides in bytes: `outer`, of y, grid and x; `points`, of y and grid; `coordinate`, of
+    the grid between x and y of a point; `channels`, of y and x; `image`, of x along height and width. The code reads
+    all sizes.
     """
 
     lanes: int
@@ -62,7 +62,7 @@ class GridSampling(Kernel):
 
     @property
     def _key(self) -> Axis:
-        """The points, of which only a contiguous axis of y is known."""
+        """The points in the key of the code: only whether y is contiguous along them is compiled in."""
         return Axis(ANY, (4 if self.points.strides[0] == 4 else ANY, ANY))
 
     @property
@@ -82,16 +82,16 @@ class GridSampling(Kernel):
 
     @property
     def _vectors(self) -> int:
-        """Vectors of a line of points."""
+        """The vectors per line of points."""
         return -(-self.points.size // self.lanes)
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers = given.pointers(3)
-        sides = [ImageAxis.read(f, given, self.sampler.integer) for _ in range(2)]
-        points, channels = given.filled((self._key, *any_sizes([self.channels])))
-        coordinate, vectors = given.integers(2)
-        outer = given.table(3)
+        f, arguments = function, Arguments(function)
+        pointers = arguments.pointers(3)
+        sides = [ImageAxis.read(f, arguments, self.sampler.integer) for _ in range(2)]
+        points, channels = arguments.filled((self._key, *any_sizes([self.channels])))
+        coordinate, vectors = arguments.integers(2)
+        outer = arguments.table(3)
         for starts, vector in walk_lines(f, vectors, outer, pointers):
             first = vector * self.lanes
             y, grid, x = moved(starts, [*(first * s for s in points.strides), 0])
@@ -103,7 +103,7 @@ class GridSampling(Kernel):
     def _sample(
         self,
         f: Function,
-        places: list[Pointer],
+        pointers: list[Pointer],
         channels: Loop,
         stride: AnyInt,
         taps: Sequence[list[Tap]],
@@ -112,9 +112,9 @@ class GridSampling(Kernel):
         """Write all channels of `count` points, by default of a whole vector."""
         rows, columns = taps
         for k in repeat(f, 0, channels.size):
-            to, source = moved(places, [k * s for s in channels.strides])
-            across = [tap.weights for tap in columns]
-            lines = [weighted(across, [self._pixels(f, source, row, column) for column in columns]) for row in rows]
+            to, source = moved(pointers, [k * s for s in channels.strides])
+            weights = [tap.weights for tap in columns]
+            lines = [weighted(weights, [self._pixels(f, source, row, column) for column in columns]) for row in rows]
             write(f, weighted([tap.weights for tap in rows], lines), to, 0, stride, count)
 
     def _pixels(self, f: Function, source: Pointer, row: Tap, column: Tap) -> Vec:

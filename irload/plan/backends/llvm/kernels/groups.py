@@ -1,4 +1,4 @@
-"""Groups of few channels side by side in tiles: one group of all their channels, its weights blocks on a diagonal."""
+"""Grouped convolutions with few channels per group: several groups are joined to one with block-diagonal weights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
 
 
-def side_by_side(shape: Sequence[int], target: Target) -> int:
-    """The number of groups of weights [G,O,C,K…] that share tiles, so that tiles of data are full.
+def groups_per_tile(shape: Sequence[int], target: Target) -> int:
+    """The number of groups of weights [G,O,C,K…] that are joined to fill tiles of AMX.
 
-    It gives the fewest tiles of sums, then the fewest reads of the data. Groups of one channel stay apart: their blocks
-    would be zeros but for one number in 32. On targets without tiles all groups do: no instruction would be saved.
+    It minimizes the tiles of sums, then the reads of the data. Groups of one channel are not joined: all weights
+    except one in 32 would be 0. Without tiles no groups are joined, since this would save no instruction.
     """
     groups, channels, depth = shape[:3]
     if depth == 1 or not target.tiles:
@@ -31,12 +31,12 @@ def joined(shape: Sequence[int], together: int) -> tuple[int, int, int]:
 
 
 def block_diagonal(weights: Array, together: int) -> Array:
-    """Weights [G,O,…,C] → [G/n,n·O,…,n·C] for n groups `together`: zeros where data and result are of other groups."""
+    """Weights [G,O,…,C] → [G/n,n·O,…,n·C] for n groups `together`: zeros between channels of different groups."""
     if together == 1:
         return weights
     groups, channels, *taps, depth = weights.shape
-    apart = weights.reshape(groups // together, together, channels, *taps, depth)
-    found = np.zeros((groups // together, together, channels, *taps, together, depth), weights.dtype)
+    separate = weights.reshape(groups // together, together, channels, *taps, depth)
+    result = np.zeros((groups // together, together, channels, *taps, together, depth), weights.dtype)
     for k in range(together):
-        found[:, k, ..., k, :] = apart[:, k]
-    return found.reshape(groups // together, together * channels, *taps, together * depth)
+        result[:, k, ..., k, :] = separate[:, k]
+    return result.reshape(groups // together, together * channels, *taps, together * depth)

@@ -1,6 +1,6 @@
-"""Loops whose bounds may be known, variables that they change, and offsets of elements.
+"""Helpers that emit loops, whose bounds may be ints or values of the code; variables in memory; offsets of elements.
 
-Loops are generators: the body of a `for` statement writes the body of the loop, as for `Function.range`.
+Loops are generators: the body of a `for` statement emits the body of the loop, as for `Function.range`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = TypeVar("Kind")
 def repeat(
     f: Function, start: AnyInt, stop: AnyInt, step: int = 1, carried: list[Any] | None = None
 ) -> Iterator[AnyInt]:
-    """The indices of a loop, which is not emitted if it is known to have at most one turn."""
+    """The indices of a loop. Without code for a loop if it is known to have at most one iteration."""
     if isinstance(start, int) and isinstance(stop, int) and stop <= start + step:
         if start < stop:
             yield start
@@ -29,7 +29,7 @@ def repeat(
 def unrolled(
     f: Function, first: AnyInt, last: AnyInt, times: int, carried: list[Any] | None = None
 ) -> Iterator[tuple[AnyInt, int]]:
-    """The indices of a loop that takes `times` of them per turn, each with its number in the turn."""
+    """The indices of a loop that is unrolled `times` times, each with its position in the unrolled body."""
     length = last - first
     rest = length % times
     middle = last - rest
@@ -48,7 +48,7 @@ def unrolled(
 def nested(
     f: Function, axes: Sequence[Loop], places: list[Pointer], carried: list[Any] | None = None
 ) -> Iterator[list[Pointer]]:
-    """Pointers to every position of the axes."""
+    """Pointers to every position of the axes, by nested loops. `places`: the address of the first in each tensor."""
     if not axes:
         yield places
         return
@@ -58,7 +58,7 @@ def nested(
 
 
 def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]]) -> Iterator[Kind]:
-    """The first kind whose end is above a number, else the last one: the body is written for each of them."""
+    """The first kind whose end is above `number`, else the last kind. The body is emitted for each kind."""
     (end, kind), *rest = kinds
     if not rest:
         yield kind
@@ -70,7 +70,7 @@ def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]
 
 
 def either(f: Function, condition: AnyBool, first: Kind, second: Kind) -> Iterator[Kind]:
-    """The first of two kinds if the condition is true, else the second: the body is written for each, once if equal."""
+    """`first` if the condition is true, else `second`. The body is emitted for both, or once if they are equal."""
     if first == second:
         yield first
         return
@@ -81,21 +81,21 @@ def either(f: Function, condition: AnyBool, first: Kind, second: Kind) -> Iterat
 
 
 def digits(index: AnyInt, sizes: Sequence[AnyInt]) -> tuple[AnyInt, list[AnyInt]]:
-    """An index along axes of these sizes as positions along each; the first result is the quotient by all sizes."""
-    found: list[AnyInt] = []
+    """Divide an index into positions along axes of these sizes: the quotient by all sizes, and the positions."""
+    positions: list[AnyInt] = []
     for size in reversed(sizes):
         rest = index // size
         index, at = rest, index - rest * size if size != 1 else 0
-        found.insert(0, at)
-    return index, found
+        positions.insert(0, at)
+    return index, positions
 
 
 def indices(index: AnyInt, sizes: Sequence[AnyInt]) -> list[AnyInt]:
-    """The same, where the first axis may be larger than its size says."""
+    """The positions of an index along axes of these sizes. The size of the first axis is not used."""
     if not sizes:
         return []
-    rest, found = digits(index, sizes[1:])
-    return [rest, *found]
+    rest, positions = digits(index, sizes[1:])
+    return [rest, *positions]
 
 
 def offset(strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:
@@ -107,13 +107,13 @@ def offset(strides: Sequence[AnyInt], indices: Sequence[AnyInt]) -> AnyInt:
 
 
 def lines_of(f: Function, start: Pointer, stride: AnyInt, first: AnyInt, count: AnyInt) -> list[Pointer]:
-    """The starts of one line for each lane, from the `first` of `count` on; the last line for those beyond it."""
+    """The start of a line for each lane, from line `first` on. Lanes after the last of `count` lines repeat it."""
     last = count - 1
     return [start + f.minimum(first + lane, last) * stride for lane in range(f.lanes)]
 
 
 def tail_key(size: int, step: int) -> int:
-    """The size in the key of code for any number of whole steps, none or some, and the same rest."""
+    """The size in the key of code for sizes with the same remainder by `step`, and either no or some whole steps."""
     return size % step + (step if size >= step else 0)
 
 

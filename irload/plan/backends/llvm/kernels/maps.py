@@ -1,4 +1,4 @@
-"""Maps of convolutions as contractions read them: in place, or a copy rounded to the type of the dot."""
+"""The data of convolutions in the form that contractions read: in place, or a copy rounded to the type of the dot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
-from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
+from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
@@ -35,11 +35,12 @@ def channels_last(weights: Array) -> Array:
 
 @record()
 class Maps:
-    """The data of a convolution: bytes between samples, groups, and positions along each spatial axis.
+    """The data of a convolution, in place or a copy.
 
-    `windows`: of the outputs, over the data or the copy, which `copies` write. `offsets`: the bytes from the data to
-    each tap of output 0, if they do not follow from the windows. `planar`: channels are the outermost loop of the sum.
-    `arrange` orders weights [G,O,C,K…] as the sum is, `key` identifies it.
+    Strides in bytes: `batch`, `group`, and `strides` along each spatial axis. `windows`: over the data or the copy.
+    `copies`: the launches that write the copy. `offsets`: the bytes from the data to each tap of output 0, unless they
+    follow from the windows. `planar`: channels are the outermost loop of the sum. `arrange` reorders weights [G,O,C,K…]
+    to the order of the sum; `key` identifies this order.
     """
 
     data: Array | Temporary
@@ -53,7 +54,7 @@ class Maps:
     offsets: tuple[int, ...] | None = None
     planar: bool = False
     few: bool = False
-    """True for copies in which windows along columns are contiguous."""
+    """True for the copies of `few_channels`, in which the windows along columns are contiguous."""
     arrange: Callable[[Array], Array] = channels_last
     key: Hashable = None
 
@@ -67,14 +68,14 @@ class Maps:
         """The bytes from the data to each tap of output 0."""
         if self.offsets is not None:
             return self.offsets
-        along = [
+        offsets = [
             [(k * w.dilation - w.begin) * stride for k in range(w.kernel)]
             for w, stride in zip(self.windows, self.strides, strict=True)
         ]
-        return each_tap(along)
+        return each_tap(offsets)
 
     def levels(self, dot: Dot, *, on_grid: bool = False) -> tuple[Level, ...]:
-        """The loops of a register tile. `on_grid`: columns count through a grid of outputs."""
+        """The loops of a register tile. `on_grid`: the columns are the outputs of a `Grid`."""
         taps = [
             Level(w.kernel, w.dilation * pitch, k if on_grid else None, w.stride)
             for k, (w, pitch) in enumerate(zip(self.windows, self.strides, strict=True))
@@ -82,17 +83,17 @@ class Maps:
         channels = self.chunks.levels(dot)
         outer = len(channels) if self.planar else len(channels) - 1
         order = [*channels[:outer], *taps, *channels[outer:]]
-        kept = [level for level in order if level.count > 1 or level.axis is not None]
-        return tuple(kept or channels[-1:])
+        needed = [level for level in order if level.count > 1 or level.axis is not None]
+        return tuple(needed or channels[-1:])
 
 
 def each_tap(along: Iterable[Iterable[int]]) -> tuple[int, ...]:
-    """The bytes to every tap of a window, from those to the taps along each axis."""
+    """The offsets of all taps of a window. `along`: the offsets of the taps along each axis."""
     return tuple(map(sum, product(*along)))
 
 
 def maps_in_place(conv: WindowedKernel, dot: Dot, depth: int) -> Maps | None:
-    """The data themselves, for groups of `depth` channels. None if only a copy can be read."""
+    """The data without a copy, for groups of `depth` channels. None if a contraction requires a copy."""
     data = conv.data
     if not reads_in_place(data, 1, depth, dot):
         return None
@@ -122,7 +123,7 @@ def unchanged(weights: Array) -> Array:
 
 
 def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
-    """A copy of the data for register tiles, which skip padding. Positions that no tap reads are left out."""
+    """A copy of the data for register tiles, without padding, which they skip, and positions that no tap reads."""
     spatial: list[CopiedAxis] = []
     windows: list[WindowAxis] = []
     for window, stride in zip(conv.windows, conv.data.strides[2:], strict=True):
@@ -137,18 +138,18 @@ def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
 
 
 def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
-    """The maps with memory for the copy and the launch that makes it."""
+    """The maps with memory for the copy, and the launch of the kernel that writes it."""
     if copy is None:
         return maps
-    place = selector.temporary(maps.nbytes)
-    return replace(maps, data=place, copies=[selector.launch(copy, [conv.data, place])])
+    buffer = selector.temporary(maps.nbytes)
+    return replace(maps, data=buffer, copies=[selector.launch(copy, [conv.data, buffer])])
 
 
 def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
     """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
-    groups, _, depth = joined(conv.shape, side_by_side(conv.shape, target))
+    groups, _, depth = joined(conv.shape, groups_per_tile(conv.shape, target))
     data = conv.data
     samples = Axis(data.shape[0], (data.strides[0],)), Axis(groups, (depth * data.strides[1],))
     return Reorder(samples, depth, data.strides[1], (), tuple(spatial), element_of(data))

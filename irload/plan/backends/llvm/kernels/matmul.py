@@ -1,4 +1,4 @@
-"""Matmuls as contractions. Constant weights are packed once, others before each product."""
+"""Matmuls as contractions. Constant weights are packed when they are loaded, computed ones in each inference."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from irload.record import record
 
 
 def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
-    """A matmul with leading axes that broadcast."""
+    """The kernels of a matmul, whose leading axes broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
     axis = -1 if step.transpose_b else -2
     form = _compression(step, axis, selector) if dot is FMA else None
@@ -61,8 +61,8 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
         epilogue = ADD.then(epilogue, 0)
     tensors = [out, *(spread(operand, out.shape) for operand in operands)]
     a = a.swapaxes(-1, -2) if step.transpose_a else a
-    how = (b.shape[:-2], tensors, epilogue, dot, selector)
-    rows = RowContraction.of(step.inputs[0], a, *how, constant=b.is_constant)
+    common = (b.shape[:-2], tensors, epilogue, dot, selector)
+    rows = RowContraction.of(step.inputs[0], a, *common, constant=b.is_constant)
     if form is not None:
         panel = Panel(form, rows.chunks.depth, rows.product.packed_channels)
         packed = selector.packed_constant(
@@ -72,38 +72,38 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     if b.is_constant:
 
         def pack(weights: Array) -> Array:
-            moved = weights if step.transpose_b else weights.swapaxes(-1, -2)
-            moved = moved.reshape(-1, *moved.shape[-2:])
-            return pack_weights(moved, rows.packing, selector.target, selector.threads)
+            columns = weights if step.transpose_b else weights.swapaxes(-1, -2)
+            columns = columns.reshape(-1, *columns.shape[-2:])
+            return pack_weights(columns, rows.packing, selector.target, selector.threads)
 
         packed = selector.packed(b, (rows.packing, step.transpose_b), pack, stored=True)
         return [*rows.copies, rows.launch(packed, tensors, selector)]
     weights = selector.array(b)
     pack_b = Pack.of(rows.packing, weights.swapaxes(-1, -2) if step.transpose_b else weights)
-    place = selector.temporary(pack_b.nbytes)
-    return [*rows.copies, selector.launch(pack_b, [weights, place]), rows.launch(place, tensors, selector)]
+    buffer = selector.temporary(pack_b.nbytes)
+    return [*rows.copies, selector.launch(pack_b, [weights, buffer]), rows.launch(buffer, tensors, selector)]
 
 
 def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression | None:
-    """The form in which weights stay compressed, None for weights that are packed as f32.
+    """The form of packed weights that remain compressed; None for weights that are packed as f32.
 
-    16-bit floats are packed as f32 if a model multiplies many rows, which reuse the weights, and never single tokens.
+    16-bit floats are packed as f32 if a model multiplies many rows, which reuse the weights, but no single tokens.
     """
     source = step.inputs[1].source
-    found = None if source is None else compressed(source)
-    if found is None:
+    weights = None if source is None else compressed(source)
+    if weights is None:
         return None
-    few = widens_in_registers(selector.target, prod(step.output.shape[:-1]), PANEL)
-    if found.is_short and not (few or selector.variables):
+    one_tile = widens_in_registers(selector.target, prod(step.output.shape[:-1]), PANEL)
+    if weights.is_short and not (one_tile or selector.variables):
         return None
-    return compression_of(found, axis)
+    return compression_of(weights, axis)
 
 
 @record()
 class RowContraction:
-    """The rows of matrices times packed weights, and the copies of the data that it reads, if any.
+    """The product of rows of matrices by packed weights, and the launches that copy the data for it, if needed.
 
-    `product`: the kernel, or that at the traced shape; its weights are packed equally for all shapes.
+    `product`: the kernel, or the kernel at the traced shape. The weights are packed identically for all shapes.
     """
 
     data: Array | Temporary
@@ -129,19 +129,20 @@ class RowContraction:
         *,
         constant: bool = True,
     ) -> RowContraction:
-        """The contraction of `a`, where `value` is stored, whose result and operands are `tensors` [batch…, m, n].
+        """The contraction of `a`, the array of `value`. `tensors`: the result and the operands, [batch…, m, n].
 
         `matrices`: the leading axes of the weights, which broadcast to the batch axes.
         """
         *batch, m, n = tensors[0].shape
-        lead = (*(1,) * (len(batch) - len(matrices)), *matrices)
-        spread = [0 if size == 1 else prod(lead[k + 1 :]) for k, size in enumerate(lead)]
-        order = sorted(range(len(batch)), key=lambda k: spread[k] == 0)
+        aligned = (*(1,) * (len(batch) - len(matrices)), *matrices)
+        matrix_strides = [0 if size == 1 else prod(aligned[k + 1 :]) for k, size in enumerate(aligned)]
+        order = sorted(range(len(batch)), key=lambda k: matrix_strides[k] == 0)
         a = np.broadcast_to(a, (*batch, m, a.shape[-1]))
-        own = sum(stride != 0 for stride in spread)
-        data, copies, strides, chunks, nbytes = _read(value, a, order, own, dot, selector, constant=constant)
+        separate = sum(stride != 0 for stride in matrix_strides)
+        data, copies, strides, chunks, nbytes = _read(value, a, order, separate, dot, selector, constant=constant)
         axes = [
-            Axis(batch[k], (spread[k], strides[at], *(t.strides[k] for t in tensors))) for at, k in enumerate(order)
+            Axis(batch[k], (matrix_strides[k], stride, *(t.strides[k] for t in tensors)))
+            for k, stride in zip(order, strides, strict=False)
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
         results = Results.of(tensors, -1, n, epilogue)
@@ -152,14 +153,14 @@ class RowContraction:
         return RowContraction(data, copies, product, product, chunks)
 
     def launch(self, packed: Array | Temporary, results: Sequence[Array | Temporary], selector: Selector) -> Launch:
-        """The product, which runs after the `copies`. `results`: y and the operands."""
+        """The launch of the product, after the `copies`. `results`: y and the operands."""
         return selector.launch(self.kernel, [self.data, packed, *results])
 
 
 def _product(
     dot: Dot, target: Target, threads: int, chunks: Chunks, results: Results, axes: Sequence[Axis], nbytes: int
 ) -> Contraction:
-    """The kernel along these axes. `nbytes`: of the data."""
+    """The kernel for these axes. `nbytes`: the size of the data."""
     if dot.tiled:
         product = tile_product(dot, axes, chunks, (0,), results, tile_width(results.channels))
     elif dot.weights is not None:
@@ -170,11 +171,11 @@ def _product(
 
 
 def _read(
-    value: Value, a: Array, order: Sequence[int], own: int, dot: Dot, selector: Selector, *, constant: bool
+    value: Value, a: Array, order: Sequence[int], separate: int, dot: Dot, selector: Selector, *, constant: bool
 ) -> tuple[Array | Temporary, list[Launch], list[int], Chunks, int]:
-    """The data [batch…, rows, length] in place, or a copy; bytes between neighbours; how elements lie; all bytes.
+    """The data [batch…, rows, length] in place or a copy, launches that copy it, its strides, its chunks and its bytes.
 
-    `order`: of the batch axes; the first `own` have separate weights.
+    `order`: of the batch axes; the first `separate` axes have separate weights.
     """
     length, copied = a.shape[-1], selector.chunks(value)
     if copied is None and reads_in_place(a, -1, length, dot):
@@ -184,17 +185,17 @@ def _read(
     if dot.a == U8:
         from irload.plan.backends.llvm.kernels.quantized import contiguous_rows
 
-        place, strides, copy = contiguous_rows(a, selector)
-        return place, [copy], [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
+        buffer, strides, copy = contiguous_rows(a, selector)
+        return buffer, [copy], [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
-    held = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]
+    axes = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]
     rows = CopiedAxis(WindowAxis(a.shape[-2], a.shape[-2]), a.strides[-2])
-    copy = Reorder(tuple(held[:own]), length, a.strides[-1], tuple(held[own:]), (rows,), element_of(a))
-    strides = [*copy.strides[:own], *copy.strides[own + 1 : -2]]
+    copy = Reorder(tuple(axes[:separate]), length, a.strides[-1], tuple(axes[separate:]), (rows,), element_of(a))
+    strides = [*copy.strides[:separate], *copy.strides[separate + 1 : -2]]
     outer = [stride if a.strides[k] else 0 for k, stride in zip(order, strides, strict=True)]
     launches: list[Launch] = []
     if copied is None:
         copied = selector.temporary(copy.nbytes)
         launches = [selector.launch(copy, [a, copied])]
-    return copied, launches, [*outer, copy.strides[-1]], Chunks.copied(length, copy.strides[own]), copy.nbytes
+    return copied, launches, [*outer, copy.strides[-1]], Chunks.copied(length, copy.strides[separate]), copy.nbytes

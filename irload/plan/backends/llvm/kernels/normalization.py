@@ -1,4 +1,4 @@
-"""Normalization to mean 0 and variance 1, of trailing axes or of groups of channels, then an epilogue."""
+"""Normalization to mean 0 and variance 1 over trailing axes or over groups of channels, then an epilogue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCALE_AND_SHIFT = Expression(3, (Instruction("multiply", (0, 1)), Instruction("
 
 
 def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
-    """A normalization over trailing axes."""
+    """The kernel of a normalization over trailing axes."""
     x, out = selector.array(step.inputs[0]), selector.array(step.output)
     operands = [selector.array(v) for v in step.operands]
     axes = axes_of(out.shape, out.strides, x.strides, *(spread(a, out.shape).strides for a in operands))
@@ -35,7 +35,7 @@ def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
 
 
 def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list[Launch]:
-    """A normalization over groups of channels, whose scale and shift are an epilogue."""
+    """The kernel of a normalization over groups of channels. Scale and shift are its epilogue."""
     x, scale, bias = (selector.array(v) for v in step.inputs)
     out, lanes = selector.array(step.output), selector.target.lanes
     columns = [spread(a.reshape(-1, *(1,) * (x.ndim - 2)), x.shape).strides for a in (scale, bias)]
@@ -52,7 +52,7 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
 
 
 def _band(each: int, groups: int) -> int:
-    """Columns of a band, of whole groups of `each`: whole cache lines if few groups have them, else about a line."""
+    """Columns per band, in whole groups of `each`: whole cache lines if a short band has them, else about a line."""
     line = LINE // SIZES[F32]
     bands = [each * n for n in range(1, groups + 1) if groups % n == 0]
     few = [band for band in bands if band <= max(NORMALIZED_COLUMNS, each)]
@@ -63,7 +63,7 @@ def _band(each: int, groups: int) -> int:
 class Normalization(Formula):
     """(x − mean) / √(variance + eps), or x / √(mean of x² + eps) without `center`, then the epilogue.
 
-    `outside`: eps is added to the root. The number is that of the elements.
+    `outside`: eps is added to the root instead. The parameter is the number of elements.
     """
 
     eps: float
@@ -104,6 +104,6 @@ class Normalization(Formula):
             vectors.write(0, [evaluate(self.epilogue, own)[0] for own in zip(scaled, *operands, strict=True)])
 
     def _factor(self, variance: Vec) -> Vec:
-        """The factor that gives x − mean the variance 1."""
+        """The factor that scales x − mean to variance 1."""
         root = variance.unary("sqrt") + self.eps if self.outside else (variance + self.eps).unary("sqrt")
         return 1.0 / root

@@ -1,4 +1,4 @@
-"""Packs matrices of any strides: computed operands at run time, constants when they are loaded."""
+"""The kernel that packs matrices of any strides into panels: computed operands at run time, constants when loaded."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from irload.record import record
 class Pack(Kernel):
     """Packs matrices [outer…, rows, columns] of f32, bf16 or f16. Pointers: from, to.
 
-    `strides`: bytes between matrices along each outer axis; `steps`: between rows and between columns of a matrix. All
-    sizes and strides are numbers. Compiled in: the packing, but not the columns of panels in f32, the type, and whether
-    rows or columns are contiguous.
+    Strides in bytes: `strides`, of the outer axes; `steps`, of the rows and columns of a matrix. The code reads all
+    sizes and strides, and the number of columns of panels in f32. Compiled in: the rest of the packing, the type, and
+    whether rows or columns are contiguous.
     """
 
     packing: Packing
@@ -73,7 +73,7 @@ class Pack(Kernel):
 
     @property
     def _blocks(self) -> int:
-        """The units of a panel."""
+        """The blocks of rows of a panel, which are units."""
         return -(-self.shape[0] // PACKED_ROWS)
 
     @property
@@ -105,14 +105,14 @@ class _Writer:
 
     def __init__(self, f: Function, kernel: Pack) -> None:
         self.f, self.kernel, self.size = f, kernel, SIZES[kernel.source]
-        given, rank = Arguments(f), len(kernel.outer)
-        self.pointers = given.pointers(2)
-        self.rows, self.columns, row, column, self.blocks, self.panels, self.panel = given.integers(7)
-        self.packing = given.filled(kernel.packing)
+        arguments, rank = Arguments(f), len(kernel.outer)
+        self.pointers = arguments.pointers(2)
+        self.rows, self.columns, row, column, self.blocks, self.panels, self.panel = arguments.integers(7)
+        self.packing = arguments.filled(kernel.packing)
         self.row: AnyInt = kernel.steps[0] or row
         self.column: AnyInt = kernel.steps[1] or column
-        self.strides = given.integers(rank)
-        self.sizes: list[AnyInt] = [0, *given.integers(rank - 1)] if rank else []
+        self.strides = arguments.integers(rank)
+        self.sizes: list[AnyInt] = [0, *arguments.integers(rank - 1)] if rank else []
 
     def write(self) -> None:
         f = self.f
@@ -130,7 +130,7 @@ class _Writer:
                 copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
 
     def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
-        """Transpose squares of words in registers: rows are contiguous."""
+        """Pack a matrix whose columns are contiguous in memory: transpose squares of words in registers."""
         f, members = self.f, self.packing.word
         side = members * f.lanes
         lines = lines_of(f, source, self.column, first, self.columns)
@@ -154,7 +154,7 @@ class _Writer:
             square(whole, partly=True)
 
     def _by_rows(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
-        """Copy rows of contiguous columns, or of columns of any stride."""
+        """Pack a matrix whose rows are contiguous in memory, or of any strides: copy or gather row by row."""
         f, element = self.f, self.kernel.source
         if self.kernel.steps[1]:
             line, count = source + first * self.size, self.columns - first
@@ -169,7 +169,7 @@ class _Writer:
             self._copy_rows(target, begin, end, lambda offset: load_lines(f, lines, offset, element))
 
     def _copy_rows(self, target: Pointer, begin: AnyInt, end: AnyInt, read: Callable[[AnyInt], Vec]) -> None:
-        """Copy the rows begin…end−1 in whole chunks. `read` returns a vector of the row at an offset in bytes."""
+        """Copy the rows begin…end−1 in whole chunks. `read` loads a vector of the row at an offset in bytes."""
         f, depth, members = self.f, self.packing.depth, self.packing.word
 
         def row_of(row: AnyInt, *, partly: bool) -> Vec:

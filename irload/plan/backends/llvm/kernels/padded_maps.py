@@ -1,4 +1,4 @@
-"""Copies of the maps of a convolution with their padding, or with whole words of channels."""
+"""Copies of the data of a convolution that include padding, or whose channels are padded to whole words."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.plan.ir.strides import Strided
 
 FILLED = 4096
-"""Bytes that a run of a fill copies."""
+"""The bytes per run when memory is filled."""
 
 
 def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Selector) -> Maps:
-    """A copy with whole words of channels, and with padding whose bytes are `fill`; without padding for None.
+    """A copy with channels padded to whole words, and with padding whose bytes are `fill`; None: without padding.
 
-    The copy has the order of planar data, otherwise channels last. Elements after the channels of a group are not
-    written: their weights are 0.
+    The copy is planar if the data are and words have one element, otherwise channels last. Elements that pad the
+    channels of a group are not written, since their weights are 0.
     """
     data, (groups, _, depth), rank = conv.data, conv.shape[:3], len(conv.windows)
     whole, size = dot.words(depth) * dot.k, data.itemsize
@@ -42,12 +42,12 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
     order = range(3 + rank) if planar else (0, *range(3, 3 + rank), 1, 2)
     strides = Strided.dense((data.shape[0], groups, whole, *sizes), order).in_bytes(size).strides
     nbytes = -(-data.shape[0] * strides[0] // FILLED) * FILLED
-    place = selector.temporary(nbytes)
-    copies = [] if fill is None else [_filled(place, nbytes, fill, selector)]
+    buffer = selector.temporary(nbytes)
+    copies = [] if fill is None else [_filled(buffer, nbytes, fill, selector)]
     start = sum(b * stride for b, stride in zip(begins, strides[3:], strict=True))
     shape = (data.shape[0], groups, depth, *read)
     split = Strided(shape, (data.strides[0], depth * data.strides[1], *data.strides[1:]))
-    target = CopyOperand(place, Strided(shape, strides, start))
+    target = CopyOperand(buffer, Strided(shape, strides, start))
     if all(read):
         copies.append(copy(target, CopyOperand(address(data), split, [data]), size, selector))
 
@@ -57,7 +57,7 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
         return channels_last(np.pad(weights, pads))
 
     return Maps(
-        place,
+        buffer,
         strides[0],
         strides[1],
         strides[3:],
@@ -71,10 +71,10 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
     )
 
 
-def _filled(place: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
+def _filled(buffer: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
     """Fill memory with one byte."""
     run = selector.own(weight_bytes(FILLED))
     run[...] = fill
     shape = (nbytes // FILLED, FILLED)
     source = CopyOperand(address(run), Strided(shape, (0, 1)), [run])
-    return copy(CopyOperand(place, Strided.dense(shape)), source, 1, selector)
+    return copy(CopyOperand(buffer, Strided.dense(shape)), source, 1, selector)

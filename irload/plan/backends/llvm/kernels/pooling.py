@@ -1,4 +1,4 @@
-"""Poolings of maps with vectors over channels."""
+"""Max and average pooling, with vectors over channels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from irload.plan.ir.steps import PoolStep
 from irload.record import record
 
 LOWEST = float(np.finfo(np.float32).min)
-"""The maximum of no elements. NaN never wins, as in the NumPy back end."""
+"""The maximum of an empty window. NaN is ignored, as in the NumPy back end."""
 
 LONG = 16
-"""Taps along a row from which rows are summed separately, so that large means lose no accuracy."""
+"""Taps per row from which each row is summed separately, so that large means lose no accuracy."""
 
 
 def select_pool(step: PoolStep, selector: Selector) -> list[Launch]:
@@ -30,7 +30,7 @@ def select_pool(step: PoolStep, selector: Selector) -> list[Launch]:
 
 @record()
 class Pooling(WindowFormula):
-    """Maxima or means (`kind`). `full`: divisors count the padding, too."""
+    """Maxima or means (`kind`). `full`: divisors include the padding."""
 
     kind: str
     full: bool

@@ -1,7 +1,7 @@
-"""The positions that give one result, walked by vectors along the row that they form, or across columns.
+"""Loops over all positions that contribute to a result, with vectors along rows or across columns.
 
-A formula is written once, for lists of vectors: a turn along a row has one of them, a turn across columns has several
-side by side.
+A formula is written once, for lists of vectors: an iteration along a row has one vector, an iteration across columns
+has several adjacent vectors.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from irload.plan.backends.llvm.tuning import SPAN_CHAINS
 from irload.record import record
 
 TERMS = 128
-"""Terms that are added one by one, before their sum is added to others: long sums would lose digits."""
+"""Terms per partial sum. Partial sums keep long sums accurate."""
 
 
 @record(eq=False)
 class Vectors:
-    """The vectors of one turn, from number `first` on.
+    """The vectors of one iteration; the first is vector number `first`.
 
-    `places`: the address of vector 0 in each tensor; `strides`: bytes between neighbours in each; `counts`: the
-    elements of each vector, None if all are present.
+    `places`: the address of vector 0 in each tensor; `strides`: of the elements in each tensor, in bytes; `counts`: the
+    elements of each vector, None for a whole vector.
     """
 
     f: Function
@@ -51,7 +51,7 @@ class Vectors:
             write(self.f, value, place, stride * at, stride, count)
 
     def of(self, values: Sequence[Vec]) -> Sequence[Vec]:
-        """The members for these vectors of a list for all vectors."""
+        """The items for these vectors in a list with one item per vector."""
         return values[self.first : self.first + len(self.counts)]
 
     @property
@@ -65,7 +65,7 @@ Combine = Callable[[Vec, Vec], Vec]
 
 @record(eq=False)
 class Positions(ABC):
-    """All positions of some axes, at least one. `places`: the first position in each tensor."""
+    """All positions of one or more axes. `places`: the address of the first position in each tensor."""
 
     f: Function
     axes: Sequence[Loop]
@@ -75,7 +75,7 @@ class Positions(ABC):
     def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
         """`for vectors in positions.fold(totals, combine)`: a reduction. The body adds one term to each of the totals.
 
-        `totals` holds the neutral element first, and at the end the total of each vector, in all lanes that share one.
+        `totals` has the neutral element first, and at the end the totals of each vector, in all lanes that share them.
         """
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Positions(ABC):
 
 @record(eq=False)
 class RowPositions(Positions):
-    """Vectors follow the last axis, with independent partial results. Totals are in all lanes of one vector."""
+    """Vectors along the last axis, with several independent accumulators. The total is in all lanes of one vector."""
 
     def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
         f, chains = self.f, totals * self._chains
@@ -109,12 +109,12 @@ class RowPositions(Positions):
 
     @property
     def _chains(self) -> int:
-        """The number of partial results."""
+        """The number of independent accumulators."""
         size = self.axes[-1].size
         return max(1, min(SPAN_CHAINS, size // self.f.lanes)) if isinstance(size, int) else SPAN_CHAINS
 
     def _run(self, carried: list[Any]) -> Iterator[tuple[Vectors, int]]:
-        """All vectors, each with the number of its partial result."""
+        """All vectors, each with the index of its accumulator."""
         f, (*outer, row), last = self.f, self.axes, self._chains - 1
 
         def vectors(places: list[Pointer], at: AnyInt, count: AnyInt | None) -> Vectors:
@@ -134,10 +134,10 @@ class RowPositions(Positions):
 
 @record(eq=False)
 class ColumnPositions(Positions):
-    """Vectors follow another axis; one walk through the axes takes `together` of them.
+    """Vectors along another axis, the columns; each loop over the axes processes `together` vectors.
 
-    `group`: neighbouring columns that share a total. If more than one, `counts` are known, and `scratch` holds one f32
-    per column.
+    `group`: neighbouring columns that share a total. If more than one, `counts` are ints, and `scratch` has one f32 per
+    column.
     """
 
     strides: Sequence[AnyInt]
@@ -147,12 +147,12 @@ class ColumnPositions(Positions):
     scratch: Pointer
 
     def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
-        start, found = totals[0], list[Vec]()
+        start, results = totals[0], list[Vec]()
         for first in range(0, len(self.counts), self.together):
-            own = [start] * len(self.counts[first : first + self.together])
-            yield from self._fold(first, own, totals, combine)
-            found += own
-        totals[:] = found if self.group == 1 else self._grouped(found, combine)
+            partial = [start] * len(self.counts[first : first + self.together])
+            yield from self._fold(first, partial, totals, combine)
+            results += partial
+        totals[:] = results if self.group == 1 else self._grouped(results, combine)
 
     def walk(self) -> Iterator[Vectors]:
         for first in range(0, len(self.counts), self.together):
@@ -165,22 +165,22 @@ class ColumnPositions(Positions):
     def _vectors(self, first: int, places: list[Pointer]) -> Vectors:
         return Vectors(self.f, places, self.strides, self.counts[first : first + self.together], first)
 
-    def _fold(self, first: int, own: list[Vec], totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
-        """The vectors of one walk, whose totals replace the neutral elements `own`. The body adds to `totals`."""
-        f, (*outer, last), starts = self.f, self.axes, list(own)
+    def _fold(self, first: int, partial: list[Vec], totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
+        """Loop over the axes for some vectors, and store their totals in `partial`. The body adds to `totals`."""
+        f, (*outer, last), starts = self.f, self.axes, list(partial)
 
         def chunk(places: list[Pointer], size: AnyInt) -> Iterator[Vectors]:
             totals[:] = starts
             for at in nested(f, [Loop(size, last.strides)], places, totals):
                 yield self._vectors(first, at)
-            own[:] = [combine(a, b) for a, b in zip(own, totals, strict=True)]
+            partial[:] = [combine(a, b) for a, b in zip(partial, totals, strict=True)]
 
-        for places in nested(f, outer, self.places, own):
+        for places in nested(f, outer, self.places, partial):
             chunks = last.size // TERMS
             whole = chunks * TERMS
             if whole != 0:
-                every = [Loop(chunks, tuple(s * TERMS for s in last.strides))]
-                for begin in nested(f, every, places, own):
+                chunk_axis = [Loop(chunks, tuple(s * TERMS for s in last.strides))]
+                for begin in nested(f, chunk_axis, places, partial):
                     yield from chunk(begin, TERMS)
             rest = last.size - whole
             if rest != 0:
@@ -203,11 +203,11 @@ class ColumnPositions(Positions):
 
 
 def counts(size: int, lanes: int) -> Sequence[int | None]:
-    """The vectors of `size` columns: for each None, or its elements if it is partial."""
+    """The vectors of `size` columns: None for a whole vector, or the elements of a partial one."""
     rest = size % lanes
     return [None] * (size // lanes) + ([rest] if rest else [])
 
 
 def partial_counts(f: Function, vectors: int, rest: AnyInt) -> list[AnyInt | None]:
-    """The elements of each of some vectors side by side, which have `rest` together."""
+    """The number of elements of each of `vectors` adjacent vectors, which have `rest` elements together."""
     return [f.maximum(f.minimum(rest - k * f.lanes, f.lanes), 0) for k in range(vectors)]

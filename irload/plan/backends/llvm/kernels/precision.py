@@ -1,10 +1,10 @@
-"""In which type matmuls and convolutions multiply."""
+"""Selects the type in which matmuls and convolutions multiply: f32, bf16 or bytes."""
 
 from __future__ import annotations
 
 from irload.plan.backends.llvm.dot import Dot, byte_dot, dots
 from irload.plan.backends.llvm.elements import BF16, F32
-from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
+from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
@@ -13,7 +13,7 @@ from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, Produc
 
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
-    """The dot by which a step multiplies: bf16 if it is allowed and faster."""
+    """The dot of a step: in bytes if it multiplies integers, in bf16 if this is allowed and faster, else in f32."""
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
         return byte_dot(selector.target, saturates=not integers.pairs_fit)
@@ -22,16 +22,16 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:
-    """True if bf16 is faster than f32. Not if some outputs of a transposed convolution see no tap."""
+    """True if bf16 is faster than f32. False for transposed convolutions with outputs that no tap contributes to."""
     return step.taps > 0 and not step.multiplies_integers and _is_faster(step, target)
 
 
 def _is_faster(step: ProductStep, target: Target) -> bool:
-    """True if tiles are filled well, or if copied data are multiplied by two vectors or more, and there is work."""
+    """True if tiles are mostly filled, or copied data are multiplied by two or more vectors, in enough products."""
     shape, taps = step.matrix, step.taps
-    channels, depth = joined(shape, side_by_side(shape, target))[1:]
+    channels, depth = joined(shape, groups_per_tile(shape, target))[1:]
     products = step.output.size * shape[2] * taps
-    if target.tiles and isinstance(step, MatMulStep):  # data are mostly f32: copying them does not pay for few columns
+    if target.tiles and isinstance(step, MatMulStep):  # data are mostly f32: a copy does not pay for few columns
         return depth >= DEPTH // 2 and channels >= ROWS and products >= LEAST_PRODUCTS
     if target.tiles:
         return depth >= LEAST_SUMMED and channels >= LEAST_MADE and products >= LEAST_PRODUCTS

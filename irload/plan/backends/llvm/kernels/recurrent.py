@@ -1,7 +1,7 @@
-"""Recurrent networks: one product of all inputs, then a product with the state per step, whose gates stay in registers.
+"""The recurrence of LSTM, GRU and RNN sequences: per step, a product with the state, then the cell in registers.
 
-The weights of all gates of a phase are adjacent for each vector of the state, so a tile of sums has all gates of its
-elements.
+The products of all inputs are computed before. The packed weights of all gates are adjacent for each vector of the
+state, so a tile of sums has all gates of its elements.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
 
 Strides = tuple[AnyInt, AnyInt, int]
-"""Bytes along [batch, directions, hidden]."""
+"""Strides in bytes along [batch, directions, hidden]."""
 
 
 @record()
 class Recurrence(Kernel):
-    """All steps of a block of samples in one direction, which is a unit.
+    """All steps of a sequence. A unit is a block of samples in one direction.
 
     Pointers: gates [directions, batch, length, width], the weights of each phase [directions, panels, words, panel],
-    the bias of products with a separate bias (or nothing), y, the first state, the last, and for cells both of the
-    cell. Strides count bytes: of y [batch, directions, length, hidden], of states [batch, directions, hidden].
+    the bias of products with a separate bias (or null), y, the initial and the final state, and for LSTM the initial
+    and the final cell state. Strides are in bytes: of y [batch, directions, length, hidden], of states [batch,
+    directions, hidden].
 
-    The state is f32; products read a copy in the element of `sums`, of the last step, and write that of the next.
+    The state is f32. Products read a copy of it in the element type of `sums`; each step writes the copy for the next.
 
-    Numbers: batch, length, all strides but those along the state. Compiled in: the size of the state, whose products
-    are unrolled; the cell; the samples of a block, at most 16, which are rows of tiles; the number of directions.
+    The code reads the batch, the length and all strides except those along the state. Compiled in: the size of the
+    state, whose products are unrolled; the cell; the samples of a block, at most 16, which are rows of tiles; the
+    number of directions.
     """
 
     lanes: int
@@ -90,22 +92,22 @@ class Recurrence(Kernel):
 
     @property
     def width(self) -> int:
-        """Floats of the gates of one sample and step, of all phases."""
+        """The number of f32 of the gates of one sample and step, in all phases."""
         return sum(p.width(self.hidden, self.lanes) for p in self.phases)
 
     @property
     def pitch(self) -> int:
-        """Bytes of the state of one sample: whole vectors of all panels."""
+        """Bytes of the state of one sample, padded to whole panels."""
         return max(p.panels(self.hidden, self.lanes) * p.vectors for p in self.phases) * self.lanes * 4
 
     @property
     def row(self) -> int:
-        """Bytes between the samples of the copies that products read."""
+        """The sample stride, in bytes, of the copies of the state that products read."""
         return self.sums.row(self.pitch)
 
     @property
     def kept(self) -> int:
-        """The bytes of the states and cells of a block."""
+        """The bytes of the states and the cell states of a block."""
         return 2 * self.sums.block * self.pitch
 
     @property
@@ -121,24 +123,24 @@ class Recurrence(Kernel):
 
 
 class _Steps:
-    """The code of a recurrence."""
+    """Emits the code of a `Recurrence`."""
 
     def __init__(self, f: Function, kernel: Recurrence) -> None:
         self.f, self.kernel = f, kernel
         phases, states = len(kernel.phases), len(kernel.states)
-        given = Arguments(f)
-        (self.gates,), self.weights = given.pointers(1), given.pointers(phases)
-        self.inner, self.y, *self.ends = given.pointers(2 + states)
-        self.blocks, self.batch, self.length, *self.y_strides = given.integers(6)
-        self.strides = [(given.integer(), given.integer(), s[2]) for s in kernel.states]
-        self.first = given.rest
+        arguments = Arguments(f)
+        (self.gates,), self.weights = arguments.pointers(1), arguments.pointers(phases)
+        self.inner, self.y, *self.ends = arguments.pointers(2 + states)
+        self.blocks, self.batch, self.length, *self.y_strides = arguments.integers(6)
+        self.strides = [(arguments.integer(), arguments.integer(), s[2]) for s in kernel.states]
+        self.first = arguments.rest
         block, row = kernel.sums.block, kernel.row
         self.own, self.cell = (f["scratch"] + k * block * kernel.pitch for k in range(2))
         self.read = [f["scratch"] + (kernel.kept + k * block * row) for k in range(3)]
         self.memory = f["scratch"] + (kernel.kept + 3 * block * row)
 
     def write(self, unit: Int) -> None:
-        """All steps of a block of samples in one direction."""
+        """Emit all steps of a unit."""
         f, kernel = self.f, self.kernel
         direction, block = divmod(unit, self.blocks)
         sample = block * kernel.sums.block
@@ -175,7 +177,7 @@ class _Steps:
     def _copy(
         self, samples: AnyInt, x: Pointer, x_strides: Strides, y: Pointer, y_strides: Strides, element: str
     ) -> None:
-        """Copy the state of some samples, as `element`; strides along [batch, directions, hidden]."""
+        """Copy the state of some samples, converted to `element`; strides along [batch, directions, hidden]."""
         f = self.f
         for index in f.range(0, samples):
             source, target = x + index * x_strides[0], y + index * y_strides[0]
@@ -192,11 +194,11 @@ class _Steps:
         operands: list[Pointer],
         strides: tuple[AnyInt, ...],
     ) -> None:
-        """A phase of one step, panel by panel; the last one may be partial."""
+        """Emit a phase of one step, panel by panel; the last panel may be partial."""
         kernel, packed = self.kernel, self.kernel.phases[k]
         last, vectors = packed.panels(kernel.hidden, kernel.lanes) - 1, packed.vectors * kernel.lanes
-        own = vectors * 4
-        steps = (own * len(packed.phase.gates), vectors * SIZES[kernel.sums.element], own, own, own)
+        row = vectors * 4
+        steps = (row * len(packed.phase.gates), vectors * SIZES[kernel.sums.element], row, row, row)
         steps = (*steps, vectors * kernel.y[3])
 
         def panel(index: AnyInt, begin: int | None) -> None:
@@ -212,9 +214,9 @@ class _Steps:
         panel(last, last * vectors)
 
     def _write_row(self, f: Function, row: int, sums: list[Vec], k: int, begin: int | None) -> None:
-        """The new state of row `row` of a tile from the sums of a panel of phase `k`, in a function with OPERANDS.
+        """Emit the new state of row `row` of a tile from the sums of a panel of phase `k`, in a function with OPERANDS.
 
-        `begin`: the first element of a last panel.
+        `begin`: the index of the first element of the last panel; None for other panels.
         """
         gates = len(self.kernel.phases[k].phase.gates)
         for v in range(len(sums) // gates):
@@ -223,7 +225,7 @@ class _Steps:
                 self._write_vector(f, row, v, sums[v * gates : (v + 1) * gates], k, min(rest, f.lanes))
 
     def _write_vector(self, f: Function, row: int, v: int, sums: list[Vec], k: int, count: int) -> None:
-        """`count` elements of the state. In bf16 the others are 0, since products read words of two."""
+        """Emit `count` elements of the new state. In bf16 the other lanes are 0, since products read pairs."""
         kernel, phase, element = self.kernel, self.kernel.phases[k].phase, self.kernel.sums.element
         nbytes, pitch = f.target.bytes, row * kernel.pitch + v * f.target.bytes
         gates = f["gates"] + row * f["gates_row"]

@@ -1,4 +1,4 @@
-"""The cells of recurrent networks: the gates that a phase computes together, and their expression."""
+"""The cells of recurrent networks, as data: the gates that a phase computes together, and their expression."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from irload.record import record
 class CellPhase:
     """Gates whose products with the state are computed together, and the expression that follows.
 
-    The operands of the expression are the gates; if the last one is `apart`, its product with the state, with a
-    separate bias; then the cell and the last state, as `reads` names them. The results are the new
-    state, or the operand of the next phase's products, and a new cell if the phase `stores` one.
+    Operands of the expression: the gates; if the last gate is `apart`, its product with the state plus a separate bias;
+    then the cell state and the previous state, as far as `reads` lists them. Results: the new state, or the operand of
+    the products of the next phase; then the new cell state if the phase `stores` it.
     """
 
     gates: tuple[int, ...]
@@ -62,4 +62,4 @@ PHASES = {
     "gru": (CellPhase((0, 1), _GRU_GATES, ("own",), stores=True), CellPhase((2,), _GRU_STATE, ("cell", "own"))),
     "rnn": (CellPhase((0,), _RNN),),
 }
-"""The phases of each cell. The numbers of gates are, as in the step: lstm f, i, c, o; gru z, r, h."""
+"""The phases of each cell. Gates are numbered as in the step: lstm f, i, c, o; gru z, r, h."""

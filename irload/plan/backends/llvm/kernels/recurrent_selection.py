@@ -1,4 +1,4 @@
-"""The kernels of recurrent networks: a product of all inputs, then the recurrence."""
+"""Selects the kernels of recurrent networks: the product of all inputs by their weights, then the recurrence."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     def pack(weights: Array, packing: Packing) -> Array:
         return pack_weights(weights, packing, selector.target, selector.threads)
 
-    how = (step.cell, sums.element, lanes, *(p.vectors for p in phases))
-    bias = selector.packed(b, ("bias", *how), lambda b: aligned_copy(pack_all(b[..., None])))
+    key = (step.cell, sums.element, lanes, *(p.vectors for p in phases))
+    bias = selector.packed(b, ("bias", *key), lambda b: aligned_copy(pack_all(b[..., None])))
     hiddens = [
         selector.packed(
-            r, ("hidden", k, *how), lambda r, p=p: pack(ordered(r, p, hidden, lanes), sums.packing(lanes, p.panel))
+            r, ("hidden", k, *key), lambda r, p=p: pack(ordered(r, p, hidden, lanes), sums.packing(lanes, p.panel))
         )
         for k, p in enumerate(phases)
     ]
@@ -65,9 +65,9 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     )
     inner = None
     if any(p.phase.apart for p in phases):
-        inner = selector.packed(b, ("inner", *how), lambda b: _inner(b, hidden, recurrence.pitch // 4))
+        inner = selector.packed(b, ("inner", *key), lambda b: _inner(b, hidden, recurrence.pitch // 4))
     dot = dots(selector.target)[sums.element]
-    launches = input_gates(step, pack_all, how, gates, bias, dot, selector)
+    launches = input_gates(step, pack_all, key, gates, bias, dot, selector)
     states = [s for pair in zip(first, last, strict=True) for s in pair]
     return [*launches, selector.launch(recurrence, [gates, *hiddens, inner, y, *states])]
 
@@ -104,7 +104,7 @@ def input_gates(
 
 
 def _sums(step: RecurrentStep, selector: Selector, hidden: int, block: int) -> StateSums:
-    """How to multiply the state: in f32 where bf16 would not be faster."""
+    """The micro-kernel of the products with the state: in f32 if bf16 would not be faster."""
     batch, directions, length, _ = step.outputs[0].shape
     depth, gates = step.inputs[0].shape[-1], step.inputs[-2].shape[1]
     products = batch * directions * length * gates * (depth + hidden)
@@ -115,18 +115,18 @@ def _sums(step: RecurrentStep, selector: Selector, hidden: int, block: int) -> S
 
 
 def ordered(weights: Array, packed: PackedPhase, hidden: int, lanes: int) -> Array:
-    """Weights [directions, gates·hidden, …] in the order of a phase's panels, filled up with zeros."""
+    """Weights [directions, gates·hidden, …] in the order of a phase's panels, padded with zeros."""
     count = packed.panels(hidden, lanes) * packed.vectors * lanes
     blocks = weights[:, : weights.shape[1] // hidden * hidden].reshape(len(weights), -1, hidden, weights.shape[-1])
-    found = np.zeros((len(weights), len(packed.phase.gates), count, weights.shape[-1]), np.float32)
-    found[:, :, :hidden] = blocks[:, list(packed.phase.gates)]
+    result = np.zeros((len(weights), len(packed.phase.gates), count, weights.shape[-1]), np.float32)
+    result[:, :, :hidden] = blocks[:, list(packed.phase.gates)]
     return (
-        found.reshape(*found.shape[:2], -1, lanes, found.shape[-1])
+        result.reshape(*result.shape[:2], -1, lanes, result.shape[-1])
         .swapaxes(1, 2)
         .reshape(len(weights), -1, weights.shape[-1])
     )
 
 
 def _inner(bias: Array, hidden: int, pitch: int) -> Array:
-    """[directions, pitch]: the last part of the bias."""
+    """The last `hidden` elements of the bias, padded to [directions, pitch]: the separate bias of a gate."""
     return aligned_copy(np.pad(bias[:, -hidden:], ((0, 0), (0, pitch - hidden))))

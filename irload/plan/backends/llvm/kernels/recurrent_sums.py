@@ -19,18 +19,18 @@ from irload.plan.backends.llvm.tuning import TILE_LATENCY, TILE_LOAD
 from irload.record import record
 
 OPERANDS = ("gates", "target", "cell", "own", "bias", "y")
-"""A panel reads its gates, cell, state and bias besides the sums; it writes the target, the state, the cell and y."""
+"""Operands of a panel besides its sums. It reads gates, cell, state and bias; it writes target, state, cell and y."""
 MOST_TILES = 6
-"""Tiles of sums of a panel; one more holds the state, and one the weights."""
+"""The maximum number of tiles of sums of a panel; one of the other two has the state, one the weights."""
 _STATE, _WEIGHTS = MOST_TILES, MOST_TILES + 1
 
 WriteRow = Callable[[Function, int, list[Vec]], None]
-"""Computes the state of row `r` of a tile from its sums, in a function with these OPERANDS."""
+"""Emits the new state of a row of a tile: (function with OPERANDS, row, sums of the row)."""
 
 
 @record()
 class PackedPhase:
-    """A phase with the shape of its products: `rows` samples × `vectors` of the state, for all of its gates."""
+    """A phase and the shape of its tile of sums: `rows` samples × `vectors` of the state, for all of its gates."""
 
     phase: CellPhase
     rows: int
@@ -46,15 +46,15 @@ class PackedPhase:
         return -(-hidden // (self.vectors * lanes))
 
     def width(self, hidden: int, lanes: int) -> int:
-        """Floats of all panels side by side: the gates of one sample and step."""
+        """The number of f32 of all panels: the gates of one sample and step."""
         return self.panels(hidden, lanes) * self.panel * lanes
 
 
 @record(eq=False)
 class Panel:
-    """A panel of a phase at one step, for `samples`: the operand of its products, its weights, its other operands.
+    """A panel of a phase at one step, for `samples`: `source` is the copy of the state that it multiplies by `weights`.
 
-    `strides`: bytes between samples of each of the OPERANDS.
+    `strides`: sample strides in bytes of each of the OPERANDS.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Panel:
     write_row: WriteRow
 
     def arguments(self, sample: AnyInt) -> dict[str, AnyInt | Pointer]:
-        """The OPERANDS from a sample on, and the bytes between rows of gates and of y."""
+        """The OPERANDS from a sample on, and the sample strides of gates and y."""
         moved = [p + sample * n for p, n in zip(self.operands, self.strides, strict=True)]
         return {**dict(zip(OPERANDS, moved, strict=True)), "gates_row": self.strides[0], "y_row": self.strides[-1]}
 
@@ -80,13 +80,13 @@ class StateSums:
     element: str
     hidden: int
     block: int
-    """The most samples of a block."""
+    """The maximum number of samples per block."""
 
     way: ClassVar[str] = "AVX512_BF16"
     """The instructions for bf16."""
 
     def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
-        """The shape of the sums of a phase: eight for one sample, else as many samples as there are registers."""
+        """The shape of the tile: up to 8 vectors of gates for one sample, else up to 4 for several samples."""
         gates = len(phase.gates)
         vectors = max(1, (8 if self.block == 1 else 4) // gates)
         vectors = min(vectors, -(-self.hidden // target.lanes))
@@ -107,12 +107,12 @@ class StateSums:
         return -(-self.hidden * SIZES[self.element] // 4)
 
     def row(self, pitch: int) -> int:
-        """Bytes between samples of the operand of products, for states `pitch` bytes apart."""
+        """The sample stride, in bytes, of the copy of the state. `pitch`: the sample stride of the state."""
         return pitch
 
     @property
     def memory(self) -> int:
-        """The bytes that a thread needs beside states."""
+        """Scratch memory per thread in addition to states."""
         return 0
 
     def begin(self, f: Function, memory: Pointer) -> None:
@@ -122,7 +122,7 @@ class StateSums:
         """Release them."""
 
     def write(self, f: Function, panel: Panel, row: int) -> None:
-        """The sums and the new state of a panel. `row`: bytes between samples of the operand."""
+        """Emit the sums and the new state of a panel. `row`: the sample stride of the copy of the state."""
         most = panel.packed.rows
         whole = panel.samples // most * most
         for rows, first, last in ((most, 0, whole), (1, whole, panel.samples))[: min(most, 2)]:
@@ -141,7 +141,7 @@ class StateSums:
 
 @record()
 class TileStateSums(StateSums):
-    """All samples of a block are rows of the same tiles of AMX; a panel has one for each gate of each vector.
+    """All samples of a block are rows of the same tiles of AMX. A panel has a tile per gate and vector of the state.
 
     Weights are [directions, panels, chunk, tile, 16 pairs, 16, 2]; a chunk is 32 elements of the state.
     """
@@ -149,7 +149,7 @@ class TileStateSums(StateSums):
     way: ClassVar[str] = "AMX"
 
     def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
-        """As many vectors of the state as take the fewest cycles."""
+        """The shape with the number of vectors of the state that takes the fewest cycles."""
         gates, whole = len(phase.gates), -(-self.hidden // target.lanes)
 
         def cost(vectors: int) -> int:
@@ -214,7 +214,7 @@ class TileStateSums(StateSums):
         for at in f.range(0, self.chunks):
             registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
             for tile in range(count):
-                # weights bypass the L1 cache: a state of 256 takes 0.53 ms, else 0.56
+                # weights bypass the L1 cache: a state of 256 takes 0.53 ms instead of 0.56 ms
                 weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
                 registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
                 registers.dot(tile, _STATE, _WEIGHTS)

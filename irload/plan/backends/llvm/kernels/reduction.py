@@ -1,4 +1,4 @@
-"""Reductions over any axes."""
+"""Reductions over any axes: sum, mean, maximum, minimum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST = 3.4028234663852886e38
 
 
 def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
-    """A reduction over any axes."""
+    """The kernel of a reduction over any axes."""
     x, out = selector.stored(step.inputs[0]), selector.array(step.output)
     kept = [k for k in range(x.ndim) if k not in step.axes]
     strides = out.strides if len(kept) == out.ndim else tuple(out.strides[k] for k in kept)
@@ -60,7 +60,7 @@ class Reduction(Formula):
         positions.store([total / number for total in totals] if self.kind == "mean" else totals)
 
     def _start(self, f: Function) -> Vec:
-        """The neutral element. That of a maximum is the lowest finite f32, the result for NaN and −∞ alone."""
+        """The neutral element. For a maximum it is the lowest finite f32, which is the result if all are NaN or −∞."""
         return f.number({"max": -LARGEST, "min": float("inf")}.get(self.kind, 0.0))
 
     def _combine(self, total: Vec, value: Vec) -> Vec:

@@ -26,14 +26,15 @@ from irload.record import record
 class Reorder(Kernel):
     """Copies data to [front…, chunk, back…, phases…, positions…, member] in bf16. Pointers: from, to.
 
-    A chunk is `members` of the `depth` channels, which are `channel` bytes apart; channels that pad the last chunk are
-    0. The `spatial` axes give phases and positions; positions outside the data are 0. `element`: the type of the data.
+    A chunk is `members` of the `depth` channels, which have a stride of `channel` bytes; channels that pad the last
+    chunk are 0. The `spatial` axes have phases and positions; positions outside the data are 0. `element`: the type of
+    the data.
 
-    A chunk is a row of a tile, or all channels of an image that has few, padded to a power of 2. Either all channels or
-    all columns of an image are contiguous then, and there is one phase.
+    A chunk is a row of a tile, or all channels of an image with few channels, padded to a power of 2. In the second
+    case, either the channels or the columns of the image are contiguous, and there is one phase.
 
-    Sizes, strides and padding are numbers. Compiled in: the number of axes, the channels, whether they or the columns
-    of an image are contiguous, and for each spatial axis its step, its phases and whether it is padded.
+    The code reads sizes, strides and padding. Compiled in: the number of axes, the channels, whether channels or the
+    columns of an image are contiguous, and for each spatial axis its step, its phases and whether it is padded.
     """
 
     front: tuple[Axis, ...]
@@ -64,7 +65,7 @@ class Reorder(Kernel):
 
     @property
     def columns_contiguous(self) -> bool:
-        """True for images of few channels whose columns are contiguous, rather than the channels of a column."""
+        """True for planar images of few channels: columns are contiguous, instead of the channels of a column."""
         return self.spatial[-1].stride == SIZES[self.element] and self.members < tiles.DEPTH
 
     @property
@@ -89,7 +90,7 @@ class Reorder(Kernel):
 
     @property
     def _pitch(self) -> int:
-        """The bytes between chunks. A position has different cache sets in several chunks."""
+        """The bytes between chunks, padded so that the chunks of a position are in different cache sets."""
         dense = prod(self._inner) * self._row
         compete = self.chunks > 1 and (dense + REORDERED) % AMX.page < 2 * REORDERED
         return dense + (REORDERED - dense) % AMX.page if compete else dense
@@ -121,15 +122,15 @@ class Reorder(Kernel):
         )
 
     def write(self, function: Function) -> None:
-        f, key, given = function, self.code, Arguments(function)
-        (source, target), (lines, pitch, channel) = given.pointers(2), given.integers(3)
-        front, back = given.filled(key.front), given.filled(key.back)
-        *outer, last = [AxisNumbers(axis, *given.integers(4)) for axis in key.spatial]
+        f, key, arguments = function, self.code, Arguments(function)
+        (source, target), (lines, pitch, channel) = arguments.pointers(2), arguments.integers(3)
+        front, back = arguments.filled(key.front), arguments.filled(key.back)
+        *outer, last = [AxisNumbers(axis, *arguments.integers(4)) for axis in key.spatial]
         channel = channel if key.channel == ANY else key.channel
         copy = LineCopy(f, key.depth, key.members, key.element, key.columns_contiguous)
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
-            place = target + (rest * (last.length * self._row) + block * pitch)
+            line = target + (rest * (last.length * self._row) + block * pitch)
             rest, at = digits(rest, [a.length for a in outer])
             rest, phases = digits(rest, [a.axis.phases for a in (*outer, last)])
             block, chunk = divmod(block, self.chunks)
@@ -138,17 +139,17 @@ class Reorder(Kernel):
             start = start + channel * self.members * chunk
             inside: AnyBool = True
             for axis, position, phase in zip(outer, at, phases, strict=False):
-                found = position * axis.axis.windows.stride + phase * axis.axis.apart - axis.begin
-                start = start + found * axis.stride
+                element = position * axis.axis.windows.stride + phase * axis.axis.apart - axis.begin
+                start = start + element * axis.stride
                 if axis.axis.is_padded:
-                    inside = inside & (found >= 0) & (found < axis.size)
+                    inside = inside & (element >= 0) & (element < axis.size)
             data = last.line(f, start, phases[-1], channel)
             with f.when(inside):
-                copy.clear(place, 0, data.first)
-                copy.copy(data, place, f.equal(chunk, self.chunks - 1))
-                copy.clear(place, data.stop, last.length)
+                copy.clear(line, 0, data.first)
+                copy.copy(data, line, f.equal(chunk, self.chunks - 1))
+                copy.clear(line, data.stop, last.length)
             with f.otherwise():
-                copy.clear(place, 0, last.length)
+                copy.clear(line, 0, last.length)
 
 
 def in_chunks(shape: Sequence[int], strides: Sequence[int] | None = None) -> Reorder:

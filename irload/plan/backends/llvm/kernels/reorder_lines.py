@@ -1,4 +1,4 @@
-"""The code that copies a line of data in bf16: zeros, the positions inside the data, zeros."""
+"""The code that copies a line of data in bf16: zeros for padding, positions inside the data, zeros for padding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.record import record
 
 @record()
 class Line:
-    """The positions first…stop−1 of a line: data for position 0, bytes between positions and between channels."""
+    """The positions first…stop−1 of a line. `start`: the data of position 0; `step`, `channel`: strides in bytes."""
 
     start: Pointer
     step: AnyInt
@@ -24,7 +24,7 @@ class Line:
 
 @record()
 class AxisNumbers:
-    """A copied axis as compiled, and its numbers: size of the data, bytes between positions, padding, phase length."""
+    """A copied axis as compiled, and its run-time arguments: size, stride, padding, length of a phase."""
 
     axis: CopiedAxis
     size: AnyInt
@@ -89,7 +89,7 @@ class LineCopy:
                 f.store(value, row, at * bfloat16.BYTES)
 
     def _copy_image(self, line: Line, target: Pointer) -> None:
-        """Copy columns of few channels, several at once."""
+        """Copy columns of few channels, a vector at a time."""
         f, size, columns = self.f, SIZES[self.element], line.stop - line.first
         source = line.start + line.first * line.step
 

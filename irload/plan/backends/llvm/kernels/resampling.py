@@ -1,6 +1,6 @@
 """Resampling along one axis: weighted sums of elements, whose offsets and weights are in tables.
 
-Vectors follow a contiguous axis, channels or columns. If that is the resampled axis itself, its elements are gathered.
+Vectors are along a contiguous axis, channels or columns. If this is the resampled axis, its elements are gathered.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from irload.ops.image.taps import Taps
 
 VectorAt = Callable[[AnyInt, int | None], Vec]
-"""Gives the vector at an element, or some lanes of it."""
+"""(index of an element, number of lanes or None for all) → the vector of results."""
 
 
 @record()
 class Resampling(Kernel):
     """y[…,j,…,i] = Σ x[…,offsets[j,tap],…,i] · weights[j,tap]. Pointers: x, offsets (i64 bytes), weights, y.
 
-    `outer`, `inner`: the other axes, with bytes between neighbours of x and y; vectors follow `inner`, which is i.
-    `positions`: of y along j, `apart` bytes from each other. A unit is one j of one position of the outer axes.
+    `outer`, `inner`: the other axes, with strides of x and y in bytes; vectors are along `inner`, which is i.
+    `positions`: the size of y along j; `apart`: its stride. A unit is one j of one position of the outer axes.
 
     `gathers`: i is the resampled axis, y[…,i] = Σ x[…,offsets[tap,i]] · weights[tap,i], with one j. The tables are
-    padded to whole vectors with offsets that may be read.
+    padded to whole vectors with valid offsets.
 
     All sizes are read at run time. Compiled in are `taps`, the strides along i, and the tail of its size.
     """
@@ -77,9 +77,9 @@ class Resampling(Kernel):
         return self.count * (10 + vectors * (1 + self.taps) * slow)
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        (x, offsets, weights, y), (positions, apart, size) = given.pointers(4), given.integers(3)
-        for starts, j in walk_lines(f, positions, given.table(2), [x, y]):
+        f, arguments = function, Arguments(function)
+        (x, offsets, weights, y), (positions, apart, size) = arguments.pointers(4), arguments.integers(3)
+        for starts, j in walk_lines(f, positions, arguments.table(2), [x, y]):
             source, target = moved(starts, [0, j * apart])
             if self.gathers:
                 vector = self._gathered(f, source, offsets, weights, size)
@@ -138,9 +138,9 @@ class Resampling(Kernel):
 
 @record(eq=False)
 class Tables:
-    """The tables of a resampling as functions of the sizes of the axis, if they are not fixed. All have `taps` columns.
+    """The tables of a resampling, as functions of the sizes of the axis if these are symbols. All have `taps` columns.
 
-    `lanes`: of the vectors of a kernel that gathers, else 0.
+    `lanes`: the lanes of a vector for a kernel that gathers, else 0.
     """
 
     of: Callable[..., Taps]
@@ -156,10 +156,10 @@ class Tables:
         return aligned_copy(self._padded(self._taps(sizes).weight))
 
     def _taps(self, sizes: Sequence[int]) -> Taps:
-        found = self.of(*sizes)
-        if found.index.shape[1] != self.taps:
+        taps = self.of(*sizes)
+        if taps.index.shape[1] != self.taps:
             raise NotDefined
-        return found
+        return taps
 
     def _padded(self, table: Array) -> Array:
         if not self.lanes:
@@ -170,17 +170,17 @@ class Tables:
 def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
     """The kernel of a resampling."""
     x, y = selector.array(step.inputs[0]), selector.array(step.output)
-    given, lanes = step.taps, selector.target.lanes
-    of, sizes = (given.of, (given.size, given.out)) if isinstance(given, SizedTaps) else (lambda: given, ())
+    source, lanes = step.taps, selector.target.lanes
+    of, sizes = (source.of, (source.size, source.out)) if isinstance(source, SizedTaps) else (lambda: source, ())
     taps = of(*map(hint, sizes)).index.shape[1]
     count, stride = y.shape[step.axis], y.strides[step.axis]
     axes = [Axis(n, (x.strides[k], y.strides[k])) for k, n in enumerate(y.shape) if k != step.axis]
     axes = merged(sorted(axes, key=lambda axis: -abs(axis.strides[1])))
-    best = next((k for k, axis in enumerate(axes) if axis.strides == (4, 4)), None)
-    if best is None and axes and stride != 4:
-        best = len(axes) - 1
-    if best is not None:
-        inner = axes.pop(best)
+    innermost = next((k for k, axis in enumerate(axes) if axis.strides == (4, 4)), None)
+    if innermost is None and axes and stride != 4:
+        innermost = len(axes) - 1
+    if innermost is not None:
+        inner = axes.pop(innermost)
         kernel = Resampling(lanes, tuple(axes), count, stride, inner, taps)
     else:
         kernel = Resampling(lanes, tuple(axes), 1, 0, Axis(count, (0, stride)), taps, gathers=True)

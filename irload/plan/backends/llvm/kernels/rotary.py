@@ -1,4 +1,4 @@
-"""Rotary embedding: an expression of two results, the halves of each row."""
+"""Rotary embedding, as a pointwise expression with two results: the halves of each row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROTATION = Expression(
 
 
 def select_rotary_embedding(step: RotaryEmbeddingStep, selector: Selector) -> list[Launch]:
-    """A rotary embedding of rows of any strides."""
+    """The kernel of a rotary embedding, for tensors of any strides."""
     shape, half = step.output.shape, step.output.shape[-1] // 2
     tensors = [selector.array(step.output), *(np.broadcast_to(selector.array(v), shape) for v in step.inputs)]
     halves = [part for t in tensors for part in (t[..., :half], t[..., half:])]

@@ -1,6 +1,6 @@
-"""Runs of bytes, copied vector by vector, or of f16, widened. `places`: the addresses of the target and of the source.
+"""Copies contiguous runs of bytes by vectors, or widens runs of f16. `places`: the addresses of target and source.
 
-Without a source the run is set to zero. Runs whose length is not known have at least one vector.
+Without a source, the target is set to zero. Runs whose length is read at run time have at least one vector.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def move_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
 
 
 def widen_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
-    """`size` elements of f16, at least one, as f32."""
+    """Widen `size` elements of f16, at least one, to f32."""
     short = isinstance(size, int) and size < f.lanes
     count = 1 if short else f.lanes
     for at in repeat(f, 0, size) if short else _each_vector(f, size, f.lanes):
@@ -33,14 +33,14 @@ def widen_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
 
 
 def move(f: Function, places: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
-    """Copy a power of two of bytes."""
+    """Copy `nbytes` bytes, a power of two, at an offset."""
     target, *source = places
     run = f.load_packed(source[0], offset, "i8", nbytes) if source else f.zero("i8", nbytes)
     f.store(run, target, offset)
 
 
 def move_short(f: Function, places: Sequence[Pointer], size: int) -> None:
-    """Copy a run that is shorter than a vector, by one power of two of bytes, or two that overlap."""
+    """Copy a run shorter than a vector by one load of a power of two of bytes, or by two loads that overlap."""
     half = 1 << (size.bit_length() - 1)
     move(f, places, 0, half)
     if size > half:
@@ -48,7 +48,7 @@ def move_short(f: Function, places: Sequence[Pointer], size: int) -> None:
 
 
 def _each_vector(f: Function, size: AnyInt, width: int) -> Iterator[AnyInt]:
-    """The positions of whole vectors of a run; the last one may overlap the one before."""
+    """The offsets of the whole vectors that cover a run; the last one may overlap the previous one."""
     rest = size % width
     yield from repeat(f, 0, size - rest, width)
     if rest != 0:

@@ -1,8 +1,8 @@
-"""Rows of scores in the cache: maxima, exponentials and row sums of a block of queries.
+"""The softmax of attention: running maxima, exponentials and row sums of the scores of a block of queries.
 
-Products with the keys write sums, group of columns by group. After each group, scale and mask are applied and the
-running maximum of each row is updated, lane by lane. Once all scores are known, exponentials of the differences from
-the row maximum replace them, and the inverse of each row sum is kept for the products with the values.
+The product with the keys writes scores panel by panel. After each panel, scale and mask are applied, and the running
+maximum of each row is updated, lane by lane. After the last panel, the exponentials of the differences from the row
+maximum replace the scores. The inverse of each row sum is stored, and multiplies the product with the values.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_
 from irload.plan.ir.steps.products import MASKED
 from irload.record import record
 
-Keep = Callable[[AnyInt, AnyInt, list[Vec]], None]
-"""Stores the exponentials of a turn: row, number of the turn, vectors."""
+StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
+"""Stores the exponentials of a turn: index of the row, index of the turn, vectors."""
 
 
 @record()
 class Scoring:
-    """How sums become scores: sum · scale + mask, or `MASKED` where a boolean mask (`keeps`) is false.
+    """score = q·k · scale + mask, or `MASKED` where a boolean mask (`keeps`) is false.
 
-    `mask`: bytes between columns of the mask. `causal`: query i has the keys 0…i. `coarse`: exponentials are rounded to
-    bf16, so a shorter polynomial suffices.
+    `mask`: the column stride of the mask in bytes. `causal`: query i attends to the keys 0…i. `coarse`: exponentials
+    are rounded to bf16, so a shorter polynomial suffices.
     """
 
     scale: float
@@ -42,9 +42,10 @@ class Scoring:
 
     @property
     def rewrites(self) -> bool:
-        """True if scores replace sums in memory before the maximum is known.
+        """True if scores replace products in memory before the row maximum is known.
 
-        A scale above 1 may overflow to infinity, and so give NaN; smaller scales apply to differences of scores.
+        Scales from 0 to 1 are applied later, to differences of scores. A larger scale is applied to the scores, which
+        may overflow to infinity and so result in NaN.
         """
         return self.mask is not None or self.causal or not 0 < self.scale <= 1
 
@@ -56,11 +57,9 @@ class Scoring:
 
 @record(eq=False)
 class Layout:
-    """Where scores lie: strips of rows, of each row panels of columns. Distances count bytes.
+    """The memory layout of scores: strides in bytes of strips of rows (`strip`), rows (`row`), panels of columns.
 
-    Exponentials are computed in turns of `turn` vectors, `step` bytes apart.
-
-    Numbers are known, or registers of a function.
+    Exponentials are computed in turns of `turn` vectors, `step` bytes apart. Fields are ints, or values of the code.
     """
 
     strips: Any
@@ -77,11 +76,11 @@ class Layout:
         return self.strips * self.strip
 
     def all_bytes(self, lanes: int) -> Any:
-        """The bytes of the scores, and of a vector and two numbers for each row."""
+        """The bytes of the scores, and of a vector and two numbers per row (see `ScoreRows`)."""
         return self.nbytes + _whole(self.strips * self.rows, lanes) * ((lanes + 2) * 4)
 
     def of(self, f: Function, queries: AnyInt) -> Layout:
-        """The layout of a block that has `queries` left, at least one."""
+        """The layout of a block if `queries` queries, at least one, are left."""
         if self.strips == 1:
             return self
         return replace(self, strips=f.minimum(self.strips, (queries + self.rows - 1) // self.rows))
@@ -89,13 +88,13 @@ class Layout:
 
 @record(eq=False)
 class ScoreRows:
-    """The rows of a block, at `scores` as the layout says.
+    """The rows of scores of a block, in the memory at `scores`.
 
-    Behind them lies a vector for each row, with the running maximum of each lane and later the sum of each lane; then
-    the negated maximum of each row, and the inverse of its sum.
+    After the scores, the memory has a vector per row, with the running maximum (later the sum) of each lane; then the
+    negated maximum of each row; then the inverse of each row sum.
 
-    `least`: the exponent below which exponentials are 0; `start`: the number of the first query, and `last` that of the
-    first query of the last strip of all; `mask`: that of query 0.
+    `least`: the exponent below which exponentials are 0. `start`: the index of the first query of the block. `last`:
+    the index of the first query of the last strip of the matrix. `mask`: the address of the mask of query 0.
     """
 
     f: Function
@@ -110,20 +109,20 @@ class ScoreRows:
     mask_row: AnyInt
 
     def first(self, strip: AnyInt) -> AnyInt:
-        """The number of the first query of a strip."""
+        """The index of the first query of a strip."""
         return self.f.minimum(self.start + strip * self.layout.rows, self.last)
 
     def place(self, strip: AnyInt) -> Pointer:
-        """The scores of a strip."""
+        """The address of the scores of a strip."""
         return self.scores + strip * self.layout.strip
 
     @property
     def vectors(self) -> AnyInt:
-        """Vectors of a row that have keys."""
+        """The number of vectors of a row that contain keys."""
         return (self.keys + self.f.lanes - 1) // self.f.lanes
 
     def begin(self) -> None:
-        """Set running maxima to −∞, and scores of the last vector that is rounded with another one."""
+        """Set running maxima to −∞, and for `coarse` the last vector of the last turn, which may contain no keys."""
         f, least = self.f, self.f.number(-np.inf)
         for i in f.range(0, self.layout.strips * self.layout.rows):
             f.store(least, self._lanes, i * (f.lanes * 4))
@@ -132,23 +131,24 @@ class ScoreRows:
             for i in f.range(0, self.layout.rows):
                 f.store(least, self.scores, i * self.layout.row + last)
 
-    def update(self, strip: AnyInt, vector: AnyInt, place: Pointer, vectors: AnyInt, tail: AnyInt | None) -> None:
-        """Sums of some vectors of columns of a strip were stored at `place`, from `vector` on: update its rows.
+    def update(self, strip: AnyInt, vector: AnyInt, start: Pointer, vectors: AnyInt, tail: AnyInt | None) -> None:
+        """Turn the products of some vectors of columns of a strip into scores, and update the running maxima.
 
-        `tail`: keys of the last vector, if it may be partial.
+        The products are stored at `start`; the first is vector number `vector` of the rows. `tail`: the keys of the
+        last vector, if it may be partial.
         """
-        f, first, before = self.f, self.first(strip), strip * self.layout.rows
+        f, first, first_row = self.f, self.first(strip), strip * self.layout.rows
 
         def row(r: AnyInt) -> None:
-            kept, own = self._lanes + (before + r) * (f.lanes * 4), place + r * self.layout.row
+            running, scores = self._lanes + (first_row + r) * (f.lanes * 4), start + r * self.layout.row
 
             def maximum(v: AnyInt, top: Vec, count: AnyInt | None) -> Vec:
-                score = self._score(f.load(own, v * (f.lanes * 4)), first + r, (vector + v) * f.lanes, count)
+                score = self._score(f.load(scores, v * (f.lanes * 4)), first + r, (vector + v) * f.lanes, count)
                 if self.scoring.rewrites or count is not None:
-                    f.store(score, own, v * (f.lanes * 4))
+                    f.store(score, scores, v * (f.lanes * 4))
                 return larger(score, top)
 
-            top = [f.load(kept)]
+            top = [f.load(running)]
             if tail is None and isinstance(vectors, int):
                 for v in range(vectors):
                     top[0] = maximum(v, top[0], None)
@@ -156,7 +156,7 @@ class ScoreRows:
                 for v in f.range(0, vectors - 1, 1, top):
                     top[0] = maximum(v, top[0], None)
                 top[0] = maximum(vectors - 1, top[0], tail)
-            f.store(top[0], kept)
+            f.store(top[0], running)
 
         if tail is None:
             for r, _ in unrolled(f, 0, self.layout.rows, SCORE_ROWS):
@@ -165,12 +165,12 @@ class ScoreRows:
             for r in f.range(0, self.layout.rows):
                 row(r)
 
-    def finish(self, keep: Keep | None = None) -> None:
-        """All scores are known: exponentials replace them, or go to `keep`; then the sums are inverted."""
+    def finish(self, store: StoreTurn | None = None) -> None:
+        """Replace the scores by their exponentials, or pass these to `store`; then invert the row sums."""
         self._fold(0, larger, lambda maximum: maximum * -1.0)
         for s in repeat(self.f, 0, self.layout.strips):
             for r in self.f.range(0, self.layout.rows):
-                self._exponentials(s, r, keep)
+                self._exponentials(s, r, store)
         self._fold(1, Vec.__add__, lambda total: 1.0 / total)
 
     def inverse(self, row: AnyInt) -> Vec:
@@ -182,19 +182,19 @@ class ScoreRows:
         return self.scores + self.layout.nbytes
 
     def _numbers(self, k: int) -> Pointer:
-        """Negated maxima of all rows (0), or inverse sums (1)."""
+        """The address of the negated maxima of all rows (k = 0), or of the inverse row sums (k = 1)."""
         return self._lanes + _whole(self.layout.strips * self.layout.rows, self.f.lanes) * ((self.f.lanes + k) * 4)
 
     def _fold(self, k: int, combine: Callable[[Vec, Vec], Vec], finish: Callable[[Vec], Vec]) -> None:
-        """The vector of each row → its number `k`."""
+        """Reduce the vector of each row to a number, and store it as number `k` of the row."""
         f = self.f
         for first in f.range(0, self.layout.strips * self.layout.rows, f.lanes):
-            own = self._lanes + first * (f.lanes * 4)
-            result = folded(f, [f.load(own, lane * f.lanes * 4) for lane in range(f.lanes)], combine)
+            lanes = self._lanes + first * (f.lanes * 4)
+            result = folded(f, [f.load(lanes, lane * f.lanes * 4) for lane in range(f.lanes)], combine)
             f.store(finish(result), self._numbers(k), first * 4)
 
     def _score(self, total: Vec, query: AnyInt, column: AnyInt, count: AnyInt | None) -> Vec:
-        """A vector of sums with scale and mask, −∞ beyond the keys that the query has."""
+        """A vector of products with scale and mask applied; −∞ for keys that the query does not attend to."""
         f, scoring, mask, score = self.f, self.scoring, self.mask, total
         if mask is not None and scoring.mask is not None:
             at = query * self.mask_row + column * scoring.mask
@@ -208,38 +208,38 @@ class ScoreRows:
             score = score.where(f.mask(query + 1 - column), -np.inf)
         return score if count is None else score.where(f.mask(count), -np.inf)
 
-    def _exponentials(self, strip: AnyInt, r: AnyInt, keep: Keep | None) -> None:
-        """The exponentials of a row, and their sum in each lane."""
+    def _exponentials(self, strip: AnyInt, r: AnyInt, store: StoreTurn | None) -> None:
+        """Compute the exponentials of a row, and their sum in each lane."""
         f, row, nbytes = self.f, strip * self.layout.rows + r, self.f.lanes * 4
-        own = self.place(strip) + r * self.layout.row
+        scores = self.place(strip) + r * self.layout.row
         lowered = f.broadcast(self._numbers(0), row * 4)
 
-        def part(place: Pointer, turn: AnyInt, vectors: int, total: Vec) -> Vec:
-            powers = [self._exponential(f.load(place, k * nbytes) + lowered) for k in range(vectors)]
+        def part(turn_start: Pointer, turn: AnyInt, vectors: int, total: Vec) -> Vec:
+            powers = [self._exponential(f.load(turn_start, k * nbytes) + lowered) for k in range(vectors)]
             for k, power in enumerate(powers):
                 total = total + power
-                if keep is None:
-                    f.store(power, place, k * nbytes)
-            if keep is not None:
-                keep(row, turn, powers)
+                if store is None:
+                    f.store(power, turn_start, k * nbytes)
+            if store is not None:
+                store(row, turn, powers)
             return total
 
         padded = self.vectors + (self.layout.turn - 1 if self.scoring.coarse else 0)
         whole = padded // self.layout.turn
         total = [f.zero()]
         for k in f.range(0, whole, 1, total):
-            total[0] = part(own + k * self.layout.step, k, self.layout.turn, total[0])
+            total[0] = part(scores + k * self.layout.step, k, self.layout.turn, total[0])
         for k in f.range(0, padded - whole * self.layout.turn, 1, total) if not self.scoring.coarse else ():
-            total[0] = part(own + whole * self.layout.step + k * nbytes, whole, 1, total[0])
+            total[0] = part(scores + whole * self.layout.step + k * nbytes, whole, 1, total[0])
         f.store(total[0], self._lanes, row * nbytes)
 
     def _exponential(self, difference: Vec) -> Vec:
-        """The factor follows the subtraction, since large scores differ by less than a rounding of their products."""
+        """Scale after the subtraction: if large scores were scaled before, rounding might hide their difference."""
         factor = self.scoring.factor
         exponent = difference * factor if factor != 1 else difference
         return exp2_of_negative(exponent) if self.scoring.coarse else exp_or_nothing(exponent, self.least)
 
 
 def _whole(rows: Any, lanes: int) -> Any:
-    """Rows in whole vectors of numbers."""
+    """The number of rows, rounded up to a multiple of the lanes."""
     return (rows + lanes - 1) // lanes * lanes

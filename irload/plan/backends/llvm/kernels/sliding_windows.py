@@ -1,7 +1,8 @@
-"""Windows that slide over maps, with vectors over channels: several columns of the output at once, padding skipped.
+"""The kernel of poolings and depthwise convolutions, with vectors over channels. It skips padding.
 
-Taps along the columns are unrolled, and elements that neighbouring windows share are loaded once. Blocks at both ends
-of a row, some of whose elements are padding, have separate code, which checks the position of each element.
+A block computes several columns of the output. Taps along the columns are unrolled, and elements that neighbouring
+windows share are loaded once. Blocks at both ends of a row, where elements may be padding, have separate code, which
+checks the position of each element.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from irload.record import record
 
 @record()
 class WindowFormula(ABC):
-    """A function of the elements of each window: their total, one lane per channel, then a result."""
+    """A function of each window: its elements are combined to a total, one lane per channel, then to a result."""
 
     name: ClassVar[str]
     has_table: ClassVar[bool] = False
@@ -49,7 +50,7 @@ class WindowFormula(ABC):
         return False
 
     def loaded(self, element: Vec) -> Vec:
-        """An element of the data as it is combined."""
+        """Convert an element of the data before it is combined."""
         return element
 
     @abstractmethod
@@ -69,12 +70,12 @@ class WindowFormula(ABC):
 class SlidingWindows(Kernel):
     """A formula of the windows of maps [N,C,D,H,W]. Pointers: data, results, operands of their shape, a table if any.
 
-    `strides`, in bytes, and `elements` describe all but the table. A unit is a row of windows of `share` channels.
-    `vectors` × `columns` totals are computed together. `unrolled`: the taps along columns are unrolled, else they are a
-    loop.
+    `strides`, in bytes, and `elements` describe all tensors except the table. A unit is a row of windows of `share`
+    channels. A block has `vectors` × `columns` accumulators. `unrolled`: the taps along columns are unrolled, else
+    they are a loop.
 
     The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
-    unrolled, whether planes and rows have padding, the tile, the tail of the channels and their stride.
+    unrolled; whether planes and rows have padding; the shape of a block; the tail of the channels and their stride.
     """
 
     lanes: int
@@ -152,51 +153,51 @@ class SlidingWindows(Kernel):
 
     def write(self, function: Function) -> None:
         f, tensors = function, len(self.strides)
-        given = Arguments(f)
-        pointers = given.pointers(tensors + self.how.has_table)
-        channels, share, shares = given.integers(3)
-        sizes = [(given.integer(), given.integer()) for _ in self.axes]
+        arguments = Arguments(f)
+        pointers = arguments.pointers(tensors + self.how.has_table)
+        channels, share, shares = arguments.integers(3)
+        sizes = [(arguments.integer(), arguments.integer()) for _ in self.axes]
         strides = [
-            tuple(given.integer() if _varies(k, s) else s for k, s in enumerate(strides)) for strides in self.strides
+            tuple(arguments.integer() if _varies(k, s) else s for k, s in enumerate(tensor)) for tensor in self.strides
         ]
         for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(index, (shares, sizes[0][1], sizes[1][1]))
-            fixed: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
+            constants: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
             for name, axis, at, size in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
-                fixed[name], fixed[f"{name}s"] = emit_taps(f, axis, at, size[0])
+                constants[name], constants[f"{name}s"] = emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
-            places = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
-            rows = [p + offset(s, at) for p, s, at in zip(pointers, strides, places, strict=False)]
+            positions = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
+            rows = [p + offset(s, at) for p, s, at in zip(pointers, strides, positions, strict=False)]
             steps = {name: self.axes[k].dilation * strides[0][2 + k] for k, name in enumerate(("down", "across"))}
             steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides)}
             first = part * share
             last = f.minimum(first + share, channels)
-            self._write_row(f, rows, (first, last), fixed, steps, *sizes[2])
+            self._write_row(f, rows, (first, last), constants, steps, *sizes[2])
 
     def _write_row(
         self,
         f: Function,
         pointers: list[Pointer],
         channels: tuple[AnyInt, AnyInt],
-        given: Mapping[str, AnyInt | Pointer],
+        constants: Mapping[str, AnyInt | Pointer],
         steps: Mapping[str, AnyInt],
         size: AnyInt,
         count: AnyInt,
     ) -> None:
-        """Write `count` windows of a row over `size` columns, for channels first…last−1.
+        """Emit `count` windows of a row over `size` columns, for channels first…last−1.
 
-        `pointers`: the data at the first of the planes and rows that are taps, and the results and operands of the
-        first window, all at channel 0. `given`: the table and the taps. `steps`: the bytes between planes and between
-        rows that neighbouring taps read, and between columns of each tensor.
+        `pointers`: the data of the first tap, and the results and operands of the first window, all at channel 0.
+        `constants`: the table and the ranges of taps. `steps`: the bytes between the planes and between the rows of
+        neighbouring taps, and between columns of each tensor.
         """
         width, step, (first, last) = self.axes[2], self.vectors * self.lanes, channels
         whole = last // step * step
 
-        def call(at: AnyInt, block: WindowBlock, own: Mapping[str, AnyInt], first: AnyInt, last: AnyInt) -> None:
-            places: dict[str, AnyInt | Pointer] = {}
+        def call(at: AnyInt, block: WindowBlock, bounds: Mapping[str, AnyInt], first: AnyInt, last: AnyInt) -> None:
+            addresses: dict[str, AnyInt | Pointer] = {}
             for k, pointer in enumerate(pointers):
-                places[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
-            block.call(f, {**places, **given, "channel": first, "channels": last, **steps, **own})
+                addresses[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
+            block.call(f, {**addresses, **constants, "channel": first, "channels": last, **steps, **bounds})
 
         def write_channels(tail: int, first: AnyInt, last: AnyInt) -> None:
             if not self.unrolled:
@@ -206,8 +207,8 @@ class SlidingWindows(Kernel):
                 return
             windows = FEW_COLUMNS if tail and self.channels > tail else self.columns
             for at, at_end in emit_blocks(f, width, size, count, windows):
-                own = emit_ends(f, width, at, size, count, windows) if at_end else {}
-                call(at, WindowBlock(self, windows, tail, at_end=at_end), own, first, last)
+                bounds = emit_ends(f, width, at, size, count, windows) if at_end else {}
+                call(at, WindowBlock(self, windows, tail, at_end=at_end), bounds, first, last)
 
         if self.channels >= step:
             write_channels(0, first, whole)
@@ -217,7 +218,7 @@ class SlidingWindows(Kernel):
 
 
 def _varies(k: int, stride: int) -> bool:
-    """True if the code reads the stride along axis k: not between channels, nor between columns if it is 0."""
+    """True if the code reads the stride along axis k: all except that of channels, and that of columns if it is 0."""
     return k != 1 and (k != 4 or stride != 0)
 
 
@@ -227,9 +228,9 @@ def is_narrow(width: WindowAxis) -> bool:
 
 
 def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -> tuple[int, int]:
-    """Vectors of channels and columns of a block.
+    """The vectors of channels and the columns of a block.
 
-    The vectors fill a cache line, unless the factors of a row would occupy too many registers.
+    The vectors fill a cache line, unless the factors of a row of taps would occupy too many registers.
     """
     line = LINE // target.bytes if width.kernel < WIDE else 1
     vectors = min(line if unrolled else WINDOW_CHAINS, -(-channels // target.lanes))
@@ -237,7 +238,7 @@ def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -
 
 
 def _share(selector: Selector, channels: int, rows: int, vectors: int) -> int:
-    """The channels of a unit: all of them unless threads share few rows."""
+    """The channels per unit: all, unless several threads divide few rows."""
     if selector.threads == 1 or rows >= FEW_ROWS:
         return channels
     block = vectors * selector.target.lanes

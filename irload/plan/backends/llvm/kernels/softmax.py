@@ -1,4 +1,4 @@
-"""Softmax: along the axis on which vectors lie, or across it."""
+"""Softmax along any axis: with vectors along the axis or across it, and a kernel for short contiguous rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from irload.plan.ir.steps import SoftmaxStep
 from irload.record import record
 
 CYCLES = 20
-"""Of one vector of 8 lanes, in all passes."""
+"""Cycles per vector of 8 lanes, of all passes."""
 
 
 def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
@@ -39,7 +39,7 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
 
 
 def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None:
-    """The kernel for contiguous rows that are no longer than a vector, of whose results columns are contiguous."""
+    """The kernel for contiguous rows of at most a vector whose results have contiguous columns; else None."""
     *outer, rows = others or [Axis(1, (0, 0))]
     if row.size > lanes or row.strides[1] != 4 or rows.strides != (4, 4 * row.size):
         return None
@@ -50,10 +50,10 @@ def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None
 class ShortSoftmax(Kernel):
     """e^(x − max) / Σ of each row, several rows of one vector at the same time. Pointers: to, from.
 
-    Rows of `length` are contiguous in the input, columns in the output, `apart` bytes from each other, as for a softmax
-    over few channels whose output is planar: road-segmentation-adas-0001 takes 8 % less time (Zen 3). In a vector each
-    row takes a power of 2 of lanes. The code reads the number of blocks of rows and `apart`; the length and the rows of
-    the last block are compiled in.
+    Rows of `length` are contiguous in the input. Columns are contiguous in the output, with a stride of `apart` bytes,
+    as for a softmax over few channels whose output is planar: road-segmentation-adas-0001 takes 8 % less time (Zen 3).
+    In a vector, each row takes a power of 2 of lanes. The code reads the number of blocks of rows and `apart`; the
+    length and the rows of the last block are compiled in.
     """
 
     lanes: int
@@ -81,7 +81,7 @@ class ShortSoftmax(Kernel):
 
     @property
     def _blocks(self) -> int:
-        """Blocks of as many rows as there are lanes."""
+        """The number of blocks of `lanes` rows."""
         return -(-self.rows // self.lanes)
 
     @property
@@ -91,12 +91,12 @@ class ShortSoftmax(Kernel):
 
     @property
     def _together(self) -> int:
-        """The lanes of a row, and the vectors of a block."""
+        """The lanes per row, which is also the number of vectors per block."""
         return 1 << (self.length - 1).bit_length()
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers, (blocks, apart), outer = given.pointers(2), given.integers(2), given.table(2)
+        f, arguments = function, Arguments(function)
+        pointers, (blocks, apart), outer = arguments.pointers(2), arguments.integers(2), arguments.table(2)
         for starts, number in walk_lines(f, blocks, outer, pointers):
             to, source = moved(starts, [number * self.lanes * stride for stride in (4, 4 * self.length)])
             most = self._last if self._blocks == 1 else self.lanes
@@ -104,12 +104,12 @@ class ShortSoftmax(Kernel):
                 self._write_rows(f, to, source, apart, rows)
 
     def _write_rows(self, f: Function, to: Pointer, source: Pointer, apart: AnyInt, rows: int) -> None:
-        each = self.lanes // self._together
-        counts = [self.length * min(max(rows - k * each, 0), each) for k in range(self._together)]
-        places = [4 * self.length * each * k for k in range(self._together)]
+        per_vector = self.lanes // self._together
+        counts = [self.length * min(max(rows - k * per_vector, 0), per_vector) for k in range(self._together)]
+        offsets = [4 * self.length * per_vector * k for k in range(self._together)]
         results = [
             self._softmax(f, f.load(source, place, count)) if count else f.zero()
-            for place, count in zip(places, counts, strict=True)
+            for place, count in zip(offsets, counts, strict=True)
         ]
         for k, column in enumerate(unzipped(f, results)[: self.length]):
             f.store(column, to, apart * k, rows)
@@ -118,9 +118,9 @@ class ShortSoftmax(Kernel):
         """The softmax of contiguous rows, each in separate lanes."""
         together = self._together
         if self.length < together:
-            beyond = [k % together >= self.length for k in range(self.lanes)]
-            own = [k // together * self.length + k % together for k in range(self.lanes)]
-            lanes = [self.lanes if b else n for b, n in zip(beyond, own, strict=True)]
+            padding = [k % together >= self.length for k in range(self.lanes)]
+            elements = [k // together * self.length + k % together for k in range(self.lanes)]
+            lanes = [self.lanes if b else n for b, n in zip(padding, elements, strict=True)]
             x = f.shuffle(x, f.number(float("-inf")), lanes)
         top = across(f, x, larger, together)
         e = exp_or_nothing(x - top, least_exponent(self.length))

@@ -1,4 +1,4 @@
-"""Greedy suppression of boxes: each is compared with vectors of selected boxes until one of them overlaps it."""
+"""Greedy non-maximum suppression: each box is compared with vectors of selected boxes until one of them overlaps it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from irload.record import record
 _COLUMNS = 5
 """Columns of selected boxes: the lower corner, the upper corner, the area."""
 _SELECTED, _FLOATS, _HEAD = 64, 72, 96
-"""Offsets behind the arguments of a call: the number of selected boxes, the f64, the columns."""
+"""Offsets in the memory of a call, after its arguments: the number of selected boxes, the f64, the columns."""
 
 
 @record()
 class BoxSuppression(Standalone):
     """Boxes [n, 4], best first → the indices of selected boxes, and their number.
 
-    Arguments: the boxes; the indices; the columns, zeros at first; threshold, factor and offset as f64; the number of
-    selected boxes; then n, the limit, and the bytes of a column. `bridge` as in `iou`; `shrinks`: the threshold is
-    multiplied by the factor after each selected box, while it is above 0.5.
+    Arguments: the boxes; the indices; the columns, initially zeros; threshold, factor and offset as f64; the number of
+    selected boxes; then n, the limit, and the bytes of a column. `bridge`: see `iou`. `shrinks`: while the threshold is
+    above 0.5, it is multiplied by the factor after each selected box.
     """
 
     bridge: bool
@@ -39,9 +39,9 @@ class BoxSuppression(Standalone):
 
     def write(self, function: Function) -> None:
         f = function
-        given = Arguments(f)
-        boxes, indices, columns, floats, selected = given.pointers(5)
-        n, limit, nbytes = given.integers(3)
+        arguments = Arguments(f)
+        boxes, indices, columns, floats, selected = arguments.pointers(5)
+        n, limit, nbytes = arguments.integers(3)
         v, overlap_limit = Variables(f, "next", "count", "at", "apart"), f.local(8)
         v["next"] = 0
         v["count"] = 0
@@ -93,7 +93,7 @@ class BoxSuppression(Standalone):
 
 
 def suppressor(target: Target) -> Suppress:
-    """`suppress` by compiled code for boxes of f32 compared by `iou`; it selects the same boxes."""
+    """A function that selects the same boxes as `suppress`, by compiled code for boxes of f32 compared by `iou`."""
     codes: dict[tuple[bool, bool], tuple[Callable[..., Any], Code]] = {}
 
     def compiled(

@@ -1,6 +1,6 @@
-"""Padded copies of maps for tiles of AMX, in which the outputs of each axis are neighbours.
+"""The data of convolutions by tiles of AMX: in place, or a padded copy in which consecutive outputs are contiguous.
 
-Transposed convolutions read the data in place for all phases, or one padded copy.
+All phases of a transposed convolution read the data in place, or share one padded copy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
-from irload.plan.backends.llvm.kernels.groups import joined, side_by_side
+from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, launch_copy, maps_in_place, maps_of_copy, padded_copy
 from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
@@ -26,16 +26,17 @@ from irload.plan.backends.llvm.tiles import ROWS
 def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps, Contraction]:
     """The data in place or the copy that takes the fewest cycles, and the contraction.
 
-    A tile takes as long for fewer rows than half of its rows as for half of them. If lines are that short, a copy with
-    the data of each tap along them lets tiles continue from one line to the next.
+    A tile with fewer than half of its rows takes as long as one with half. If lines are as short as this, a copy with
+    the data of each tap is an alternative: the rows of a tile then continue on the next line.
     """
     target, spatial = selector.target, spatial_axes(conv)
     in_place = unpadded_in_place(conv, dot, target)
-    ways: list[tuple[Reorder | None, Maps]] = [_copied(conv, spatial, target) if in_place is None else (None, in_place)]
+    default = _copied(conv, spatial, target) if in_place is None else (None, in_place)
+    options: list[tuple[Reorder | None, Maps]] = [default]
     if len(spatial) > 1 and conv.windows[-1].count <= ROWS // 2 and conv.windows[-2].count > 1:
-        ways.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
-    found = [(copy, maps, contraction_of(conv, maps, dot, target)) for copy, maps in ways]
-    copy, maps, product = min(found, key=lambda way: (way[0].cycles if way[0] else 0) + way[2].cycles)
+        options.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
+    candidates = [(copy, maps, contraction_of(conv, maps, dot, target)) for copy, maps in options]
+    copy, maps, product = min(candidates, key=lambda way: (way[0].cycles if way[0] else 0) + way[2].cycles)
     return launch_copy(conv, copy, maps, selector), product
 
 
@@ -43,11 +44,11 @@ def unpadded_in_place(conv: WindowedKernel, dot: Dot, target: Target) -> Maps | 
     """The data in place. None if a copy is needed: for padding, or for chunks that are not contiguous."""
     if any(axis.is_padded for axis in spatial_axes(conv)):
         return None
-    return maps_in_place(conv, dot, joined(conv.shape, side_by_side(conv.shape, target))[2])
+    return maps_in_place(conv, dot, joined(conv.shape, groups_per_tile(conv.shape, target))[2])
 
 
 def _copied(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> tuple[Reorder, Maps]:
-    """A copy with its padding."""
+    """The kernel that copies the data including padding, and the maps in this copy."""
     copy = padded_copy(conv, spatial, target)
     phases, positions = copy.strides[3 : 3 + len(spatial)], copy.strides[3 + len(spatial) :]
     along = [
@@ -78,19 +79,19 @@ def convolutions_by_tiles(convs: Sequence[WindowedKernel], dot: Dot, selector: S
         return launches
     together = [_together(axes) for axes in zip(*map(spatial_axes, rest), strict=True)]
     copy = padded_copy(rest[0], together, target)
-    place = selector.temporary(copy.nbytes)
-    launches.append(selector.launch(copy, [rest[0].data, place]))
+    buffer = selector.temporary(copy.nbytes)
+    launches.append(selector.launch(copy, [rest[0].data, buffer]))
     for conv in rest:
         windows = tuple(
             replace(w, begin=w.begin - t.windows.begin) for w, t in zip(conv.windows, together, strict=True)
         )
-        maps = replace(maps_of_copy(conv, copy, windows), data=place)
+        maps = replace(maps_of_copy(conv, copy, windows), data=buffer)
         launches += launched(conv, maps, contraction_of(conv, maps, dot, target), selector)
     return launches
 
 
 def _together(axes: Sequence[CopiedAxis]) -> CopiedAxis:
-    """All positions that any of these axes of stride 1 reads, as outputs of one tap."""
+    """The positions that any of these axes of stride 1 reads, as the outputs of windows with one tap."""
     begin = max(axis.windows.begin for axis in axes)
     end = max(axis.length - axis.windows.begin for axis in axes)
     return CopiedAxis(WindowAxis(axes[0].windows.size, begin + end, begin=begin), axes[0].stride)

@@ -18,14 +18,14 @@ from irload.plan.backends.llvm.tiles import Tiles
 from irload.record import record
 
 SUMS, _DATA, _WEIGHTS = 4, 4, 6
-"""Tile registers of sums, then the first ones of data, and of weights."""
+"""The number of tiles of sums; the indices of the first tile of data, and of the first tile of weights."""
 
 
 @record()
 class TileSums(Sums):
-    """A block is one strip: `height` tiles of `rows` queries, whose products with a panel are in SUMS registers.
+    """A block is one strip: `height` tiles of `rows` queries. Its products with a panel are in SUMS tiles.
 
-    `rows` is a number that the code reads, as part of the configuration of the registers.
+    The code reads `rows`, as part of the configuration of the tiles.
     """
 
     height: int
@@ -68,32 +68,32 @@ class TileSums(Sums):
         return Tiles(f, sums + SUMS * tiles.NBYTES)
 
     def prepare(self, b: Block) -> None:
-        """Round the queries, padded with zeros to whole chunks."""
+        """Round the queries to bf16, padded with zeros to whole chunks."""
         f, queries = b.f, b.q + b.rows.first(0) * b.row
         for i in f.range(0, b.rows.layout.rows):
-            source, place = queries + i * b.row, b.copies + i * odd_pitch(_chunks(b.width))
+            source, target = queries + i * b.row, b.copies + i * odd_pitch(_chunks(b.width))
             for column, count in each_vector(f, b.width, b.width):
                 value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
-                f.store(value, place, column * bfloat16.BYTES)
+                f.store(value, target, column * bfloat16.BYTES)
             for column in range(-(-b.width // f.lanes) * f.lanes, _chunks(b.width) * tiles.DEPTH, f.lanes):
-                f.store(f.zero("i16"), place, column * bfloat16.BYTES)
+                f.store(f.zero("i16"), target, column * bfloat16.BYTES)
 
     def finish(self, b: Block) -> None:
-        f, place, pitch = b.f, self._exponentials(b), odd_pitch(_chunks(b.rows.keys))
+        f, target, pitch = b.f, self._exponentials(b), odd_pitch(_chunks(b.rows.keys))
 
-        def keep(row: AnyInt, chunk: AnyInt, powers: list[Vec]) -> None:
+        def store(row: AnyInt, chunk: AnyInt, powers: list[Vec]) -> None:
             for k, power in enumerate(powers):
                 at = chunk * tiles.BYTES + k * f.lanes * bfloat16.BYTES
-                f.store(bfloat16.rounded(f, power), place + row * pitch, at)
+                f.store(bfloat16.rounded(f, power), target + row * pitch, at)
 
-        b.rows.finish(keep)
+        b.rows.finish(store)
 
     def _exponentials(self, b: Block) -> Pointer:
         return b.copies + b.rows.layout.rows * odd_pitch(_chunks(b.width))
 
-    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, place: Pointer) -> None:
+    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         self._sum(b, b.copies, _chunks(b.width), b.keys, panel, vectors)
-        self._store(b, place, b.rows.layout.row, vectors)
+        self._store(b, target, b.rows.layout.row, vectors)
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
         self._sum(b, self._exponentials(b), _chunks(b.rows.keys), b.values, panel, vectors)
@@ -103,7 +103,7 @@ class TileSums(Sums):
             yield i, [f.load(b.memory, i * row + v * tiles.BYTES) for v in range(vectors)]
 
     def _sum(self, b: Block, data: Pointer, chunks: AnyInt, panels: Pointer, panel: AnyInt, count: int) -> None:
-        """The sums of all rows of data by the first tiles of a panel, in registers."""
+        """Multiply all rows of data by the first `count` tiles of a panel; the sums are in tiles."""
         f, registers, pitch, nbytes = b.f, self._registers(b.f, b.memory), odd_pitch(chunks), self.keys * tiles.NBYTES
         weights, rows = panels + panel * chunks * nbytes, b.rows.layout.rows // self.height
         for tile in range(self.height * count):
@@ -116,14 +116,14 @@ class TileSums(Sums):
                 for a in range(self.height):
                     registers.dot(a * count + k, _DATA + a, _WEIGHTS + k % 2)
 
-    def _store(self, b: Block, place: Pointer, pitch: AnyInt, count: int) -> None:
+    def _store(self, b: Block, target: Pointer, pitch: AnyInt, count: int) -> None:
         rows = b.rows.layout.rows // self.height
         for a in range(self.height):
             for k in range(count):
-                at = place + rows * pitch * a + k * tiles.BYTES
-                self._registers(b.f, b.memory).store(a * count + k, at, pitch)
+                tile_start = target + rows * pitch * a + k * tiles.BYTES
+                self._registers(b.f, b.memory).store(a * count + k, tile_start, pitch)
 
 
 def _chunks(length: Any) -> Any:
-    """Chunks, the rows of tiles, for `length` bf16."""
+    """The number of chunks (rows of a tile, of 32 elements) for `length` elements of bf16."""
     return (length + tiles.DEPTH - 1) // tiles.DEPTH

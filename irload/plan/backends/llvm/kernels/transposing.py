@@ -1,4 +1,4 @@
-"""Copies of 4-byte elements between tensors that are contiguous along different axes."""
+"""Copies of 4-byte elements between tensors that are contiguous along different axes, by transposition in registers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from irload.record import record
 
 
 def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis] | None:
-    """The outer axes, the axis along which the target is contiguous, and the one along which the source is.
+    """The outer axes, the axis along which the target is contiguous, and the axis along which the source is.
 
-    None unless these are two axes. The strides of an axis: target, source.
+    None unless these are two different axes. Each axis has the strides of the target and the source.
     """
     inner = next((axis for axis in axes if axis.strides[0] == 4), None)
     other = next((axis for axis in axes if axis.strides[1] == 4), None)
@@ -28,11 +28,11 @@ def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis]
 
 @record()
 class TransposedCopy(Kernel):
-    """Squares of elements, transposed in registers. Pointers: to, from.
+    """Transposes squares of `lanes` × `lanes` elements in registers. Pointers: to, from.
 
-    `rows`: the axis along which the target is contiguous, `columns`: that of the source. A unit is a band of columns,
-    all rows. The last squares overlap their neighbours. The code reads all sizes and strides; sizes below that of a
-    square, and the squares of a band, are compiled in.
+    `rows`: the axis along which the target is contiguous; `columns`: the axis along which the source is. A unit is a
+    band of columns with all rows. The last squares overlap their neighbours. The code reads all sizes and strides;
+    sizes smaller than a square, and the squares per band, are compiled in.
     """
 
     lanes: int
@@ -70,12 +70,12 @@ class TransposedCopy(Kernel):
 
     @property
     def _most(self) -> int:
-        """Squares that read a cache line of each row."""
+        """The squares per cache line of a row of the source."""
         return max(1, LINE // (4 * self.lanes))
 
     @property
     def _squares(self) -> int:
-        """Squares side by side in a band."""
+        """The squares per row of a band."""
         return min(self._most, -(-self.columns.size // self._width))
 
     @property
@@ -83,19 +83,19 @@ class TransposedCopy(Kernel):
         return -(-self.columns.size // (self._width * self._squares))
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers = given.pointers(2)
-        rows, columns, bands, down, right = given.integers(5)
-        for places, number in walk_lines(f, bands, given.table(2), pointers):
+        f, arguments = function, Arguments(function)
+        pointers = arguments.pointers(2)
+        rows, columns, bands, down, right = arguments.integers(5)
+        for starts, number in walk_lines(f, bands, arguments.table(2), pointers):
             first = number * (self._width * self._squares)
-            starts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
+            lefts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
             for row in f.range(0, rows, self._height):
                 top = f.minimum(row, rows - self._height)
-                for column in starts:
-                    self._transpose(f, moved(places, [top * 4 + column * right, top * down + column * 4]), down, right)
+                for column in lefts:
+                    self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
 
     def _transpose(self, f: Function, places: list[Pointer], down: AnyInt, right: AnyInt) -> None:
-        """One square: rows of the source are `down` bytes apart, columns of the target `right`."""
+        """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""
         target, source = places
         square = [f.load(source, down * k, self._width) for k in range(self._height)]
         square += [f.zero()] * (self.lanes - self._height)
@@ -104,7 +104,7 @@ class TransposedCopy(Kernel):
 
 
 def _store_first(f: Function, value: Vec, pointer: Pointer, count: int) -> None:
-    """Store the first elements in pieces, as stores with a mask are slow on some processors."""
+    """Store the first elements in powers of 2, since masked stores are slow on some processors."""
     done = 0
     while done < count:
         width = 1 << ((count - done).bit_length() - 1)

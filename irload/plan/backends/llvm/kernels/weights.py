@@ -1,4 +1,4 @@
-"""Packs constant weights, stored as f16 or f32, when they are loaded."""
+"""Packs constant weights, stored as f16, f32 or i8, when they are loaded."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
 
 
 def _words(weights: Array, word: int) -> Array:
-    """Words of consecutive rows of weights [group, column, row] of i8, as f32 of the same bits."""
-    *lead, rows = weights.shape
-    padded = np.zeros((*lead, -(-rows // word) * word), np.int8)
+    """Words of `word` consecutive rows of weights [group, column, row] of i8, as f32 with the same bits."""
+    *outer, rows = weights.shape
+    padded = np.zeros((*outer, -(-rows // word) * word), np.int8)
     padded[..., :rows] = weights
     return padded.view(np.float32)
 
@@ -48,13 +48,13 @@ def _words(weights: Array, word: int) -> Array:
 def prepare(
     kernel: Kernel, arguments: Sequence[Array | int], target: Target, threads: int, count: int | None = None
 ) -> None:
-    """Run a kernel now over `count` units, by default all. `arguments`: its pointers, then numbers it does not list.
+    """Run a kernel now over `count` units, by default all. `arguments`: pointers, then numbers not in `kernel.numbers`.
 
-    If this processor lacks the target's instructions, the kernel is compiled for those it has.
+    If this processor lacks the target's instructions, the kernel is compiled for this processor instead.
     """
     call, _code = function(kernel.code, runnable(target))
-    given = [a if isinstance(a, int) else address(a) for a in arguments]
-    table = np.array([*given, *kernel.numbers], np.int64)
+    pointers = [a if isinstance(a, int) else address(a) for a in arguments]
+    table = np.array([*pointers, *kernel.numbers], np.int64)
     scratch, units = aligned_bytes(kernel.scratch * threads), kernel.count if count is None else count
     parts = pairwise(units * k // threads for k in range(threads + 1))
     pool.run(

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class WindowBlock:
-    """The function that writes neighbouring windows for a range of the channels.
+    """The function that computes neighbouring windows for a range of the channels.
 
-    `windows`: of the block, whose taps along the columns are unrolled; None for one window, whose taps are a loop.
-    `tail`: the channels of the last vectors, 0 for whole vectors. `at_end`: some elements or windows of the block may
-    be outside the map.
+    `windows`: the number of windows, whose taps along the columns are unrolled; None for one window, whose taps are a
+    loop. `tail`: the channels of the last vectors, 0 for whole vectors. `at_end`: some elements or windows of the block
+    may be outside the map.
     """
 
     def __init__(self, kernel: SlidingWindows, windows: int | None, tail: int, *, at_end: bool = False) -> None:
@@ -42,9 +42,9 @@ class WindowBlock:
         tensors = [f[f"tensor{k}"] for k in range(len(kernel.strides))]
 
         def channels(channel: AnyInt, count: int) -> None:
-            places = [p + channel * s[1] for p, s in zip(tensors, kernel.strides, strict=True)]
+            starts = [p + channel * s[1] for p, s in zip(tensors, kernel.strides, strict=True)]
             table = f["table"] + channel * (4 * kernel.taps) if kernel.how.has_table else None
-            self._store(f, self._totals(f, places[0], table, count), places, count)
+            self._store(f, self._totals(f, starts[0], table, count), starts, count)
 
         if self._tail:
             channels(f["channel"], self._tail)
@@ -61,7 +61,7 @@ class WindowBlock:
         return emitted(depth, "plane"), emitted(height, "row")
 
     def _totals(self, f: Function, x: Pointer, table: Pointer | None, count: int) -> list[Vec]:
-        """The totals of `count` channels, vector by vector of each window."""
+        """The totals of `count` channels: for each window, the vectors of its channels."""
         kernel, windows = self._kernel, self._windows
         _, height, width = kernel.axes
         vectors = -(-count // kernel.lanes)
@@ -121,13 +121,13 @@ class WindowBlock:
             return f["last"] > at
         return (f.integer(at) - f["first"]).below(f.maximum(f["last"] - f["first"], 0))
 
-    def _store(self, f: Function, totals: list[Vec], places: list[Pointer], count: int) -> None:
-        """Store the results. Operands that are the same for all windows are read once."""
+    def _store(self, f: Function, totals: list[Vec], starts: list[Pointer], count: int) -> None:
+        """Store the results. Operands that are broadcast along columns or channels are read once."""
         kernel, lanes = self._kernel, self._kernel.lanes
         vectors = len(totals) // self._windows
         (plane, planes), (row, rows) = self._bounds(f)
         column = f.maximum(planes - plane, 0) * f.maximum(rows - row, 0)
-        same: dict[tuple[int, int, int], Vec] = {}
+        loaded: dict[tuple[int, int, int], Vec] = {}
 
         def place(k: int, window: int, v: int) -> AnyInt:
             strides = kernel.strides[k]
@@ -138,17 +138,17 @@ class WindowBlock:
                 for v in range(vectors):
                     some = min(count - v * lanes, lanes)
                     values = [totals[window * vectors + v]]
-                    for k in range(2, len(places)):
+                    for k in range(2, len(starts)):
                         strides = kernel.strides[k]
                         key = (k, window if strides[4] else 0, v if strides[1] else 0)
-                        if key not in same:
-                            same[key] = read(f, places[k], place(k, window, v), strides[1], some, kernel.elements[k])
-                        values.append(same[key])
+                        if key not in loaded:
+                            loaded[key] = read(f, starts[k], place(k, window, v), strides[1], some, kernel.elements[k])
+                        values.append(loaded[key])
                     result = kernel.how.result(f, values, partial(self._elements, f, column, window), kernel.taps)
-                    write(f, result, places[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
+                    write(f, result, starts[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
 
     def _elements(self, f: Function, column: AnyInt, window: int) -> AnyInt:
-        """The elements of a window that are on the map. `column`: the number of these along the other axes."""
+        """The number of elements of a window on the map. `column`: this number along the other axes."""
         width = self._kernel.axes[2]
         if not self._unrolled:
             return column * f.maximum(f["taps"] - f["tap"], 0)

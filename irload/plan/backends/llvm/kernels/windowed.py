@@ -1,4 +1,4 @@
-"""A convolution as its kernels see it: arrays, windows, and the weights of its taps."""
+"""The record from which all kernels of convolutions are selected: arrays, windows, and the weights of the taps."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from irload.record import record
 class WindowedKernel:
     """out = epilogue(convolution of data [N,C,X…] by weights, operands).
 
-    `shape` is that of the weights, [G,O/G,C/G,K…]; `windows` are those along each spatial axis. `pick` takes the
-    weights from the constant, `name` is its key.
+    `shape`: of the weights, [G,O/G,C/G,K…]. `windows`: along each spatial axis. `pick` returns the weights from the
+    constant, and `name` identifies it in the key of packed weights.
     """
 
     data: Array
@@ -62,6 +62,6 @@ class WindowedKernel:
     def packed(
         self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array], *, stored: bool = False
     ) -> Array:
-        """The weights as `pack` returns them for [G,O/G,C/G,K…]; `stored` as for the selector."""
+        """The weights [G,O/G,C/G,K…] packed by `pack`, cached under `how`. `stored`: see `Selector.packed`."""
         key = (*how, self.name)
         return selector.packed(self.weights, key, lambda constant: pack(self.pick(constant)), stored=stored)

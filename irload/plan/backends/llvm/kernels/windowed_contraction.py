@@ -1,4 +1,4 @@
-"""Convolutions as contractions: the same for all dots."""
+"""Convolutions as contractions, for any `Dot`. Axes: samples, groups, and the columns along the spatial axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.kernels.contraction.build import (
 )
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
-from irload.plan.backends.llvm.kernels.groups import block_diagonal, joined, side_by_side
+from irload.plan.backends.llvm.kernels.groups import block_diagonal, groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.maps import Maps
 from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
@@ -30,7 +30,7 @@ from irload.plan.backends.llvm.tiles import ROWS
 
 def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -> Contraction:
     """The contraction of a convolution, for one thread."""
-    together = side_by_side(conv.shape, target) if dot.tiled else 1
+    together = groups_per_tile(conv.shape, target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
     tensors = conv.tensors
     results = Results.of(tensors, 1, channels, conv.epilogue)
@@ -55,10 +55,11 @@ def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -
 
 
 def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:
-    """Tiles of a panel: one where that makes blocks of four strips pay.
+    """The tiles per panel: one instead of two if this allows blocks of four strips.
 
-    A load of weights takes longer than their product; four strips share it instead of two: 3 × 3 taps of 256
-    channels at 28 × 28 take 0.56 ms, else 0.64. Not if strips are full tiles, or blocks would not be.
+    Loading a tile of weights takes longer than multiplying it. Four strips share a load instead of two: 3 × 3 taps of
+    256 channels at 28 × 28 take 0.56 ms instead of 0.64. It does not pay if strips are full tiles, or if the last block
+    would not be full.
     """
     *lines, columns = [1, *(axis.size for axis in merged(positions))]
     if len(maps.taps) == 1 or (len(positions) == 1 and columns > ROWS // 2):  # sequences of any length share weights
@@ -70,9 +71,9 @@ def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:
 
 
 def launched(conv: WindowedKernel, maps: Maps, product: Contraction, selector: Selector) -> list[Launch]:
-    """The copy of the data, if any, and the contraction, divided among threads."""
+    """The launches of the copy of the data, if any, and of the contraction, divided among threads."""
     dot, taps = product.dot, len(maps.taps)
-    together = side_by_side(conv.shape, selector.target) if dot.tiled else 1
+    together = groups_per_tile(conv.shape, selector.target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
     packing = packing_of(product, maps.chunks)
     if not dot.tiled and maps.chunks.step is not None:

@@ -1,4 +1,4 @@
-"""Windows along the spatial axes of maps: keys of code, copies for them, and blocks of the windows of a row."""
+"""Windows along the spatial axes of maps: their keys, the layout of copies, and blocks of the windows of a row."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from irload.plan.backends.llvm.kernels.loops import either
 from irload.record import record
 
 FARTHEST = 1 << 31
-"""Elements that the windows of an axis may span at most, so that offsets do not overflow."""
+"""The maximum span of the windows of an axis, in elements, so that offsets do not overflow."""
 
 
 def is_near(axis: WindowAxis) -> bool:
-    """True if offsets within all windows fit into the address arithmetic."""
+    """True if the offsets of all elements of the windows are below FARTHEST."""
     return axis.reach + abs(axis.begin) + axis.size < FARTHEST
 
 
 def axis_key(axis: WindowAxis) -> WindowAxis:
-    """The axis that stands for all axes of the same windows, padded or not."""
+    """The axis in the key of code: equal for all axes with the same windows that are both padded, or both not."""
     return replace(axis, size=0 if axis.is_padded else dilated(axis.kernel, axis.dilation) - axis.begin, count=1)
 
 
 def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
-    """Emit `WindowAxis.taps`: the first tap, and the one after the last, which may precede the first."""
+    """Emit `WindowAxis.taps`: the range of taps inside the data, whose end may precede its begin."""
     return clipped_taps(f, axis, position, size) if axis.is_padded else (0, axis.kernel)
 
 
 def clipped_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
-    """Emit the same for an axis with padding, without its `size` and `count`."""
+    """Emit the range of taps inside the data for an axis with padding. Does not use its fields `size` and `count`."""
     start = position * axis.stride - axis.begin
     first, last = f.maximum(0 - start, 0), f.maximum(size - start, 0)
     if axis.dilation > 1:
@@ -42,13 +42,13 @@ def clipped_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) 
 
 @record()
 class CopiedAxis:
-    """An axis of maps in a copy where each tap of some windows reads contiguous positions.
+    """An axis of a copy of maps in which each tap of the windows reads contiguous positions for consecutive outputs.
 
     `stride`: the bytes between positions of the data. In the copy, positions that differ by a multiple of the windows'
     stride are contiguous and form a phase. The copy omits the last phases if no tap reads them.
 
-    `by_tap`: the copy has one phase for each tap, with the positions that it reads. Then outputs of consecutive lines
-    are contiguous, too.
+    `by_tap`: the copy has one phase per tap, with the positions that the tap reads. Then the outputs of consecutive
+    lines are contiguous, too.
     """
 
     windows: WindowAxis
@@ -75,7 +75,7 @@ class CopiedAxis:
 
     @property
     def key(self) -> CopiedAxis:
-        """The axis that stands for all axes of the same steps and phases, padded or not."""
+        """The axis in the key of code: equal for all axes with the same steps, phases and `is_padded`."""
         size = 0 if self.is_padded else (self.phases - 1) * self.apart + 1
         return CopiedAxis(WindowAxis(size, 1, self.phases, self.windows.stride, self.apart), 0, by_tap=True)
 
@@ -102,7 +102,7 @@ def emit_blocks(
 ) -> Iterator[tuple[AnyInt, bool]]:
     """The first of each block of `windows` windows, and whether some elements or windows may be outside the map.
 
-    The body is written for either case.
+    The body is emitted for both cases.
     """
     first = max(-(-axis.begin // axis.stride), 0)
     span = dilated(axis.kernel, axis.dilation) - axis.begin
@@ -116,15 +116,15 @@ def emit_blocks(
 def emit_ends(
     f: Function, axis: WindowAxis, at: AnyInt, size: AnyInt, count: AnyInt, windows: int
 ) -> dict[str, AnyInt]:
-    """Emit the arguments of a block at an end: its `windows`, and of their elements `first`…`last` − 1 on the map."""
+    """Emit the arguments of a block at an end: the number of `windows`; elements `first`…`last` − 1 are on the map."""
     begin = at * axis.stride - axis.begin
-    own = f.minimum(count - at, windows)
-    last = f.minimum(size - begin, (own - 1) * axis.stride + dilated(axis.kernel, axis.dilation))
-    return {"windows": own, "first": f.maximum(0 - begin, 0), "last": last, "window": at, "size": size}
+    count_left = f.minimum(count - at, windows)
+    last = f.minimum(size - begin, (count_left - 1) * axis.stride + dilated(axis.kernel, axis.dilation))
+    return {"windows": count_left, "first": f.maximum(0 - begin, 0), "last": last, "window": at, "size": size}
 
 
 def readers(axis: WindowAxis, windows: int) -> dict[int, list[tuple[int, int]]]:
-    """For each element that neighbouring windows read, in order: the pairs (window, tap) that read it."""
+    """For each element that neighbouring windows read, in memory order: the pairs (window, tap) that read it."""
     pairs: dict[int, list[tuple[int, int]]] = {}
     for window, tap in product(range(windows), range(axis.kernel)):
         pairs.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
@@ -132,11 +132,11 @@ def readers(axis: WindowAxis, windows: int) -> dict[int, list[tuple[int, int]]]:
 
 
 def five(strides: Sequence[int]) -> tuple[int, ...]:
-    """Strides of maps [N,C,X…] with three spatial axes."""
+    """The strides of maps [N,C,X…], extended to [N,C,D,H,W]."""
     return (*strides[:2], *(0,) * (5 - len(strides)), *strides[2:])
 
 
 def three_axes(windows: Sequence[WindowAxis]) -> WindowAxes:
-    """The windows along depth, height and width: one tap for a missing axis."""
+    """The windows along depth, height and width. A missing axis has one window with one tap."""
     depth, height, width = (*(WindowAxis(1, 1),) * (3 - len(windows)), *windows)
     return depth, height, width

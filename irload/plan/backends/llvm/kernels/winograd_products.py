@@ -1,4 +1,4 @@
-"""The 36 products of Winograd's algorithm: [tiles, depth] by [depth, channels], in scratch memory.
+"""The 36 matrix products of Winograd's algorithm: [tiles, depth] by [depth, channels], in scratch memory.
 
 They are not `Product` kernels, since a block of tiles is transformed, multiplied and transformed back in the cache.
 """
@@ -19,12 +19,12 @@ from irload.record import record
 
 @record()
 class WinogradProducts:
-    """The products of blocks of any number of tiles, which register tiles of `rows` and `rows` − 1 cover.
+    """The products of a block of any number of tiles, divided into register tiles of `rows` and `rows` − 1 rows.
 
-    In code `depth` and `channels` are read at run time.
+    The code reads `depth` and `channels`.
 
-    `rows` × `vectors`: the register tile. `spread`: the register tiles, at most two, that prefetch the next panel
-    together; one burst would occupy all line fill buffers.
+    `rows` × `vectors`: the register tile. `spread`: the number of register tiles, at most two, that prefetch parts of
+    the next panel; a single burst would occupy all line fill buffers.
     """
 
     lanes: int
@@ -41,12 +41,12 @@ class WinogradProducts:
 
     @property
     def deep(self) -> int:
-        """Floats of a row of transformed inputs."""
+        """The number of f32 per row of transformed inputs: the depth, padded to whole vectors."""
         return (self.depth + (self.lanes - 1)) // self.lanes * self.lanes
 
     @property
     def wide(self) -> int:
-        """Floats of a row of sums: whole panels."""
+        """The number of f32 per row of sums: the channels, padded to whole panels."""
         panel = self.vectors * self.lanes
         return (self.channels + (panel - 1)) // panel * panel
 
@@ -92,5 +92,5 @@ class WinogradProducts:
 
 
 def filled(tiles: int, rows: int) -> int:
-    """The fewest tiles, at least `tiles`, that register tiles of `rows` and `rows` − 1 cover without a remainder."""
+    """The smallest number of tiles ≥ `tiles` that can be divided into register tiles of `rows` and `rows` − 1 rows."""
     return largest(tiles, -(-tiles // rows) * (rows - 1))

@@ -1,4 +1,4 @@
-"""When convolutions run by Winograd's algorithm, and in which blocks."""
+"""Decides whether a convolution uses Winograd's algorithm, and selects its blocking."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from irload.record import record
 class WinogradWeights(Standalone):
     """Filters [channels, depth, 3, 3] → 36 matrices in panels [panels, depth, panel·lanes]. A unit is a panel.
 
-    Pointers: the filters, of the type `source`, and the panels. Numbers: the vectors of a panel, the channels, the
-    depth, at least `lanes`, and the bytes of a matrix.
+    Pointers: the filters, of type `source`, and the panels. Numbers: vectors per panel, channels, depth (at least
+    `lanes`), bytes of a matrix.
     """
 
     lanes: int
@@ -36,8 +36,8 @@ class WinogradWeights(Standalone):
 
     def write(self, function: Function) -> None:
         f = function
-        given = Arguments(f)
-        (source, target), (vectors, channels, depth, pitch) = given.pointers(2), given.integers(4)
+        arguments = Arguments(f)
+        (source, target), (vectors, channels, depth, pitch) = arguments.pointers(2), arguments.integers(4)
         size, nbytes = SIZES[self.source], self.lanes * 4
         stride, width = depth * (9 * size), vectors * nbytes
         transformed = f["scratch"] + 9 * self.lanes * nbytes
@@ -46,11 +46,11 @@ class WinogradWeights(Standalone):
             panel = target + (p * width * depth + v * nbytes)
             rows = lines_of(f, source, stride, index * self.lanes, channels)
             for at in f.range(0, depth, self.lanes):
-                start = f.minimum(at, depth - self.lanes)  # the last block may overlap the one before
+                start = f.minimum(at, depth - self.lanes)  # the last block may overlap the previous one
                 for k in f.range(0, 9):
                     begin = start * (9 * size) + k * (self.lanes * size)
-                    own = [load_lanes(f, row, begin, None, self.source) for row in rows]
-                    for n, column in enumerate(transposed(f, own)):
+                    squares = [load_lanes(f, row, begin, None, self.source) for row in rows]
+                    for n, column in enumerate(transposed(f, squares)):
                         f.store(column, f["scratch"], k * (self.lanes * nbytes) + n * nbytes)
                 for k in f.range(0, self.lanes):
                     taps = [f.load(f["scratch"], k * (9 * nbytes) + t * nbytes) for t in range(9)]
@@ -65,8 +65,8 @@ def _transformed(taps: list[Vec]) -> list[Vec]:
     """G·w·Gᵀ: 9 vectors of f32 to 36, computed in f64."""
     exact = [tap.cast("fpext", "f64") for tap in taps]
     columns = [transform_weights(exact[k::3]) for k in range(3)]
-    found = [value for row in zip(*columns, strict=True) for value in transform_weights(row)]
-    return [value.cast("fptrunc", F32) for value in found]
+    matrices = [value for row in zip(*columns, strict=True) for value in transform_weights(row)]
+    return [value.cast("fptrunc", F32) for value in matrices]
 
 
 def winograd_weights(weights: Array, target: Target, panel: int, threads: int) -> Array:

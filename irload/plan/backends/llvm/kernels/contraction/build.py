@@ -1,4 +1,4 @@
-"""Contractions of strided tensors: from axes to the record of a kernel."""
+"""Selects the blocking of a contraction: from the axes and strides of its tensors to the record of a kernel."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ class Results:
 
 
 def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
-    """As few axes as possible; the last one, whose positions share their weights, is that of the columns.
+    """Merges the axes. The last one is the axis of the columns, which share their weights.
 
     Strides: of the weights in matrices, then of x, y and the operands in bytes.
     """
-    kept = merged(axes)
-    if not kept or kept[-1].strides[0]:
-        kept.append(Axis(1, (0,) * len(axes[0].strides)))
-    return kept
+    loops = merged(axes)
+    if not loops or loops[-1].strides[0]:
+        loops.append(Axis(1, (0,) * len(axes[0].strides)))
+    return loops
 
 
 def tile_width(channels: int) -> int:
-    """Tiles of a panel: the same for any number of rows, so that weights are packed once for all shapes."""
+    """Tiles per panel. They do not depend on the number of rows, so weights are packed once for all shapes."""
     return 1 if channels <= ROWS else 2
 
 
 def even_rows(columns: int, most: int) -> int:
-    """The rows of strips that cut a line of columns evenly."""
+    """The columns per strip if a line is divided evenly into the fewest strips of at most `most` columns."""
     return -(-columns // -(-columns // most))
 
 
@@ -82,21 +82,21 @@ def register_product(
     grid: Grid | None = None,
     ragged: bool = False,
 ) -> Product:
-    """The contraction by register tiles. `panel`: vectors of a panel of weights, by default of a tile.
+    """The contraction whose accumulators are vector registers.
 
-    `ragged`: the code serves lines of all lengths.
+    `panel`: vectors per panel of weights, by default one tile. `ragged`: one code for lines of any length.
     """
-    kept = outer_and_columns(axes)
-    columns = kept[-1].size
+    loops = outer_and_columns(axes)
+    columns = loops[-1].size
     if ragged or is_size(columns) or columns >= MANY_COLUMNS:
         columns = ANY_COLUMNS
     channels, widest = results.channels, WIDEST
     if results.any_channels and panel is not None:  # one layout of the weights for all shapes
         channels, widest = max(hint(channels), panel * target.lanes), panel
-    rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(kept[-1].strides[1]), widest, dot)
+    rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(loops[-1].strides[1]), widest, dot)
     panel = vectors if panel is None else min(panel, -(-channels // target.lanes))
     product = Product(
-        *_described(dot, kept, results),
+        *_described(dot, loops, results),
         rows,
         tuple(levels),
         target.lanes,
@@ -111,7 +111,7 @@ def register_product(
 
 
 def widens_in_registers(target: Target, rows: int, panel: int) -> bool:
-    """True if one tile has all rows, so that widening each weight in registers once is enough."""
+    """True if one tile has all rows, so that each weight is widened in registers only once."""
     return rows * panel <= target.registers // 2
 
 
@@ -123,32 +123,35 @@ def compressed_product(
     results: Results,
     panel: int,
 ) -> Product:
-    """The contraction by compressed weights: one tile widens them in registers, several tiles share a widened panel."""
+    """The contraction with compressed weights, which a single tile widens in registers.
+
+    Several tiles with the same weights share a panel that is widened into scratch memory.
+    """
     assert dot.weights is not None
-    kept = outer_and_columns(axes)
+    loops = outer_and_columns(axes)
     vectors = -(-results.channels // target.lanes)
     panel = min(panel, vectors)
-    described = _described(dot, kept, results)
-    rows, most = kept[-1].size, target.registers // 2
-    separate = any(axis.strides[0] for axis in kept)
-    if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in kept[:-1]) == 1):
+    common = _described(dot, loops, results)
+    rows, most = loops[-1].size, target.registers // 2
+    separate = any(axis.strides[0] for axis in loops)
+    if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in loops[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
         count = dot.weights.groups(elements.count)
         group = elements.count // count
         levels = (elements,) if count == 1 else (Level(count, group * elements.x), Level(group, elements.x))
-        return Product(*described, rows, levels, target.lanes, vectors, panel, cached=target.cached)
-    rows, vectors = tile_shape(target, rows, results.channels, panel, kept[-1].strides[1], widest=panel)
-    made = Product(*described, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
-    return in_parts(made)
+        return Product(*common, rows, levels, target.lanes, vectors, panel, cached=target.cached)
+    rows, vectors = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel)
+    product = Product(*common, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
+    return in_parts(product)
 
 
 def in_parts(product: Product) -> Product:
-    """The product with long sums in parts, if several tiles use the same weights.
+    """Splits long sums into parts (blocking over k) if several tiles use the same weights.
 
-    All tiles of a block take one part of the weights before the next, so that it stays in the cache: a panel of all
-    weights of a long sum, and as much data, would push each other out of the second level. Partial sums are stored in
-    y, so that both must be f32.
+    All tiles of a block use one part of the weights before the next, so that the part stays in the cache. A panel of
+    the weights of a whole long sum and the data of a block would evict each other from L2. Partial sums are stored in
+    y, so sums and y must be f32.
     """
     first, *rest = product.levels
     length = prod(level.count for level in product.levels)
@@ -161,8 +164,8 @@ def in_parts(product: Product) -> Product:
     parts = next((n for n in counts if length % (n * turn) == 0 and length <= n * SUM_PART), 1)
     if parts == 1 or first.axis is not None:
         return product
-    own = length // parts
-    return replace(product, levels=(Level(parts, own * first.x), Level(own, first.x)), split=True)
+    part = length // parts
+    return replace(product, levels=(Level(parts, part * first.x), Level(part, first.x)), split=True)
 
 
 def tile_product(
@@ -173,14 +176,14 @@ def tile_product(
     results: Results,
     width: int,
 ) -> TileProduct:
-    """The contraction by tiles of AMX, in panels of `width` tiles."""
+    """The contraction whose accumulators are tiles of AMX, with panels of `width` tiles."""
     from irload.plan.backends.llvm.kernels.contraction.tile_product import TileProduct  # not needed by f32
 
-    kept = outer_and_columns(axes)
-    rows = even_rows(kept[-1].size, ROWS)
-    lines = prod(axis.size for axis in kept[:-1] if not axis.strides[0])
-    height = min(4 // width, lines * -(-kept[-1].size // rows))
-    return TileProduct(*_described(dot, kept, results), rows, chunks, taps, height, width)
+    loops = outer_and_columns(axes)
+    rows = even_rows(loops[-1].size, ROWS)
+    lines = prod(axis.size for axis in loops[:-1] if not axis.strides[0])
+    height = min(4 // width, lines * -(-loops[-1].size // rows))
+    return TileProduct(*_described(dot, loops, results), rows, chunks, taps, height, width)
 
 
 def packing_of(product: Contraction, chunks: Chunks) -> Packing:
@@ -193,7 +196,7 @@ def packing_of(product: Contraction, chunks: Chunks) -> Packing:
 def _described(
     dot: Dot, axes: Sequence[Axis], results: Results
 ) -> tuple[Dot, tuple[int, ...], int, int, Access, Access, tuple[Access, ...], Expression, tuple[int, ...]]:
-    """The first fields of a contraction."""
+    """The fields that all contractions have, in order."""
     *outer, columns = axes
 
     def access(k: int, channel: int = 0, element: str = dot.a) -> Access:
@@ -208,20 +211,20 @@ def _described(
 
 
 def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
-    """The contraction divided among threads. `data`: the bytes of all data.
+    """Selects whether threads divide the units of data or the panels of weights. `data`: the bytes of all data.
 
-    Each thread reads all weights if units are divided, all data if panels are.
+    Each thread reads all weights if units are divided, and all data if panels are.
     """
     if threads == 1:
         return product
     panels = replace(product, shared=PANELS)
-    by_panels = 100 * panels.count * _slots(product.count, threads)
-    by_units = product.count * _slots(panels.count, threads)
-    if by_panels > 105 * by_units or (product.begins_panels and by_panels >= 80 * by_units):
+    dividing_units = 100 * panels.count * _slots(product.count, threads)
+    dividing_panels = product.count * _slots(panels.count, threads)
+    if dividing_units > 105 * dividing_panels or (product.begins_panels and dividing_units >= 80 * dividing_panels):
         return panels
-    return panels if product.weight_bytes > data and by_panels >= 95 * by_units else product
+    return panels if product.weight_bytes > data and dividing_units >= 95 * dividing_panels else product
 
 
 def _slots(count: int, threads: int) -> int:
-    """The units that threads would take in the same time if all of them worked until the end."""
+    """`count` rounded up to a multiple of the threads, since threads with fewer units wait for the others."""
     return -(-count // threads) * threads

@@ -1,4 +1,4 @@
-"""The layout of the elements that are summed at one position."""
+"""The memory layout of the elements that a contraction sums at one position, such as the channels of a tap."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irload.record import record
 
 @record()
 class Chunks:
-    """The `depth` elements of a position: in chunks of 32, `stride` bytes apart, or `step` bytes apart.
+    """The `depth` elements of a position: chunks of 32, `stride` bytes apart, or single elements, `step` bytes apart.
 
-    The last chunk begins `last` bytes behind the first. If tiles read data in place it overlaps the chunk before; the
-    weights of elements that both hold are 0 in one of them. `nbytes`: the bytes of a row of a tile.
+    The last chunk starts `last` bytes after the first. If tiles read data in place, it overlaps the previous chunk; in
+    one of the two, the weights of the shared elements are 0. `nbytes`: the bytes of a row of a tile.
     """
 
     depth: int
@@ -33,7 +33,7 @@ class Chunks:
 
     @staticmethod
     def in_place(depth: int, step: int, dot: Dot) -> Chunks:
-        """The elements of the data, `step` bytes apart."""
+        """The elements of the data without a copy, with a stride of `step` bytes."""
         if not dot.tiled:
             return Chunks(depth, 0, 0, step=step)
         size = SIZES[dot.a]
@@ -42,12 +42,12 @@ class Chunks:
 
     @property
     def count(self) -> int:
-        """The chunks."""
+        """The number of chunks."""
         return -(-self.depth // tiles.DEPTH)
 
     @property
     def overlap(self) -> bool:
-        """True if the last chunk overlaps the one before."""
+        """True if the last chunk overlaps the previous one."""
         return self.last != (self.count - 1) * self.stride
 
     def offset(self, chunk: int) -> int:
@@ -55,7 +55,7 @@ class Chunks:
         return min(chunk * self.stride, self.last)
 
     def levels(self, dot: Dot) -> tuple[Level, ...]:
-        """The loops of a register tile over the words of a position: chunks of a copy, then words."""
+        """The loops of a register tile over the words of a position: over the chunks of a copy, then over words."""
         if self.step is not None:
             return (Level(dot.words(self.depth), self.step * dot.k),)
         if self.count == 1:
@@ -63,7 +63,7 @@ class Chunks:
         return Level(self.count, self.stride), Level(tiles.DEPTH // dot.k, WORD)
 
     def rows(self, dot: Dot) -> int:
-        """The elements of the sum that a chunk of packed weights has for these loops."""
+        """The elements of the sum per chunk of packed weights that these loops need."""
         if self.step is not None:
             return dot.k
         return dot.words(self.depth) * dot.k if self.count == 1 else tiles.DEPTH
@@ -72,7 +72,7 @@ class Chunks:
 def reads_in_place(data: Array, axis: int, depth: int, dot: Dot) -> bool:
     """True if a contraction can read `depth` elements along an axis without a copy.
 
-    Words need contiguous elements of the dot's type, and whole words or, for tiles, a whole row of a tile.
+    Words of several elements must be contiguous, of the dot's type, and whole; tiles need one whole row instead.
     Raises PlanInvalid for data in another type than f32 if the dot multiplies f32.
     """
     alike = element_of(data) == dot.a

@@ -1,4 +1,4 @@
-"""The outputs of a convolution along its spatial axes, through which the columns of a contraction count."""
+"""Maps the columns of a contraction to the outputs of a convolution, and rows of a tile to addresses (no im2col)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from irload.record import record
 
 @record()
 class Grid:
-    """Columns count through the outputs along all spatial axes, the last axis innermost.
+    """The outputs of a convolution in the order of the columns: along all spatial axes, the last axis innermost.
 
-    `windows`: along each axis; `padded`: whether some of them contain padding; `data`: the bytes between neighbours of
-    the data; `results`: the bytes between outputs in y and in each operand.
+    For each axis: `windows`, and whether some of them contain padding (`padded`). Strides in bytes: `data`, of the
+    elements of the data; `results`, of the outputs in y and in each operand.
     """
 
     windows: tuple[WindowAxis, ...]
@@ -43,7 +43,7 @@ class Grid:
         """The bytes between the data of neighbouring outputs."""
         return tuple(pitch * w.stride for pitch, w in zip(self.data, self.windows, strict=True))
 
-    def at(self, f: Function, column: AnyInt) -> list[AnyInt]:
+    def position(self, f: Function, column: AnyInt) -> list[AnyInt]:
         """The position of a column along each axis."""
         return indices(column, [w.count for w in self.windows])
 
@@ -53,28 +53,28 @@ class Grid:
         return offset(self.data, firsts)
 
     def on_one_line(self, f: Function, at: Sequence[AnyInt], outputs: int) -> AnyInt | Bool:
-        """True if that many outputs are on one line, and all their taps along it are in the data."""
+        """True if `outputs` columns from `at` on are on one line, and all their taps along it are inside the data."""
         window, first = self.windows[-1], at[-1]
-        found = first + outputs <= window.count
+        fits = first + outputs <= window.count
         if not self.padded[-1]:
-            return found
+            return fits
         begin = first * window.stride - window.begin
         last = begin + ((outputs - 1) * window.stride + (window.kernel - 1) * window.dilation)
-        return found & (begin >= 0) & (last < window.size)
+        return fits & (begin >= 0) & (last < window.size)
 
     def taps(self, f: Function, axis: int, at: Sequence[AnyInt]) -> tuple[AnyInt, AnyInt]:
-        """The taps along an axis inside the data: the first one, and the one after the last."""
+        """The range of the taps along an axis that are inside the data: the first, and the one after the last."""
         window = self.windows[axis]
         return clipped_taps(f, window, at[axis], window.size) if self.padded[axis] else (0, window.kernel)
 
 
 class GridRows:
-    """`most` neighbouring outputs from `start` on, which may be on several lines; the last of `count` is repeated."""
+    """The rows of a tile: `most` outputs from `start` on, on one or more lines. Those after `count` repeat the last."""
 
     def __init__(self, f: Function, grid: Grid, start: Sequence[AnyInt], most: int, count: AnyInt) -> None:
         self._f, self._grid, self._count = f, grid, count
         self.positions: list[list[AnyInt]] = [list(start)]
-        """Along each axis, of each output."""
+        """For each output, its position along each axis."""
         for k in range(1, most):
             last = self.positions[-1]
             following: list[AnyInt] = self._next(last)
@@ -88,14 +88,14 @@ class GridRows:
         return [x + self._offset(self._grid.steps, row) for row in range(len(self.positions))]
 
     def windowed(self, zeros: Pointer) -> WindowedRows:
-        """The windows of each output. `zeros`: the data of taps in the padding."""
+        """The windows of each output. `zeros`: memory that taps in the padding read instead of the data."""
         axes = list(zip(self._grid.windows, self._grid.padded, strict=True))
         firsts = [[n * w.stride - w.begin for n, (w, _) in zip(at, axes, strict=True)] for at in self.positions]
         sizes = [w.size if padded else None for w, padded in axes]
         return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
 
     def taps(self, axis: int) -> tuple[AnyInt, AnyInt]:
-        """The taps along an axis, but for the last one, that any of the outputs has inside the data."""
+        """A range with all taps along an axis (not the last one) that are inside the data for any of the outputs."""
         f, window = self._f, self._grid.windows[axis]
         first, last = self.positions[0], self.positions[-1]
         begin, end = f.integer(self._grid.taps(f, axis, last)[0]), f.integer(self._grid.taps(f, axis, first)[1])
@@ -119,25 +119,28 @@ class GridRows:
         *outer, last = self.positions[0]
         counts = [w.count for w in self._grid.windows]
         column = last + row
-        found: list[AnyInt] = []
+        positions: list[AnyInt] = []
         for at, count in zip(reversed(outer), reversed(counts[1:]), strict=True):
-            rest, (own,) = digits(column, [count])
-            found.insert(0, own)
+            rest, (at_axis,) = digits(column, [count])
+            positions.insert(0, at_axis)
             column = at + rest
-        return [column, *found]
+        return [column, *positions]
 
     def _next(self, at: Sequence[AnyInt]) -> list[AnyInt]:
-        f, found = self._f, list(at)
-        found[-1] = found[-1] + 1
-        for k in range(len(found) - 1, 0, -1):
-            ends = f.equal(found[k], self._grid.windows[k].count)
-            found[k] = f.select(ends, f.integer(0), f.integer(found[k]))
-            found[k - 1] = found[k - 1] + ends.as_int()
-        return found
+        f, following = self._f, list(at)
+        following[-1] = following[-1] + 1
+        for k in range(len(following) - 1, 0, -1):
+            ends = f.equal(following[k], self._grid.windows[k].count)
+            following[k] = f.select(ends, f.integer(0), f.integer(following[k]))
+            following[k - 1] = following[k - 1] + ends.as_int()
+        return following
 
 
 class LineRows:
-    """`most` columns of a line, `strides` bytes apart in x, y and the operands; the last of `count` is repeated."""
+    """The rows of a tile: `most` columns of a line. Rows beyond `count` repeat the last one.
+
+    `strides`: bytes between columns in x, y and the operands.
+    """
 
     def __init__(self, f: Function, strides: Sequence[AnyInt], most: int, count: AnyInt) -> None:
         self._f, self._strides, self._most, self._last = f, strides, most, count - 1

@@ -1,4 +1,4 @@
-"""The heights of the register tiles of a line of columns."""
+"""Divides a line of columns into register tiles: their heights, in columns, and the number of tiles of each height."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from irload.core.size import is_size
 
 
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
-    """One height, or two that differ by 1, of as few tiles of `rows` at most as possible.
+    """The heights of the fewest tiles of at most `rows` columns: one, or two that differ by 1.
 
-    `free`: the code serves lines of other lengths, so it has two heights even if one cuts this line.
+    `free`: lines of other lengths share the code, so it has two heights even if one divides this line.
     """
     height, taller = divmod(columns, -(-columns // rows))
     if free and rows > 1 and height >= rows - 1:
@@ -19,20 +19,24 @@ def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, .
 
 
 def any_heights(rows: int) -> tuple[int, int, int]:
-    """Three heights that cut nearly all lines of MANY_TILES or more. 14, 13 and 7: but for 57, 58, 64 and 71."""
+    """Three heights into which nearly all lines of MANY_TILES or more tiles can be divided.
+
+    With 14, 13 and 7, the exceptions are lines of 57, 58, 64 and 71 columns.
+    """
     return rows, max(rows - 1, 1), max(rows // 2, 1)
 
 
 def counts(columns: int, rows: int) -> tuple[int, int, int] | None:
-    """The tiles of `any_heights` that cut a line of MANY_TILES or more, as few low ones as possible.
+    """The number of tiles of each of `any_heights` for a line of MANY_TILES or more, with as few low ones as possible.
 
-    None if they do not cut it, and if the first two do, or the first one: fewer take less time to compile.
+    None if these heights do not divide the line, or if two heights that differ by 1 do: fewer heights take less time
+    to compile.
     """
     return _counts(columns, rows) if is_size(columns) else _counts_of_number(columns, rows)
 
 
 def even_block(units: int, most: int) -> int:
-    """The least power of two of at least `units`, or `most` if that is less."""
+    """The smallest power of two that is not less than `units`, but at most `most`."""
     block = 1
     while block < most and block < units:
         block *= 2

@@ -24,7 +24,7 @@ PANELS, ROWS = "panels", "rows"
 
 @record()
 class Access:
-    """The bytes between neighbours of a tensor along each outer axis, columns and channels."""
+    """The strides of a tensor in bytes along each outer axis, columns and channels, and the type of its elements."""
 
     outer: tuple[int, ...]
     column: int
@@ -37,41 +37,43 @@ class Access:
         channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
         return replace(self, outer=any_strides(self.outer), column=ANY if self.column else 0, channel=channel)
 
-    def place(self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
+    def address(
+        self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt
+    ) -> Pointer:
         """The address of an element."""
         return pointer + offset((*self.outer, self.column, self.channel), (*outer, column, channel))
 
 
 @record()
 class Turn:
-    """One unit of data and one panel of weights, in the innermost loop of the nest."""
+    """An iteration of the innermost loop of the nest: one unit of data by one panel of weights."""
 
     pointers: list[Pointer]
     numbers: list[Int]
     """The kernel's first `sizes` numbers, as loaded."""
-    given: Pointer
-    """The address of the other numbers."""
-    own: Any
-    """What `_read` returned."""
+    rest: Pointer
+    """The address of the numbers after these."""
+    extra: Any
+    """The result of `_read`."""
     start: Int
     """The first unit of the block."""
     unit: Int
     panel: Int
     part: AnyInt
     final: Bool | None
-    """An i1: the last panel of the last block. None unless the kernel `reads_beyond`."""
+    """An i1, true in the last panel of the last block. None unless the kernel `reads_beyond`."""
 
 
 @record()
 class Contraction(Kernel):
     """y[outer…, column, channel] = epilogue(Σ a · b, operands). Pointers: a, packed b, y, then the operands.
 
-    A unit is a tile of neighbouring columns (`rows` of them, or a few strips of as many), a panel a group of channels
-    with its weights. The units of a block consecutively use one panel, so that the panel stays in the first level of
-    the cache, and their data in the second one.
+    A unit is a tile of `rows` neighbouring columns, or a few strips of `rows` columns. A panel is a group of channels
+    with its weights. All units of a block use one panel before the next, so that the panel stays in the L1 cache and
+    the data of the block in L2.
 
-    `weights`: packed matrices between neighbours along the outer axes. `shared`: the units or the panels, which
-    threads divide. The first two of `numbers` are the units and the panels.
+    `weights`: strides of the weights along the outer axes, in packed matrices. `shared`: PANELS or ROWS. The first two
+    of `numbers` are the units and the panels.
     """
 
     dot: Dot
@@ -101,7 +103,7 @@ class Contraction(Kernel):
     @property
     @abstractmethod
     def sizes(self) -> int:
-        """How many `numbers` precede the numbers of `_read`."""
+        """The number of leading `numbers` that `write` reads; `_read` reads the rest."""
 
     @property
     @abstractmethod
@@ -125,7 +127,7 @@ class Contraction(Kernel):
 
     @property
     def parts(self) -> int:
-        """The parts of the sum, of which all units of a block take one before the next."""
+        """The parts of the sum. All units of a block compute one part before the next."""
         return 1
 
     @property
@@ -139,10 +141,10 @@ class Contraction(Kernel):
 
     def write(self, function: Function) -> None:
         f = function
-        given = Arguments(f)
-        pointers, numbers = given.pointers(3 + len(self.operands)), given.integers(self.sizes)
-        rest = given.rest
-        own = self._read(given)
+        arguments = Arguments(f)
+        pointers, numbers = arguments.pointers(3 + len(self.operands)), arguments.integers(self.sizes)
+        rest = arguments.rest
+        extra = self._read(arguments)
         begin, end, first, last = f["begin"], f["end"], 0, numbers[1]
         if self.shared == PANELS:
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
@@ -157,18 +159,18 @@ class Contraction(Kernel):
                     final = None if ends is None else ends & f.equal(p + 1, last)
                     self._begin_panel(f, pointers, numbers, p, k)
                     for u in f.range(start, stop):
-                        self._write_unit(f, Turn(pointers, numbers, rest, own, start, u, p, k, final))
+                        self._write_unit(f, Turn(pointers, numbers, rest, extra, start, u, p, k, final))
         self._complete(f)
 
     @abstractmethod
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
-        """The units of a block, of the units begin…end−1 of a thread."""
+        """The number of units per block, for a thread with the units begin…end−1."""
 
     @abstractmethod
     def _write_unit(self, f: Function, turn: Turn) -> None:
-        """Write the results of one unit for one panel."""
+        """Emit the code of one unit and one panel."""
 
-    def _read(self, given: Arguments) -> Any:
+    def _read(self, arguments: Arguments) -> Any:
         """Read the other numbers."""
 
     def _begin_panel(

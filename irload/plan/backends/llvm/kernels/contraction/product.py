@@ -1,4 +1,4 @@
-"""Contractions by register tiles: the code. Tiles of sums stay in registers over the whole sum and its epilogue."""
+"""Contractions by register tiles: the code. The accumulators of a tile stay in registers during the whole sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Sizes:
     units: Int
     panels: Int
     block: Int
-    """The most tiles of a block."""
+    """The maximum number of tiles per block."""
     panel_bytes: Int
     prefetched: Int
     zeros: Int
@@ -34,7 +34,10 @@ class _Sizes:
     last: Int
     """Channels of the last panel."""
     ends: Sequence[Int]
-    """Tiles of a line up to the last one of each height; of a ragged one, its whole tiles, and the columns left."""
+    """The number of tiles of a line that are at least as high as each height but the lowest.
+
+    For a ragged line: its whole tiles, and the columns of its last tile.
+    """
 
     @staticmethod
     def of(numbers: Sequence[Int]) -> _Sizes:
@@ -44,15 +47,18 @@ class _Sizes:
 
 @record()
 class Product(RegisterBlocks):
-    """Tiles on one line without padding have one address. Other tiles have one for each row: of data or of zeros."""
+    """A tile on one line without padding has one address and a stride; other tiles have an address per row.
+
+    The address of taps in the padding is that of zeros.
+    """
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
         if self.grid is not None and any(self.grid.padded):
             for at in f.range(0, _Sizes.of(numbers).zeros, f.target.bytes):
                 f.store(f.zero(), f["scratch"], at)
 
-    def _read(self, given: Arguments) -> Any:
-        return given.filled((self._addressed, self.weights))
+    def _read(self, arguments: Arguments) -> Any:
+        return arguments.filled((self._addressed, self.weights))
 
     def _begin_panel(
         self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
@@ -62,9 +68,9 @@ class Product(RegisterBlocks):
             f.call("widen", {"panel": source, "to": f["scratch"], "part": part}, self._part.write)
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
-        own, block = end - begin, _Sizes.of(numbers).block
-        blocks = f.maximum((own + (block - 1)) // block, 1)
-        return (own + (blocks - 1)) // blocks
+        units, block = end - begin, _Sizes.of(numbers).block
+        blocks = f.maximum((units + (block - 1)) // block, 1)
+        return (units + (blocks - 1)) // blocks
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Compute the addresses of one tile, and call the function for its height."""
@@ -80,44 +86,44 @@ class Product(RegisterBlocks):
                 column = column - f.maximum(q - end, 0) * (height - lower)
         channel = turn.panel * (self.vectors * self.lanes)
         pointers = list(turn.pointers)
-        (x, y, operands, _, grid), matrices = turn.own
-        at = [] if grid is None else grid.at(f, column)
+        (x, y, operands, _, grid), matrices = turn.extra
+        position = [] if grid is None else grid.position(f, column)
         if grid is not None:
             column = 0
-            pointers[0] = pointers[0] + grid.start(at)
+            pointers[0] = pointers[0] + grid.start(position)
             for k, strides in enumerate(grid.results):
-                pointers[2 + k] = pointers[2 + k] + offset(strides, at)
+                pointers[2 + k] = pointers[2 + k] + offset(strides, position)
         group = self.vectors // self.panel * sizes.panel_bytes
         w = turn.panel * group + offset(matrices, outer)
         panel = pointers[1] + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
-        places: dict[str, AnyInt | Pointer] = {"x": x.place(f, pointers[0], outer, column, channel), "w": panel}
-        places["ahead"] = pointers[1] + (w + group) + self._next_panel(f, turn, sizes) if self._ahead else panel
+        arguments: dict[str, AnyInt | Pointer] = {"x": x.address(f, pointers[0], outer, column, channel), "w": panel}
+        arguments["ahead"] = pointers[1] + (w + group) + self._next_panel(f, turn, sizes) if self._ahead else panel
         for name, pointer, access in zip(self._results, pointers[2:], (y, *operands), strict=True):
-            places[name] = access.place(f, pointer, outer, column, channel)
-        places |= {f"at{k}": index for k, index in enumerate(at)}
-        places["given"] = turn.given
+            arguments[name] = access.address(f, pointer, outer, column, channel)
+        arguments |= {f"at{k}": index for k, index in enumerate(position)}
+        arguments["given"] = turn.rest
         if self.split:
-            places["part"] = turn.part
+            arguments["part"] = turn.part
         if grid is not None:
-            places["zeros"] = f["scratch"]
+            arguments["zeros"] = f["scratch"]
         if self.any_channels:
-            places["channels"] = sizes.last
+            arguments["channels"] = sizes.last
         last = f.equal(turn.panel + 1, sizes.panels)
         heights: tuple[int | None, ...] = (*self._heights, None) if self.ragged else self._heights
         ends = [*sizes.ends[: len(heights) - 1], 0]
         for height in first_above(f, q, list(zip(ends, heights, strict=True))):
             if self.ragged:
-                places["count"] = sizes.ends[1] if height is None else f.integer(height)
+                arguments["count"] = sizes.ends[1] if height is None else f.integer(height)
             if height is None:
-                self._dispatch(f, self.rows, last, places, spread=True)
+                self._dispatch(f, self.rows, last, arguments, spread=True)
             elif grid is None:
-                self._dispatch(f, height, last, places, spread=False)
+                self._dispatch(f, height, last, arguments, spread=False)
             else:
-                together = grid.on_one_line(f, at, height)
-                for spread in either(f, together, False, True):
-                    self._dispatch(f, height, last, places, spread=spread)
+                on_one_line = grid.on_one_line(f, position, height)
+                for spread in either(f, on_one_line, False, True):
+                    self._dispatch(f, height, last, arguments, spread=spread)
 
     @property
     def _results(self) -> list[str]:
@@ -125,7 +131,7 @@ class Product(RegisterBlocks):
         return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
     def _next_panel(self, f: Function, turn: Turn, sizes: _Sizes) -> AnyInt:
-        """The offset at which a unit prefetches the next group of panels, of which compressed ones are short."""
+        """The offset from which a unit prefetches the next group of panels, limited since compressed ones are short."""
         offset = (turn.unit - turn.start) * sizes.prefetched
         part = sizes.panel_bytes // self.parts
         if self.widens:
@@ -135,7 +141,7 @@ class Product(RegisterBlocks):
     def _dispatch(
         self, f: Function, height: int, last: Bool, arguments: Mapping[str, AnyInt | Pointer], *, spread: bool
     ) -> None:
-        """Call the function for the rows of a tile, and for a whole group of channels or the last one."""
+        """Call the function of tiles of `height` rows, for a whole group of channels or the last one."""
         full = self.vectors * self.lanes
         whole, rest = (1, None) if self.any_channels else divmod(self.channels, full)
 
@@ -146,13 +152,13 @@ class Product(RegisterBlocks):
     def _write_tile(self, f: Function, height: int, channels: int | None, *, spread: bool) -> None:
         """Write the function of a tile.
 
-        `channels`: None if the function reads their number. `spread`: its rows may be on several lines, windows in the
-        padding, and rows of a ragged line missing.
+        `channels`: None if the function reads their number. `spread`: its rows may be on several lines, its windows in
+        the padding, and its last rows beyond a ragged line.
         """
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = self.vectors if channels is None else -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
-        at = [f[f"at{k}"] for k in range(self._lines + 1)]
+        position = [f[f"at{k}"] for k in range(self._lines + 1)]
         tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot)
         first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
         count = f["count"] if self.ragged else height
@@ -160,13 +166,13 @@ class Product(RegisterBlocks):
         if spread and grid is None:
             rows = LineRows(f, [access.column for access in (x, y, *operands)], height, count)
         elif spread and grid is not None:
-            rows = GridRows(f, grid, at, height, count)
+            rows = GridRows(f, grid, position, height, count)
             windows = rows.windowed(f["zeros"])
         last = f["channels"] if channels is None else None
         channels = channels or vectors * self.lanes
         results = TileResults(self.epilogue, height, channels, first, others, self._single, rows and rows.result, last)
-        results.ask(f)
-        bounds = self._bounds(f, grid, at, rows if isinstance(rows, GridRows) else None)
+        results.prefetch(f)
+        bounds = self._bounds(f, grid, position, rows if isinstance(rows, GridRows) else None)
         data = f["x"] if rows is None else rows.data(f["x"])
 
         def sums(start: Sequence[Vec]) -> list[Vec]:
@@ -178,14 +184,17 @@ class Product(RegisterBlocks):
             results.write(f, sums(()))
 
     def _bounds(
-        self, f: Function, grid: Grid | None, at: Sequence[AnyInt], rows: GridRows | None
+        self, f: Function, grid: Grid | None, position: Sequence[AnyInt], rows: GridRows | None
     ) -> dict[int, tuple[AnyInt, AnyInt]]:
-        """The turns of levels that do not run completely. `rows`: of a tile on several lines of the `grid`."""
-        found: dict[int, tuple[AnyInt, AnyInt]] = {}
+        """The ranges of the levels that skip some iterations: taps in the padding, other parts of the sum.
+
+        `rows`: of a tile on several lines of the `grid`.
+        """
+        bounds: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):
             if grid is not None and level.axis is not None and level.axis != self._lines and grid.padded[level.axis]:
-                found[k] = grid.taps(f, level.axis, at) if rows is None else rows.taps(level.axis)
+                bounds[k] = grid.taps(f, level.axis, position) if rows is None else rows.taps(level.axis)
         if self.split:
-            low, high = found.get(0, (0, self.levels[0].count))
-            found[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)
-        return found
+            low, high = bounds.get(0, (0, self.levels[0].count))
+            bounds[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)
+        return bounds

@@ -1,4 +1,4 @@
-"""Contractions by register tiles: the division of lines and blocks into tiles, and the numbers that code reads."""
+"""Contractions by register tiles: the blocking, and the numbers that code reads at run time."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from irload.record import record
 
 @record()
 class RegisterBlocks(Contraction):
-    """A unit is a tile of `rows` columns at most, by the `vectors` of a group of panels, of `panel` vectors each.
+    """A unit is a tile of at most `rows` columns by the `vectors` of a group of panels, of `panel` vectors each.
 
-    A panel holds its weights in the order of the `levels` of the sum, whose elements are words of the dot.
+    A panel stores its weights in the order of the `levels` of the sum, whose elements are words of the dot.
 
-    The code reads the first outer size, the columns, the channels and the depth: as the number of tiles, and of tiles
-    of each of the `heights`, the number of panels, and their bytes. Three heights cut lines of almost any length;
-    shorter lines have two that differ by 1, whole tiles one. All tiles of `ragged` lines have `rows` columns, but
-    for the last one, whose code reads their number.
+    The code reads the first outer size, the columns, the channels and the depth, in the form of these numbers: tiles,
+    tiles of each of the `heights`, panels, bytes of a panel. Lines of almost any length can be divided into tiles of
+    three heights; shorter lines have two heights that differ by 1, or a single one. All tiles of `ragged` lines have
+    `rows` columns, except for the last one, whose code reads its number of columns.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels (of
     `any_channels`, which a group of one panel covers, the code reads them), taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
-    and `ahead`, which are given for the code.
+    and `ahead`, which `code` sets.
 
-    `grid`: for convolutions, the outputs through which columns count. `cached`: bytes of data that stay in the cache
-    while weights pass through it. `split`: each turn of the outermost level is a part of the sum; partial sums are
-    stored in y. `widens`: compressed weights of a panel are widened once for all tiles of a block, into scratch memory;
-    else each tile widens them in registers.
+    `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
+    while weights are streamed through it. `split`: each iteration of the outermost level is a part of the sum; partial
+    sums are stored in y. `widens`: the compressed weights of a panel are widened once for all tiles of a block, into
+    scratch memory; otherwise each tile widens them in registers.
     """
 
     levels: tuple[Level, ...]
@@ -101,7 +101,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:
-        """The records with sizes and strides that the code reads."""
+        """The records whose sizes and strides the code reads."""
         return self.x, self.y, self.operands, self.levels, self.grid
 
     @property
@@ -115,7 +115,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _lines(self) -> int:
-        """The axis of the grid along lines; −1 without a grid."""
+        """The index of the grid's last axis, along which lines extend; −1 without a grid."""
         return -1 if self.grid is None else len(self.grid.windows) - 1
 
     @property
@@ -140,7 +140,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _single(self) -> tuple[int, ...]:
-        """The operands of which the tiles of a block read one element."""
+        """The indices of operands that are broadcast along columns and channels: a tile reads one element of each."""
         grids = [()] * len(self.operands) if self.grid is None else self.grid.results[1:]
         return tuple(
             k
@@ -164,12 +164,12 @@ class RegisterBlocks(Contraction):
 
     @property
     def _line(self) -> int:
-        """The fewest tiles of one line of columns."""
+        """The smallest number of tiles for one line of columns."""
         return -(-self.columns // self.rows)
 
     @property
     def _is_free(self) -> bool:
-        """True if the code serves other numbers of columns."""
+        """True if lines of other lengths share the code."""
         return self.ragged or self.columns >= MANY_TILES * self.rows
 
     @property
@@ -190,24 +190,25 @@ class RegisterBlocks(Contraction):
 
     @property
     def _block(self) -> int:
-        """The most tiles of a block; a power of two if there are fewer tiles, and the code does not serve more.
+        """The maximum number of tiles per block: their data stay in the cache while weights are streamed through it.
 
-        Their data stay in the cache while all weights pass through it. If all weights stay there, a block is short.
+        If all weights stay in the cache, blocks are short. If there are fewer tiles, it is a power of two, unless lines
+        of other lengths share the code.
         """
         read = prod(level.read for level in self.levels) // self.parts
         weights = self.dot.nbytes(self._length, self.channels)
         streamed = read + self.channels * (1 + len(self.operands) - len(self._single))
-        room, each = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
+        budget, words = (self.cached, read) if weights > RESIDENT_WEIGHTS else (SHORT_BLOCK, streamed)
         if self.widens:
-            room *= WIDENED_BLOCK
-        most = max(1, room // max(WORD * self.rows * each, 1))
-        return most if self._is_free else even_block(self.units, most)
+            budget *= WIDENED_BLOCK
+        tiles = max(1, budget // max(WORD * self.rows * words, 1))
+        return tiles if self._is_free else even_block(self.units, tiles)
 
     @property
     def _ahead(self) -> int:
-        """Cache lines of each panel of the next group that a turn of a tile prefetches: all of them over a block.
+        """Cache lines of each panel of the next group that an iteration of a tile prefetches: a block prefetches all.
 
-        A block may have half of the most tiles.
+        A block may have only half of the maximum number of tiles.
         """
         if self.ahead is not None:
             return self.ahead
@@ -237,7 +238,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _zeros(self) -> int:
-        """The bytes that taps in the padding read."""
+        """The bytes of zeros that taps in the padding read."""
         if self.grid is None or not any(self.grid.padded):
             return 0
         taps = max(k for k, level in enumerate(self.levels) if level.axis is not None)

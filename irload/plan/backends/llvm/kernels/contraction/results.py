@@ -1,4 +1,4 @@
-"""Results of a tile: its sums go through the epilogue from the registers that hold them to where results lie."""
+"""The epilogue of a register tile: applied to the accumulators in registers, and stored in y."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from irload.record import record
 class TileResults:
     """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor.
 
-    `single`: the operands of which the tile reads one element. `row`: the bytes from the tile to a row of a tensor, y
-    being tensor 0, if rows are not equally far apart. `count`: how many of the `channels` exist, if the code reads it.
+    `single`: the indices of operands of which the tile reads one element. `row`: a function from a tensor (0 is y) and
+    a row to the offset of the row in bytes, if rows have no constant stride. `count`: the number of `channels` that
+    exist, if the code reads it.
     """
 
     epilogue: Expression
@@ -32,8 +33,8 @@ class TileResults:
     row: Callable[[int, AnyInt], AnyInt] | None = None
     count: Int | None = None
 
-    def ask(self, f: Function) -> None:
-        """Prefetch the cache lines of the results, and of operands of their size, before the sums."""
+    def prefetch(self, f: Function) -> None:
+        """Prefetch the cache lines of y, and of operands of its size, before the sums are computed."""
         for k, (pointer, access) in enumerate((self.y, *self.operands)):
             size = SIZES[access.element]
             if access.column and access.channel == size:
@@ -43,25 +44,24 @@ class TileResults:
                         f.prefetch(pointer, row + at, to_write=k == 0)
 
     def write(self, f: Function, sums: Sequence[Vec]) -> None:
-        """Store the results of sums: vectors row by row."""
-        fixed = {k: read(f, self.operands[k][0], 0, 0, f.lanes, self.operands[k][1].element) for k in self.single}
+        """Store the results of sums: vectors row by row. A long epilogue is a loop over rows of sums in memory."""
+        scalars = {k: read(f, self.operands[k][0], 0, 0, f.lanes, self.operands[k][1].element) for k in self.single}
         if expression_cycles(self.epilogue) < SEPARATE_EPILOGUE:
-            self._finish(f, range(self.rows), sums, fixed)
+            self._finish(f, range(self.rows), sums, scalars)
             return
         width = len(self._lanes(f)) * f.target.bytes
         memory = f.local(self.rows * width)
         for k, value in enumerate(sums):
             f.store(value, memory, k * f.target.bytes)
         for r in f.range(0, self.rows):
-            place = memory + r * width
-            own = [
-                f.load(place, at, align=f.target.bytes, element=sums[0].element)
-                for at in range(0, width, f.target.bytes)
+            row = memory + r * width
+            totals = [
+                f.load(row, at, align=f.target.bytes, element=sums[0].element) for at in range(0, width, f.target.bytes)
             ]
-            self._finish(f, [r], own, fixed)
+            self._finish(f, [r], totals, scalars)
 
     def write_part(self, f: Function, part: Int, parts: int, sums: Callable[[list[Vec]], list[Vec]]) -> None:
-        """Add one part of the sums to the earlier parts, which are stored in y; the last part becomes the results."""
+        """Add a part of the sums to the partial sums stored in y; after the last part, apply the epilogue."""
         (pointer, access), lanes = self.y, self._lanes(f)
         start = [f.zero()] * (self.rows * len(lanes))
         for _ in f.range(0, f.minimum(part, 1), 1, start):
@@ -70,12 +70,12 @@ class TileResults:
                 for r in range(self.rows)
                 for v, count in enumerate(lanes)
             ]
-        found = sums(start)
+        totals = sums(start)
         last = f.equal(part, parts - 1)
         with f.when(last):
-            self.write(f, found)
+            self.write(f, totals)
         with f.otherwise():
-            for k, value in enumerate(found):
+            for k, value in enumerate(totals):
                 self._store(f, value, *divmod(k, len(lanes)))
 
     def _lanes(self, f: Function) -> Sequence[AnyInt]:
@@ -84,35 +84,35 @@ class TileResults:
             return [f.minimum(self.count - first, f.lanes) for first in range(0, self.channels, f.lanes)]
         return [min(f.lanes, self.channels - first) for first in range(0, self.channels, f.lanes)]
 
-    def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec], fixed: Mapping[int, Vec]) -> None:
-        """Store the results of these rows. `fixed`: the elements of `single` operands."""
-        left = iter(sums)
-        same: dict[tuple[int, AnyInt], Vec] = {}
+    def _finish(self, f: Function, rows: Sequence[AnyInt], sums: Sequence[Vec], scalars: Mapping[int, Vec]) -> None:
+        """Store the results of these rows. `scalars`: the elements of `single` operands, in all lanes."""
+        remaining = iter(sums)
+        loaded: dict[tuple[int, AnyInt], Vec] = {}
         for r in rows:
             for v, count in enumerate(self._lanes(f)):
-                values = [next(left)]
+                values = [next(remaining)]
                 if values[0].element == I32 != self.y[1].element:
                     values[0] = values[0].converted()
                 for k, (pointer, access) in enumerate(self.operands):
-                    if k in fixed:
-                        values.append(fixed[k])
+                    if k in scalars:
+                        values.append(scalars[k])
                         continue
                     offset = self._offset(f, 1 + k, access, r, v)
-                    if (k, offset) not in same:
-                        same[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
-                    values.append(same[k, offset])
+                    if (k, offset) not in loaded:
+                        loaded[k, offset] = read(f, pointer, offset, access.channel, count, access.element)
+                    values.append(loaded[k, offset])
                 (result,) = evaluate(self.epilogue, values)
                 self._store(f, result, r, v)
 
     def _store(self, f: Function, result: Vec, r: AnyInt, v: int) -> None:
         pointer, access = self.y
-        place = self._offset(f, 0, access, r, v)
-        write(f, result, pointer, place, access.channel, self._lanes(f)[v], access.element)
+        offset = self._offset(f, 0, access, r, v)
+        write(f, result, pointer, offset, access.channel, self._lanes(f)[v], access.element)
 
     def _row(self, k: int, access: Access, r: AnyInt) -> AnyInt:
-        """The bytes from a tile to its row `r` in tensor `k`."""
+        """The offset in bytes of row `r` of the tile in tensor `k`."""
         return r * access.column if self.row is None else self.row(k, r)
 
     def _offset(self, f: Function, k: int, access: Access, r: AnyInt, v: int) -> AnyInt:
-        """The bytes to vector `v` of that row."""
+        """The offset in bytes of vector `v` of that row."""
         return self._row(k, access, r) + v * f.lanes * access.channel

@@ -1,4 +1,4 @@
-"""Contractions by tiles of AMX: the shapes of blocks, and which of them consecutively use one panel of weights."""
+"""Contractions by tiles of AMX: the blocking. Some consecutive blocks share a panel of weights in the cache."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from irload.record import record
 class TileBlocks(Contraction):
     """A unit is a block of sums: `height` strips of `rows` columns by a panel of `width` tiles of channels.
 
-    The sum has a step for each chunk of channels and tap: the rows of x of a step are `taps` bytes behind the row of an
-    output, and hold 32 channels in bf16. Weights are in panels [chunk, tap, tile, 16 pairs of channels of x, 16
-    channels of y, 2]. Outer axes with separate weights come first. The last strip of a line overlaps the one before if
-    `rows` does not divide the columns.
+    The sum has one step per tap and chunk of 32 channels in bf16. `taps`: the offsets in bytes from the row of x of an
+    output to the row that a tap multiplies. Weights are in panels [chunk, tap, tile, 16 pairs of channels of x, 16
+    channels of y, 2]. Outer axes with separate weights come first. The last strip of a line overlaps the previous one
+    if `rows` does not divide the columns.
 
-    The code depends neither on the size of the first outer axis with separate weights, nor on the first other one, or
-    on the columns if there is no other. Compiled in are the other outer sizes and the columns of each line (divisions
-    by constants), channels, chunks, taps, and `fixed`.
+    The code reads the size of the first outer axis with separate weights and of the first one without, or the columns
+    if each outer axis has separate weights. Compiled in are the other outer sizes and the columns of each line
+    (divisions by constants), channels, chunks, taps, and `fixed`.
     """
 
     chunks: Chunks
@@ -35,7 +35,7 @@ class TileBlocks(Contraction):
     height: int
     width: int
     fixed: int | None = None
-    """Cache lines of later weights that each step prefetches; 0 if it is one of `numbers`."""
+    """Cache lines of later weights that each step prefetches; 0 if the code reads them from `numbers`."""
 
     @property
     def code(self) -> Self:
@@ -76,7 +76,7 @@ class TileBlocks(Contraction):
 
     @property
     def steps(self) -> int:
-        """Rows of x for one row of sums."""
+        """The steps of a sum: the rows of x that are multiplied for one row of sums."""
         return self.chunks.count * len(self.taps)
 
     @property
@@ -105,14 +105,14 @@ class TileBlocks(Contraction):
 
     @property
     def is_near(self) -> bool:
-        """True if all weights stay in the first level of the cache."""
+        """True if all weights stay in the L1 cache."""
         return self.matrix_bytes <= TILE_NEAR
 
     @property
     def group(self) -> int:
-        """The blocks that consecutively use one panel: as many as have their data in the cache, or all.
+        """The number of consecutive blocks that use one panel before the next: their data fit into the cache, or all.
 
-        All if reading the data again for each panel takes less than reading the weights again for each group.
+        All if reading the data again for each panel takes less time than reading the weights again for each group.
         """
         if self.is_near:
             return 1
@@ -122,27 +122,27 @@ class TileBlocks(Contraction):
         return self.blocks if self.panel_bytes <= TILE_PANEL and data < weights else most
 
     def reads(self, blocks: int) -> int:
-        """The bytes of data that the first blocks read, or slightly more: overlapping windows count once."""
+        """An upper bound of the bytes of data that the first `blocks` blocks read; overlapping windows count once."""
         strips = blocks * self.height
         columns, lines = min(self.columns, strips * self.rows), -(-strips // self.line)
         span = max(self.taps) - min(self.taps) + (columns - 1) * self.x.column + tiles.BYTES
-        apart = 1  # parts further apart than each reads, such as samples
+        separate = 1  # parts without common data, such as samples
         for size, stride in reversed([*zip(self.outer, self.x.outer, strict=True)][self.own :]):
             if stride > span + self.chunks.last:
-                apart *= min(lines, size)
+                separate *= min(lines, size)
             else:
                 span += (min(lines, size) - 1) * stride
             lines = -(-lines // size)
-        chunk = min(span, -(-strips // apart) * self.rows * len(self.taps) * tiles.BYTES)
-        return apart * min(chunk * self.chunks.count, span + self.chunks.last)
+        chunk = min(span, -(-strips // separate) * self.rows * len(self.taps) * tiles.BYTES)
+        return separate * min(chunk * self.chunks.count, span + self.chunks.last)
 
     @property
-    def asks(self) -> int:
+    def ahead_bytes(self) -> int:
         return 0 if self.is_near else self.early * self.step_bytes
 
     @property
     def early(self) -> int:
-        """The steps between prefetching weights and reading them: a panel, if several blocks use it."""
+        """The steps between prefetching weights and reading them: a whole panel, if several blocks use it."""
         return min(self.steps, TILE_AHEAD // self.step_bytes) if self.alone else self.steps
 
     @property
@@ -156,12 +156,15 @@ class TileBlocks(Contraction):
 
     @property
     def lines_fixed(self) -> int:
-        """That number if one block uses a panel, or many do: a loop over the lines takes 5 % of the time. Else 0."""
+        """The lines that a step prefetches as a constant of the code, if one or many blocks use a panel; otherwise 0.
+
+        A loop over a number of lines that the code reads takes 5 % of the time.
+        """
         if self.fixed is not None:
             return self.fixed
         return self._lines if self._lines in (1, 2, self.step_bytes // LINE) else 0
 
     @property
     def alone(self) -> bool:
-        """True if no two blocks consecutively use the same panel."""
+        """True if no two consecutive blocks use the same panel."""
         return self.is_near or self.lines_fixed == self.step_bytes // LINE

@@ -107,7 +107,7 @@ class TileProduct(TileBlocks):
             column = f.minimum(q * self.rows, sizes.last_column)
             accesses = (self.x, self.y, *self.operands)
             source, *places = (
-                access.place(f, pointer, outer, column, channel)
+                access.address(f, pointer, outer, column, channel)
                 for pointer, access in zip((x, *pointers), accesses, strict=True)
             )
             sources.append(source)
