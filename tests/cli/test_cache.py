@@ -34,8 +34,8 @@ def test_no_plan_is_cached_before_the_first_run(irrun, folder):
 
 
 def test_cached_files_are_counted_and_removed(irrun, folder):
-    ObjectCache().keep("one", b"x" * 100)
-    ObjectCache().keep("another", b"y" * 1000)
+    ObjectCache().store("one", b"x" * 100)
+    ObjectCache().store("another", b"y" * 1000)
     models_folder().write("a", [b"z" * 10])
     (folder / "tuned.json").write_text("{}", encoding="ascii")
     (folder / "note.txt").write_text("not ours", encoding="ascii")
@@ -51,7 +51,7 @@ def test_cached_files_are_counted_and_removed(irrun, folder):
 
 
 def test_the_table_names_the_folder(irrun, folder):
-    ObjectCache().keep("one", b"x" * 100)
+    ObjectCache().store("one", b"x" * 100)
     done = irrun("cache")
     assert done.code == OK
     assert "kernels" in done.out

@@ -72,7 +72,7 @@ def test_a_processor_without_any(processor, monkeypatch) -> None:
     processor(frozenset({"sse4_2"}))
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     assert named() is None
-    with pytest.raises(irload.Unsupported, match=r"written for x86-64 with AVX2"):
+    with pytest.raises(irload.Unsupported, match=r"require Linux on x86-64 with AVX2"):
         compiled_backend(Options(jit=True))
 
 
@@ -116,8 +116,8 @@ def test_without_llvmlite(processor, monkeypatch) -> None:
     ("fault", "said"),
     [
         (OSError(13, "the system does not allow executable memory"), "the system refuses: .*executable memory"),
-        (RuntimeError("LLVM IR parsing error"), "llvmlite does not serve: LLVM IR parsing error"),
-        (ImportError("libLLVM.so is missing"), "llvmlite does not serve: libLLVM"),
+        (RuntimeError("LLVM IR parsing error"), "llvmlite cannot be used: LLVM IR parsing error"),
+        (ImportError("libLLVM.so is missing"), "llvmlite cannot be used: libLLVM"),
     ],
 )
 def test_a_failure_at_the_first_kernel_disables_them(processor, monkeypatch, fault: Exception, said: str) -> None:

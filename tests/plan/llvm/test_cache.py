@@ -86,7 +86,7 @@ def test_an_object_that_cannot_be_loaded_is_compiled_again(kept: ObjectCache) ->
     library.code(Fill(1), AVX2)
     key = f"{libraries._generator()} {AVX2!r} {Fill(1)!r}"
     assert kept.find(key) is not None
-    kept.keep(key, b"\x7fELF of another kind, with a digest that is right")
+    kept.store(key, b"\x7fELF of another kind, with a digest that is right")
     assert compiles(kept) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_disk_that_is_full(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_oldest_objects_are_evicted_first(kept: ObjectCache) -> None:
     for k in range(5):
-        kept.keep(str(k), bytes(1000))
+        kept.store(str(k), bytes(1000))
         os.utime(kept.folder / f"{caches._name(str(k))}.o", (k + 1000, k + 1000))
     os.utime(kept.folder / f"{caches._name('0')}.o", (9000, 9000))
     kept.trim(3 * 1032)
@@ -166,7 +166,7 @@ def test_the_oldest_objects_are_evicted_first(kept: ObjectCache) -> None:
 
 
 def test_reading_makes_an_object_young(kept: ObjectCache) -> None:
-    kept.keep("a", b"1")
+    kept.store("a", b"1")
     path = only(kept)
     os.utime(path, (1000, 1000))
     kept.find("a")
@@ -176,7 +176,7 @@ def test_reading_makes_an_object_young(kept: ObjectCache) -> None:
 def test_the_size_is_watched_while_kernels_are_written(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "_largest", 10 * 1032)
     for k in range(100):
-        kept.keep(str(k), bytes(1000))
+        kept.store(str(k), bytes(1000))
         assert kept.contents().nbytes <= 10 * 1032
     assert kept.contents().count >= 8
 
@@ -185,7 +185,7 @@ def test_writers_of_single_objects_respect_the_size(kept: ObjectCache, monkeypat
     """Most processes compile a few kernels each."""
     monkeypatch.setattr(caches, "LARGEST", 10 * 1032)
     for k in range(30):
-        ObjectCache(kept.folder).keep(str(k), bytes(1000))
+        ObjectCache(kept.folder).store(str(k), bytes(1000))
         assert kept.contents().nbytes <= 10 * 1032
 
 
@@ -193,7 +193,7 @@ def test_the_folder_is_listed_now_and_then(kept: ObjectCache, monkeypatch: pytes
     listed: list[int] = []
     monkeypatch.setattr(kept, "trim", lambda *_, trim=kept.trim: (listed.append(1), trim(*_)))
     for k in range(200):
-        kept.keep(str(k), bytes(100_000))
+        kept.store(str(k), bytes(100_000))
     assert len(listed) == 5, "at first, and for each 4 MB"
 
 

@@ -1,4 +1,4 @@
-"""The arguments of a kernel as its code reads them: pointers, then sizes, strides and other numbers."""
+"""Code that reads the arguments of a kernel from its table: pointers, then sizes, strides and other numbers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ T = TypeVar("T")
 
 
 def float_word(number: float) -> int:
-    """A number of f32 as `Kernel.numbers` lists it."""
+    """The bits of an f32, as an integer in `Kernel.numbers`."""
     return int(np.float32(number).view(np.uint32))
 
 
 def unknown(item: Any, key: Any) -> Iterator[int]:
-    """The numbers of an object of tuples and records for which its key has ANY, as `Arguments.filled` reads them."""
+    """The integers of nested tuples and records whose value in the key is ANY: `Arguments.filled` reads them."""
     if type(key) is int:
         if key == ANY:
             yield item
     elif isinstance(key, tuple):
-        for part, own in zip(item, key, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            yield from unknown(part, own)
+        for part, part_key in zip(item, key, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            yield from unknown(part, part_key)
     elif is_dataclass(key):
         for field in fields(key):
             yield from unknown(getattr(item, field.name), getattr(key, field.name))
 
 
 class Arguments:
-    """Reads the arguments of a kernel one after another, in the order in which `Kernel.numbers` lists them.
+    """Emits loads of the arguments of a kernel in sequence, in the order of `Kernel.numbers`.
 
-    `first`: the address of the next one, by default of the first.
+    `first`: the address of the next argument, by default of the first.
     """
 
     def __init__(self, function: Function, first: Pointer | None = None) -> None:
@@ -47,30 +47,30 @@ class Arguments:
         self._next: Pointer = first or function["arguments"]
 
     def pointers(self, count: int) -> list[Pointer]:
-        """Pointers, the first arguments of every kernel."""
-        found = [self._f.load_pointer(self._next, WORD * k) for k in range(count)]
+        """Load pointers, the first arguments of every kernel."""
+        values = [self._f.load_pointer(self._next, WORD * k) for k in range(count)]
         self._skip(count)
-        return found
+        return values
 
     def integers(self, count: int) -> list[Int]:
-        """Numbers of 64 bits."""
-        found = [self._f.load_int(self._next, WORD * k) for k in range(count)]
+        """Load integers of 64 bits."""
+        values = [self._f.load_int(self._next, WORD * k) for k in range(count)]
         self._skip(count)
-        return found
+        return values
 
     def integer(self) -> Int:
-        """One number of 64 bits."""
-        (found,) = self.integers(1)
-        return found
+        """Load an integer of 64 bits."""
+        (value,) = self.integers(1)
+        return value
 
     def vectors(self, count: int) -> list[Vec]:
-        """Numbers of f32, each in all lanes of a vector."""
-        found = [self._f.broadcast(self._next, WORD * k) for k in range(count)]
+        """Load f32 numbers, each broadcast to all lanes of a vector."""
+        values = [self._f.broadcast(self._next, WORD * k) for k in range(count)]
         self._skip(count)
-        return found
+        return values
 
     def filled(self, key: T) -> T:
-        """An object of tuples and records with numbers read for ANY."""
+        """The key, nested tuples and records, with each ANY replaced by the next integer."""
         item: Any = key
         if type(item) is int:
             return self.integer() if item == ANY else item  # pyright: ignore[reportReturnType]
@@ -86,12 +86,12 @@ class Arguments:
         return self._next
 
     def table(self, tensors: int) -> Table:
-        """Any number of axes, listed by `axes.table`."""
+        """Any number of axes, in the form of `axes.table`."""
         strides = self.integers(tensors)
         inner = self.integer()
-        found = Table(self._f, tuple(strides), inner, self._next)
+        axes = Table(self._f, tuple(strides), inner, self._next)
         self._skip(inner * (1 + tensors))
-        return found
+        return axes
 
     def _skip(self, count: AnyInt) -> None:
         self._next = self._next + count * WORD
@@ -99,9 +99,9 @@ class Arguments:
 
 @record()
 class Table:
-    """Axes whose number, sizes and strides the code reads when it runs.
+    """Axes whose number, sizes and strides the code reads at run time.
 
-    `strides`: of the outermost axis, one for each tensor; `listed`: the address of the `inner` others.
+    `strides`: of the outermost axis, per tensor; `inner`: the number of other axes; `listed`: their address.
     """
 
     function: Function
@@ -110,23 +110,23 @@ class Table:
     listed: Pointer
 
     def pointers(self, index: AnyInt, starts: Sequence[Pointer]) -> list[Pointer]:
-        """Pointers to position `index`, counted through all axes, in each tensor; `starts` point to position 0."""
+        """Pointers to position `index`, in row-major order of all axes, in each tensor. `starts`: of position 0."""
         f = self.function
         state: list[Any] = [f.integer(index), *starts]
         for number in f.range(0, self.inner, 1, state):
-            place = self.listed + number * (WORD * (1 + len(starts)))
-            left, at = divmod(state[0], f.load_int(place))
-            steps = [at * f.load_int(place, WORD * (1 + k)) for k in range(len(starts))]
-            state[:] = [left, *moved(state[1:], steps)]
+            axis = self.listed + number * (WORD * (1 + len(starts)))
+            rest, at = divmod(state[0], f.load_int(axis))
+            steps = [at * f.load_int(axis, WORD * (1 + k)) for k in range(len(starts))]
+            state[:] = [rest, *moved(state[1:], steps)]
         return moved(state[1:], [state[0] * stride for stride in self.strides])
 
 
 def walk_lines(
     f: Function, parts: AnyInt, lines: Table, pointers: Sequence[Pointer]
 ) -> Iterator[tuple[list[Pointer], AnyInt]]:
-    """Loop over the units begin…end−1, of which each line has `parts`: pointers to the line, and the part.
+    """Loop over the units begin…end−1, `parts` per line: pointers to the line in each tensor, the index of the part.
 
-    A unit costs no division.
+    Divisions are emitted per line, not per unit.
     """
     begin: Int = f["begin"]
     end: Int = f["end"]
@@ -137,5 +137,5 @@ def walk_lines(
 
 
 def moved(pointers: Sequence[Pointer], distances: Sequence[AnyInt]) -> list[Pointer]:
-    """Pointers, each moved by a distance in bytes."""
+    """The pointers plus distances in bytes."""
     return [p + d for p, d in zip(pointers, distances, strict=True)]

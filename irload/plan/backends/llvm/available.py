@@ -1,4 +1,4 @@
-"""The availability of compiled kernels: llvmlite, a processor that they support, memory that may be executed."""
+"""The availability of compiled kernels, which require llvmlite, a supported processor and executable memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LlvmProvider:
-    """Compiled kernels as the registry lists them: `Provider` of plan/backends/compiled.py."""
+    """The entry of this back end in the registry: a `Provider` of plan/backends/compiled.py."""
 
     def backend(self, options: Options) -> LlvmBackend | None:
         target = compiled_target(options)
@@ -49,7 +49,7 @@ class LlvmProvider:
 def compiled_target(options: Options) -> Target | None:
     """The target of kernels for these options; None if they exclude compiled kernels or none are available.
 
-    Raises Unsupported if the options require kernels that this machine cannot run: the message says why. Raises
+    Raises Unsupported, with the reason, if the options require kernels that this machine cannot run. Raises
     InputInvalid if IRLOAD_JIT disables required kernels.
     """
     if options.jit is False:
@@ -72,7 +72,7 @@ def compiled_target(options: Options) -> Target | None:
 
 
 def unavailable() -> str | None:
-    """Why there are no compiled kernels, None where there are. Raises InputInvalid for an unknown IRLOAD_JIT."""
+    """The reason why kernels are not available; None if they are. Raises InputInvalid for an unknown IRLOAD_JIT."""
     target = host_target()
     off = turned_off(VARIABLE) if target is None else None
     return f"{off} turns them off" if off is not None else _missing(target)
@@ -84,13 +84,13 @@ def gains_by_bf16(target: Target) -> bool:
         return target.bf16
     from irload.plan.backends.llvm.peaks import peaks
 
-    found = peaks(target, 1)
-    return found.bf16 >= LEAST_GAIN * found.flops
+    measured = peaks(target, 1)
+    return measured.bf16 >= LEAST_GAIN * measured.flops
 
 
 @cache
 def _checked(target: Target) -> Target:
-    """The target, or the next lower one, with products in f32, if its tiles multiply incorrectly."""
+    """The target, or AVX512 (products in f32) if the tiles of this processor multiply incorrectly."""
     if not target.tiles:
         return target
     from irload.plan.backends.llvm.tile_check import tiles_multiply
@@ -98,7 +98,7 @@ def _checked(target: Target) -> Target:
     if tiles_multiply(target):
         return target
     warnings.warn(
-        "AMX gave another product than NumPy on this machine, so products are computed in f32: "
+        "products by AMX differ from NumPy's on this machine, so products are computed in f32: "
         f"please report this; {VARIABLE}={AVX512.name} avoids the check",
         stacklevel=2,
     )
@@ -114,9 +114,9 @@ def _backend(target: Target, bf16: bool, int8: bool) -> LlvmBackend:
 
 @cache
 def _missing(target: Target | None) -> str | None:
-    """Why there are no compiled kernels for this target."""
+    """The reason why there are no compiled kernels for this target; None if there are."""
     if target is None:
-        return "they are written for x86-64 with AVX2 or AVX-512 on Linux, and this machine is another"
+        return "they require Linux on x86-64 with AVX2 or AVX-512"
     if not is_installed():
         return "llvmlite is not installed; pip install 'irload[jit]'"
     from irload.plan.backends.llvm.library import library
@@ -127,5 +127,5 @@ def _missing(target: Target | None) -> str | None:
     except OSError as error:
         return f"the system refuses: {error}"
     except (ImportError, RuntimeError) as error:
-        return f"llvmlite does not serve: {error}"
+        return f"llvmlite cannot be used: {error}"
     return None

@@ -1,6 +1,6 @@
-"""The back end of compiled kernels under the contracts of plan/backends/base.py and compiled.py.
+"""The back end of compiled kernels: implements the contracts of plan/backends/base.py and compiled.py.
 
-Modules that only planning needs are imported with the first step: a plan from the cache runs without them.
+Modules that only planning needs are imported when the first step is planned. A plan from the cache runs without them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 def _is_transposed(value: Value) -> bool:
-    """True where channels innermost are another order of many elements."""
+    """True for values with many elements that are ordered differently in channels-last layout."""
     return value.size >= LEAST_RELAID and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
 
 
 def _with(op: Op, name: str, inner: object) -> Op:
-    """The operation with another inner function."""
-    own = copy(op)
-    own.__dict__[name] = inner
-    return own
+    """A copy of the operation with attribute `name` replaced by `inner`."""
+    changed = copy(op)
+    changed.__dict__[name] = inner
+    return changed
 
 
 class LlvmBackend:
@@ -73,7 +73,7 @@ class LlvmBackend:
         from irload.ops.text.tools import TextOp
 
         if isinstance(op, Suppressing):
-            from irload.plan.backends.llvm.kernels.suppression import suppressor  # as above: with kernels
+            from irload.plan.backends.llvm.kernels.suppression import suppressor  # not needed by plans from the cache
 
             return _with(op, "suppress", suppressor(self.target))
         if isinstance(op, TextOp):
@@ -83,24 +83,24 @@ class LlvmBackend:
         return op
 
     def fuse(self, program: Program) -> None:
-        """Nothing: a kernel may have several results and any expression."""
+        """No-op: kernels support several results and any expression."""
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
         from irload.plan.backends.channels_last import layouts
         from irload.plan.memory.requests import MemoryRequests
 
-        found = layouts(program, steps)
+        requested = layouts(program, steps)
         reordered: dict[Step, Layout] = {}
         if self.bf16:
-            from irload.plan.backends.llvm.storage import (  # with kernels, which only this needs
+            from irload.plan.backends.llvm.storage import (  # not needed by f32
                 reordered_operands,
                 stored_layouts,
             )
 
-            found = stored_layouts(program, steps, found, self.target)
-            reordered = reordered_operands(steps, found, self.target)
-        relaid = {v for v in found if v in program.returned and _is_transposed(v)}
-        return MemoryRequests(found, relaid, reordered)
+            requested = stored_layouts(program, steps, requested, self.target)
+            reordered = reordered_operands(steps, requested, self.target)
+        relaid = {v for v in requested if v in program.returned and _is_transposed(v)}
+        return MemoryRequests(requested, relaid, reordered)
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options, shared: SharedData) -> LlvmExecutable:
         from irload.plan.backends.llvm.executable import LlvmExecutable

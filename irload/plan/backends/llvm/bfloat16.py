@@ -1,4 +1,4 @@
-"""bf16 in vectors: rounding to nearest, ties to even, NaN stays NaN; shuffles of 16-bit lanes."""
+"""Vectors of bf16: conversion from f32 (to nearest, ties to even; NaN remains NaN) and to f32, and shuffles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.values import vec_type
 
 BYTES = 2
-"""Of one bf16."""
+"""Bytes of an element."""
 
 
 def rounded(f: Function, value: Vec) -> Vec:
@@ -40,7 +40,7 @@ def widened(halves: Vec) -> Vec:
 
 
 def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:
-    """A power of 2 of vectors → their first elements, their second ones…."""
+    """Interleave vectors, whose number is a power of 2: first all first elements, then all second elements, …."""
     while len(vectors) > 1:
         half = len(vectors) // 2
         vectors = [paired(f, a, b) for a, b in zip(vectors[:half], vectors[half:], strict=True)]
@@ -48,11 +48,11 @@ def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:
 
 
 def paired(f: Function, first: Vec, second: Vec) -> Vec:
-    """The elements of two vectors in turns."""
+    """Interleave two vectors: the elements alternate."""
     lanes = first.lanes
     return f.shuffle(first, second, [k // 2 + k % 2 * lanes for k in range(2 * lanes)])
 
 
 def joined(f: Function, first: Vec, second: Vec) -> Vec:
-    """Two vectors of as many lanes as f32 has, `first` in the lower lanes."""
+    """Concatenate two vectors of `f.lanes` lanes, `first` in the lower lanes."""
     return f.shuffle(first, second, range(2 * f.lanes))

@@ -1,6 +1,6 @@
-"""Writes LLVM IR: functions of structured loops over typed values.
+"""Writes LLVM IR: functions with structured control flow over typed values.
 
-Integers that are known while the code is written are Python's; arithmetic on them is folded. Addresses count bytes.
+Integers that are constants of the code are Python's ints, and arithmetic on them is folded. Offsets are in bytes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ValueT = TypeVar("ValueT", bound=Value)
 __all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "Module", "Pointer", "Value", "Vec"]
 
 PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
-"""Into the L2 cache."""
+"""Prefetches a cache line into the L2 cache."""
 REUSED = ("add ", "sub ", "mul ", "udiv ", "icmp ", "select i1", "getelementptr ")
-"""Instructions whose results depend only on their text. LLVM finds repeated ones, too, but takes longer."""
+"""Instructions whose result is reused if they are repeated in a block. LLVM could eliminate them, but takes longer."""
 
 
 def _masked(lanes: int) -> str:
-    """Declarations for LLVM 20; later versions upgrade them."""
+    """Declarations of masked loads and stores in the syntax of LLVM 20, which later versions upgrade."""
     vector, mask, halves = f"<{lanes} x float>", f"<{lanes} x i1>", f"<{lanes} x i16>"
     return (
         f"declare {vector} @llvm.masked.load.v{lanes}f32.p0(ptr, i32, {mask}, {vector})\n"
@@ -57,9 +57,9 @@ class Module:
         self.tables: dict[str, str] = {}
 
     def function(self, name: str, parameters: Sequence[str], *, internal: bool = True) -> Function:
-        """Add a function. Parameters are `type name`; it returns nothing."""
-        made = self._functions[name] = Function(self, name, parameters, internal=internal)
-        return made
+        """Add a function without a result. Each parameter is "type name"."""
+        added = self._functions[name] = Function(self, name, parameters, internal=internal)
+        return added
 
     def has(self, name: str) -> bool:
         """True if the function exists."""
@@ -81,7 +81,7 @@ class Module:
 
 
 class Function:
-    """A function, written from first to last. Methods emit instructions and return their results."""
+    """A function under construction. Methods append instructions and return their results."""
 
     def __init__(self, module: Module, name: str, parameters: Sequence[str], *, internal: bool) -> None:
         self.module = module
@@ -114,19 +114,19 @@ class Function:
     # Text
 
     def emit(self, text: str) -> None:
-        """An instruction without a result."""
+        """Append an instruction without a result."""
         self._lines.append(f"  {text}")
 
     def value(self, type: str, text: str) -> Any:
-        """An instruction with a result of this type. Address arithmetic that repeats within a block is written once."""
-        found = self._computed.get(text)
-        if found is None:
+        """Append an instruction with a result of this type. Integer arithmetic repeated within a block is reused."""
+        result = self._computed.get(text)
+        if result is None:
             self._count += 1
             self.emit(f"%v{self._count} = {text}")
-            found = typed(self, f"%v{self._count}", type)
+            result = typed(self, f"%v{self._count}", type)
             if text.startswith(REUSED):
-                self._computed[text] = found
-        return found
+                self._computed[text] = result
+        return result
 
     def local(self, nbytes: int) -> Pointer:
         """Allocate bytes on the stack, aligned to cache lines."""
@@ -135,7 +135,7 @@ class Function:
         return address
 
     def table(self, name: str, numbers: Sequence[int]) -> Pointer:
-        """A constant array of i64 in the module. The same name is the same array."""
+        """A constant array of i64 in the module, identified by its name."""
         listed = ", ".join(f"i64 {n}" for n in numbers)
         self.module.tables[name] = f"@{name} = internal constant [{len(numbers)} x i64] [{listed}], align 8"
         return Pointer(self, f"@{name}", "ptr")
@@ -145,7 +145,7 @@ class Function:
         return typed(self, text, type)
 
     def call(self, name: str, arguments: Mapping[str, int | Value], write: Callable[[Function], None]) -> None:
-        """Call a function of this module, with `arguments` by name of the parameter. The first call writes its body."""
+        """Call a function of this module. `arguments`: by parameter name. On the first call, `write` emits its body."""
         if not self.module.has(name):
             parameters = [f"{'i64' if isinstance(a, int) else a.type} {n}" for n, a in arguments.items()]
             write(self.module.function(name, parameters))
@@ -173,11 +173,11 @@ class Function:
         return self.value("i1", f"icmp {how} i64 {a}, {b}")
 
     def equal(self, a: AnyInt, b: AnyInt) -> Bool:
-        """True if both are equal when the code runs; `==` compares registers."""
+        """An i1, true if both are equal at run time. `==` compares Python objects instead."""
         return self.compare("eq", a, b)
 
     def differ(self, a: AnyInt, b: AnyInt) -> Bool:
-        """True if both differ."""
+        """An i1, true if both differ at run time."""
         return self.compare("ne", a, b)
 
     def _chosen(self, how: str, known: Callable[[int, int], int], a: AnyInt, b: AnyInt) -> AnyInt:
@@ -192,7 +192,7 @@ class Function:
         return self.value("ptr", f"load ptr, ptr {pointer + offset}, align 8")
 
     def load_int(self, pointer: Pointer, offset: AnyInt = 0, element: str = "i64") -> Int:
-        """Load an integer: i64, i32 with sign, i16 or i8 without."""
+        """Load an integer as i64: from i64, from i32 (sign-extended), from i16 or i8 (zero-extended)."""
         loaded = self.value(element, f"load {element}, ptr {pointer + offset}, align {SIZES[element]}")
         if element == "i64":
             return loaded
@@ -240,19 +240,19 @@ class Function:
         self.emit(f"store {self._typed(value)}, ptr {pointer + offset}, align {size}")
 
     def mask(self, count: AnyInt) -> Bool:
-        """The first `count` lanes."""
+        """A mask of the first `count` lanes."""
         if isinstance(count, Int):
             return self.numbers(range(self.lanes)).compare("slt", self.splat(count.cast("trunc", "i32")))
         lanes = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(self.lanes))
         return Bool(self, f"<{lanes}>", self.booleans)
 
     def numbers(self, numbers: Sequence[int], element: str = "i32") -> Vec:
-        """A vector of known integers."""
+        """A vector of constant integers."""
         listed = ", ".join(f"{element} {n}" for n in numbers)
         return Vec(self, f"<{listed}>", vec_type(element, len(numbers)))
 
     def gather(self, base: Pointer, indices: Vec, element: str = "f32", unit: str | None = None) -> Vec:
-        """Load one element per index, counted from `base` in elements or in `unit`s."""
+        """Load one element per index. Indices are in elements from `base` on, or in units of the type `unit`."""
         kind, pointers = vec_type(element, self.lanes), f"<{self.lanes} x ptr>"
         counted = vec_type(unit or element, 1)
         addresses = self.value(pointers, f"getelementptr {counted}, ptr {base}, {indices.type} {indices}")
@@ -281,7 +281,7 @@ class Function:
         return self.value(kind, f"shufflevector {kind} {first}, {kind} poison, {self.integers} zeroinitializer")
 
     def shuffle(self, a: Vec, b: Vec, lanes: Sequence[int]) -> Vec:
-        """A vector of these lanes: of `a` from 0 on, of `b` from the number of lanes on."""
+        """A vector of these lanes of a concatenated with b, by shufflevector."""
         kind, listed = vec_type(a.element, len(lanes)), ", ".join(f"i32 {n}" for n in lanes)
         return self.value(kind, f"shufflevector {a.type} {a}, {b.type} {b}, <{len(lanes)} x i32> <{listed}>")
 
@@ -303,9 +303,10 @@ class Function:
     # Control flow
 
     def range(self, start: AnyInt, stop: AnyInt, step: AnyInt = 1, carried: list[Any] | None = None) -> Iterator[Int]:
-        """`for index in f.range(start, stop)`: a loop. The body of Python's loop runs once and writes that of the loop.
+        """`for index in f.range(start, stop)`: a loop. The body of the Python loop runs once and emits the loop's body.
 
-        `carried`: the initial values, which the body replaces by the next ones; afterwards it holds the last ones.
+        `carried`: the initial values (phi nodes), which the body replaces by the next values. After the loop it has the
+        final values.
         """
         self._count += 1
         n = self._count
@@ -335,7 +336,7 @@ class Function:
             ]
 
     def until(self, done: Callable[[], AnyBool]) -> Iterator[Int]:
-        """`for turn in f.until(done)`: a loop until `done`, evaluated before each turn; turns count from 0."""
+        """`for turn in f.until(done)`: a loop until `done`, evaluated before each iteration. `turn` counts from 0."""
         self._count += 1
         n = self._count
         before = self._block
@@ -355,7 +356,7 @@ class Function:
     def when(self, condition: AnyBool, carried: list[Any] | None = None) -> Generator[None]:
         """`with f.when(condition)`: the statements of the body run if the condition is true.
 
-        `carried`: values that the body may replace.
+        `carried`: values that the body may replace (phi nodes).
         """
         self._count += 1
         n = self._count

@@ -1,4 +1,4 @@
-"""Object files in the user's cache, identified by a key of everything that determines them, verified before use."""
+"""Object files in the user's cache folder. The key has everything that determines the code; files are authenticated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ObjectCache(PrivateFolder):
         super().__init__("kernels", ".o", LARGEST, folder)
 
     def find(self, key: str) -> bytes | None:
-        """The object of a key; None if missing or not trusted."""
+        """The object of a key; None if it is missing, damaged or not authentic."""
         file = self.open(_name(key))
         if file is not None:
             with suppress(OSError), file:
@@ -29,7 +29,7 @@ class ObjectCache(PrivateFolder):
                     return data[DIGEST:]
         return None
 
-    def keep(self, key: str, object: bytes) -> None:
+    def store(self, key: str, object: bytes) -> None:
         """Store an object."""
         self.write(_name(key), (_digest(key, object), object))
 

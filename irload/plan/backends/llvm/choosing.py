@@ -1,4 +1,7 @@
-"""Kernels chosen by functions of sizes, such as the shape of a tile, instead of polynomials."""
+"""Kernels whose record depends on sizes by arbitrary functions, such as the shape of a tile, instead of polynomials.
+
+A traced selection stores the function, which is called for each shape, and its results are cached.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ SHAPES = 64
 
 @record(eq=False)
 class ChosenKernel(Kernel):
-    """A kernel that is chosen for each shape. `choose`: the kernel for arguments without sizes.
+    """A kernel that is chosen for each shape.
 
-    `here`: the kernel at the traced shape.
+    `choose`: a function from `arguments`, with numbers for symbolic sizes, to the kernel. `here`: the kernel at the
+    traced shape.
     """
 
     choose: Callable[..., Kernel]
@@ -32,20 +36,20 @@ class ChosenKernel(Kernel):
     def builder(
         self, index: Callable[[Any], int], described: Callable[[Kernel], Sequence[int]]
     ) -> Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]:
-        """The function from the values of sizes to the kernel and its description.
+        """A function from the values of sizes to the kernel and its description.
 
-        `index`: the position of a size among the values.
+        `index`: returns the position of a size among the values. `described`: returns the description of a kernel.
         """
         sizes: list[Any] = []
         build = _builder(self.arguments, sizes)
         positions = [index(size) for size in sizes]
 
         @lru_cache(SHAPES)
-        def found(*numbers: int) -> tuple[Kernel, Sequence[int]]:
+        def build_kernel(*numbers: int) -> tuple[Kernel, Sequence[int]]:
             kernel = self.choose(*build(numbers))
             return kernel, described(kernel)
 
-        return lambda values: found(*[values[k] for k in positions])
+        return lambda values: build_kernel(*[values[k] for k in positions])
 
     @property
     def count(self) -> int:
@@ -60,7 +64,10 @@ class ChosenKernel(Kernel):
 
 
 def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[Kernel, Chosen]:
-    """The kernel that a function chooses for arguments, which may contain sizes, and the one at the traced shape."""
+    """The kernel that `choose` returns for each shape, and the kernel at the traced shape.
+
+    `arguments`: of `choose`; they may contain symbolic sizes. Without these, both are the same kernel.
+    """
     sizes: list[Any] = []
     build = _builder(arguments, sizes)
     here = choose(*build([hint(size) for size in sizes]))
@@ -68,7 +75,7 @@ def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[Kernel, Chos
 
 
 def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:
-    """The function from the values of sizes to the arguments. Appends the sizes to `sizes`."""
+    """A function from the values of sizes to the arguments. Appends the sizes in `arguments` to `sizes`."""
 
     def index(size: Any) -> int:
         sizes.append(size)

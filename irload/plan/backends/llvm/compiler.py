@@ -1,4 +1,4 @@
-"""LLVM IR → an object file, by llvmlite, which is imported when the first kernel is missing in the cache."""
+"""Compiles LLVM IR to object files by llvmlite, which is imported when the first kernel is not in the cache."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def llvmlite_version() -> str:
 
 
 def compile_object(text: str, target: Target, *, optimize: bool = False) -> bytes:
-    """An ELF object with position-independent code. Not thread-safe: the library holds a lock.
+    """Compile LLVM IR to an ELF object with position-independent code. Not thread-safe: the library holds a lock.
 
-    `optimize`: run LLVM's passes, which move variables from memory to registers. Raises RuntimeError for IR that
-    LLVM refuses, which is a bug in a kernel.
+    `optimize`: run LLVM's passes, which promote variables in memory to registers. Raises RuntimeError for invalid IR,
+    which is a bug in a kernel.
     """
     binding, machine = _machine(target)
     module: Any = binding.parse_assembly(text)

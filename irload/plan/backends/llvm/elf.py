@@ -1,4 +1,4 @@
-"""The tables of object files: ELF for x86-64. Every offset and size is checked before use."""
+"""Parses ELF object files for x86-64: sections, symbols, relocations. Every offset and size is checked before use."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PROGBITS, SYMTAB, RELA, NOBITS = 1, 2, 4, 8
 ALLOC, EXECUTABLE = 2, 4
 """Flags of sections: loaded at run time, code."""
 LARGEST = 64 << 20
-"""The maximum bytes of code and constants."""
+"""The maximum size of code and constants in bytes."""
 PAGE = 4096
-"""The alignment of memory from the system."""
+"""The alignment, in bytes, of memory from the system."""
 
 _FILE = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -30,7 +30,7 @@ class ObjectInvalid(ValueError):
 
 @record()
 class Section:
-    """A section. `link`, `info`: indices of related sections, by type."""
+    """A section. `link`, `info`: indices of related sections, with a meaning that depends on `kind`."""
 
     kind: int
     flags: int
@@ -85,7 +85,7 @@ class ObjectFile:
         """The relocations in a section, each within the section that it modifies."""
         _require(section.size % _RELOCATION.size == 0, "relocations of a broken size")
         for offset, info, addend in _RELOCATION.iter_unpack(self.contents(section)):
-            _require(info >> 32 < len(self.symbols), "a relocation by no symbol")
+            _require(info >> 32 < len(self.symbols), "a relocation without a symbol")
             _require(offset + 4 <= self.sections[section.info].size, "a relocation outside of its section")
             yield Relocation(offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
 
@@ -94,19 +94,19 @@ class ObjectFile:
         _require(magic.startswith(_MAGIC), "it is not a 64-bit ELF file")
         _require((kind, machine, size) == (_RELOCATABLE, _X86_64, _SECTION.size), "it is not an object file for x86-64")
         _require(table + count * size <= len(self.data), "the table of sections reaches beyond the file")
-        found: list[Section] = []
+        sections: list[Section] = []
         for header in _SECTION.iter_unpack(self.data[table : table + count * size]):
             _, kind, flags, _, offset, length, link, info, alignment, _ = header
-            found.append(Section(kind, flags, offset, length, link, info, max(alignment, 1)))
-        for section in found:
+            sections.append(Section(kind, flags, offset, length, link, info, max(alignment, 1)))
+        for section in sections:
             if section.kind != NOBITS:
                 self.contents(section)
             if section.is_placed:
                 _require(section.size <= LARGEST, "a section is too large")
-                _require(PAGE % section.alignment == 0, "a section of an alignment that memory does not have")
+                _require(PAGE % section.alignment == 0, "a section whose alignment is not supported")
             if section.kind == RELA:
-                _require(section.info < len(found), "relocations of no section")
-        return found
+                _require(section.info < len(sections), "relocations without a section")
+        return sections
 
     def _symbols(self) -> list[Symbol]:
         table = next((section for section in self.sections if section.kind == SYMTAB), None)
@@ -114,14 +114,14 @@ class ObjectFile:
             raise ObjectInvalid("it has no symbols")
         _require(table.link < len(self.sections) and table.size % _SYMBOL.size == 0, "a broken table of symbols")
         names = self.contents(self.sections[table.link])
-        found: list[Symbol] = []
+        symbols: list[Symbol] = []
         for name, _, _, section, value, _ in _SYMBOL.iter_unpack(self.contents(table)):
             end = names.find(b"\0", name)
             _require(end >= 0, "a symbol without a name")
             if section < len(self.sections):
                 _require(value <= self.sections[section].size, "a symbol outside of its section")
-            found.append(Symbol(names[name:end].decode("ascii"), section, value))
-        return found
+            symbols.append(Symbol(names[name:end].decode("ascii"), section, value))
+        return symbols
 
 
 def _require(condition: bool, otherwise: str) -> None:

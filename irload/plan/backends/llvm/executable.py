@@ -1,4 +1,4 @@
-"""A segment of steps, compiled to a table of kernels."""
+"""A segment of steps, compiled to a table of kernels for static shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.image import stored
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.launching import NO_VALUES, TableForm, TableRows
 from irload.plan.backends.llvm.parts import TEMPORARY_BYTES, Codes, Part, Words, pointer_term
-from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
+from irload.plan.backends.llvm.runtime import Table, TableCall, no_check, working_memory
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
@@ -32,8 +32,8 @@ LONGEST_PART = 2e9
 class BoundKernels:
     """The kernels of a segment, bound to memory.
 
-    `steps`: all of the segment; `form`: of the table; `words`: of each group of its parts; `values`: the addresses of
-    values; `working`: allocates memory by name and bytes; `keep`: must outlive the table.
+    `steps`: all steps of the segment; `form`: of the table; `words`: the numbers of each group of its parts; `values`:
+    the addresses of values; `working`: allocates memory (name, bytes); `keep`: an object that must outlive the table.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class BoundKernels:
         keep: object,
     ) -> None:
         self._steps, self.form, self.words, self._keep = steps, form, words, keep
-        temporary = working("temporary", max((own[TEMPORARY_BYTES] for own in words), default=0))
+        temporary = working("temporary", max((numbers[TEMPORARY_BYTES] for numbers in words), default=0))
         self._rows = rows = TableRows(form, words, values, temporary)
         scratch = working("scratch", rows.stride * form.threads)
         self.table = Table(rows.rows, target, form.threads, rows.stride, scratch, temporary, (rows, keep))
@@ -67,7 +67,7 @@ class BoundKernels:
         return {"working memory": self.table.nbytes}
 
     def run(self, context: Any) -> None:
-        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
+        self.table.run_calls(self.calls, no_check if context is None else context.deadline.check)
 
     def run_kernel(self, index: int, context: Any) -> None:
         if is_on():
@@ -117,7 +117,7 @@ class LlvmExecutable(BoundKernels):
 
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
-    """Ranges of kernels that run in one call; long kernels are divided into parts. Given for each step, in order."""
+    """Ranges of kernels that run in one call; long kernels are divided into parts. `flops`, `ranges`: of each step."""
     if flops and max(flops) < LONG_STEP and sum(flops) <= LONGEST:  # the most frequent case
         return [(ranges[0][0], ranges[-1][1], 1)]
     calls: list[TableCall] = []

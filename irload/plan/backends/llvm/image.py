@@ -1,6 +1,6 @@
-"""The format in which a file stores a table of kernels: object code, and addresses as offsets into memory.
+"""Images: the file format of a table of kernels, with object code, and addresses as offsets into memory.
 
-An image runs a plan again without its graph, steps and descriptions of kernels.
+An image runs a cached plan without its graph, steps and kernel records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import TableRows
 from irload.plan.backends.llvm.loader import ObjectInvalid, load
 from irload.plan.backends.llvm.parts import PROPERTIES, Codes
-from irload.plan.backends.llvm.runtime import Table, TableCall, nothing, working_memory
+from irload.plan.backends.llvm.runtime import Table, TableCall, no_check, working_memory
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.team import AHEAD, NEXT, SHARED, UNITS
 from irload.plan.memory.arena import aligned_bytes
@@ -30,8 +30,9 @@ from irload.record import record
 NUMBER, ARENA, CONSTANTS, TEMPORARY = range(4)
 """The kinds of words: a number, or an offset into one of three kinds of memory."""
 COLUMNS = 5
-"""The columns of an entry: object, words of arguments, units, whether threads share it, and the bytes between the
-weights that consecutive threads prefetch. A word after the arguments is the address of the first.
+"""The columns of an entry: index of the object, number of words of arguments, units, whether threads share it, and the
+bytes between the weights that consecutive threads prefetch. The word after the arguments is the address of the weights
+that the first thread prefetches.
 """
 
 _ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
@@ -39,9 +40,10 @@ _ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
 
 @record(eq=False)
 class Image:
-    """Sizes of memory, words and their kinds, entries, objects, and calls.
+    """The contents of an image.
 
-    `calls`: the ranges of entries that run as one.
+    `temporary`, `scratch`: bytes of memory, of scratch memory per thread; `words` and their `kinds`; `objects`: object
+    files; `calls`: the ranges of entries that run in one call.
     """
 
     temporary: int
@@ -54,7 +56,7 @@ class Image:
 
 
 class Constants:
-    """The read-only memory of entries: stretches, and their offsets in a file."""
+    """The read-only memory of entries: address ranges (stretches), and their offsets in a file."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
         self._stretches: list[tuple[int, int]] = []
@@ -64,24 +66,24 @@ class Constants:
             else:
                 self._stretches.append((low, high))
         self._lows = [low for low, _ in self._stretches]
-        self._places: list[int] = []
+        self._offsets: list[int] = []
         self.nbytes = 0
         for low, high in self._stretches:
             place = self.nbytes + (low - self.nbytes) % LINE  # keep the alignment to cache lines
-            self._places.append(place)
+            self._offsets.append(place)
             self.nbytes = place + high - low
 
-    def place(self, address: int) -> int | None:
+    def offset(self, address: int) -> int | None:
         """The offset of the byte at an address; None if it belongs to other memory."""
         k = bisect_right(self._lows, address) - 1
         if k < 0 or address >= self._stretches[k][1]:
             return None
-        return self._places[k] + address - self._lows[k]
+        return self._offsets[k] + address - self._lows[k]
 
     def pieces(self) -> Iterator[bytes | memoryview]:
         """All stretches in order, with zeros between them."""
         at = 0
-        for (low, high), place in zip(self._stretches, self._places, strict=True):
+        for (low, high), place in zip(self._stretches, self._offsets, strict=True):
             yield bytes(place - at)
             yield memoryview((c_char * (high - low)).from_address(low)).cast("B")
             at = place + high - low
@@ -99,22 +101,22 @@ def imaged(
     rows: TableRows, launches: Sequence[Launch], codes: Codes, arena: Array, calls: Sequence[TableCall]
 ) -> tuple[Image, Constants]:
     """The image of a table with a row for each launch, and the constants that it reads. Raises NotStorable."""
-    kept = (array for launch in launches for array in launch.keep)
-    constants = Constants(array for array in kept if not _within(array, arena))
+    arrays = (array for launch in launches for array in launch.keep)
+    constants = Constants(array for array in arrays if not _within(array, arena))
     memory = ((ARENA, arena), (TEMPORARY, rows.temporary))
     words, kinds, entries = list[int](), list[int](), list[tuple[int, ...]]()
     objects: dict[bytes, int] = {}
 
-    def place(word: int) -> None:
-        for kind, own in memory:
-            if address(own) <= word < address(own) + own.size:
-                words.append(word - address(own))
+    def add_address(word: int) -> None:
+        for kind, buffer in memory:
+            if address(buffer) <= word < address(buffer) + buffer.size:
+                words.append(word - address(buffer))
                 kinds.append(kind)
                 return
-        found = constants.place(word) if word else 0
-        if found is None:
+        offset = constants.offset(word) if word else 0
+        if offset is None:
             raise NotStorable("an address of other memory")
-        words.append(found)
+        words.append(offset)
         kinds.append(CONSTANTS if word else NUMBER)
 
     firsts = (rows.form.firsts + PROPERTIES).tolist()
@@ -122,10 +124,10 @@ def imaged(
         pointers, count = len(launch.pointers), len(launch.pointers) + len(launch.kernel.numbers)
         arguments = rows.records[first : first + count].view(np.uint64).tolist()
         for word in arguments[:pointers]:
-            place(word)
+            add_address(word)
         words += arguments[pointers:]
         kinds += [NUMBER] * (count - pointers)
-        place(row[AHEAD])
+        add_address(row[AHEAD])
         code = objects.setdefault(codes.code(launch.kernel.code).data, len(objects))
         entries.append((code, count, row[UNITS], row[SHARED], row[NEXT]))
     image = Image(
@@ -153,7 +155,7 @@ def packed(image: Image) -> bytes:
 
 
 def unpacked(data: bytes) -> Image:
-    """The image that `packed` returned these bytes for."""
+    """The inverse of `packed`."""
     line, _, rest = data.partition(b"\n")
     head = json.loads(line)
     ends = list(accumulate([*head["arrays"], *head["objects"]], initial=0))
@@ -176,7 +178,7 @@ class LoadedImage:
             raise StoredInvalid(str(error)) from None
 
     def bind(self, arena: Array, constants: Array, threads: int) -> RestoredTable:
-        """The table over an arena and constants."""
+        """The table bound to an arena and to constants."""
         image = self._image
         temporary = aligned_bytes(image.temporary)
         starts = np.array([0, address(arena), address(constants), address(temporary)], np.uint64)
@@ -199,7 +201,7 @@ class RestoredTable:
 
     def run(self, context: Any) -> None:
         """Run all kernels. Raises LimitExceeded if the time limit of `context` is exceeded."""
-        self.table.run_calls(self.calls, nothing if context is None else context.deadline.check)
+        self.table.run_calls(self.calls, no_check if context is None else context.deadline.check)
 
 
 def _within(array: Array, arena: Array) -> bool:

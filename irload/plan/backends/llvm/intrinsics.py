@@ -1,4 +1,4 @@
-"""Instructions of processors and of threads that LLVM has no operator for."""
+"""Instructions without an LLVM operator: atomics, time stamps, dot products, AMX, rate-limited prefetches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def round_pair(f: Function, low: Vec, high: Vec) -> Vec:
 
 
 def pause(f: Function) -> None:
-    """Relax the processor in a spin loop."""
+    """The `pause` instruction of spin loops."""
     f.emit("call void @llvm.x86.sse2.pause()")
 
 
@@ -27,22 +27,22 @@ def cycles(f: Function) -> Int:
 
 
 def load_shared(f: Function, pointer: Pointer, offset: int = 0) -> Int:
-    """Load an i64 that another thread may change; its earlier stores are visible afterwards."""
+    """Load an i64 that another thread may change (acquire): the stores before its store are visible afterwards."""
     return f.value("i64", f"load atomic i64, ptr {pointer + offset} acquire, align 8")
 
 
 def store_shared(f: Function, number: AnyInt, pointer: Pointer, offset: int = 0) -> None:
-    """Store an i64 for other threads, after all earlier stores and before all later loads."""
+    """Store an i64 for other threads, after all earlier stores and before all later loads (sequentially consistent)."""
     f.value("i64", f"atomicrmw xchg ptr {pointer + offset}, i64 {number} seq_cst, align 8")
 
 
 def add_shared(f: Function, pointer: Pointer, number: int) -> None:
-    """Add to an i64 that other threads change, too, before all later loads."""
+    """Add atomically to an i64, before all later loads (sequentially consistent)."""
     f.value("i64", f"atomicrmw add ptr {pointer}, i64 {number} seq_cst, align 8")
 
 
 def exchange(f: Function, pointer: Pointer, old: AnyInt, new: AnyInt) -> Bool:
-    """Replace the i64 `old` by `new`; false if another thread has changed it."""
+    """Compare and exchange: replace the i64 by `new` if it is `old`. False if another thread has changed it."""
     kind = "{ i64, i1 }"
     both = f.value(kind, f"cmpxchg ptr {pointer}, i64 {old}, i64 {new} acq_rel acquire, align 8")
     return f.value("i1", f"extractvalue {kind} {both}, 1")
@@ -55,7 +55,7 @@ def call_address(f: Function, address: Pointer, arguments: Sequence[Value | int]
 
 
 def opaque(f: Function, pointer: Pointer) -> Pointer:
-    """The same pointer, which LLVM does not derive from others."""
+    """The same pointer, hidden from LLVM's analysis of how it is derived from others."""
     return f.value("ptr", f'call ptr asm "", "=r,0"(ptr {pointer})')
 
 
@@ -70,9 +70,9 @@ def bits(f: Function, operation: str, a: AnyInt, b: AnyInt) -> Int:
 
 
 def dot_pairs(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
-    """Sums + Σ data · weights of the two bf16 in each lane of f32 (AVX512_BF16, 512 bits).
+    """sums + Σ data · weights of the two bf16 in each lane of f32 (AVX512_BF16, 512 bits).
 
-    Neither sums nor products are rounded to bf16; subnormal numbers count as 0.
+    Neither sums nor products are rounded to bf16. Subnormal numbers are treated as 0.
     """
     pairs = vec_type("bf16", 2 * f.lanes)
     left, right = (vector.bitcast(pairs) for vector in (data, weights))
@@ -91,22 +91,22 @@ def multiply_pairs(f: Function, a: Vec, b: Vec) -> Vec:
 
 
 def _by_pairs(f: Function, names: Mapping[int, str], of: str, to: str, a: Vec, b: Vec) -> Vec:
-    """Sums of products of neighbours, in halves if the target has no instruction for whole vectors."""
+    """Sums of products of neighbouring elements, by halves if the target has no instruction for whole vectors."""
     bits = 32 * f.lanes if "avx512bw" in f.target.flags else 256
     count = bits // 8 // SIZES[of]
     whole = 4 * f.lanes // SIZES[of]
     left, right = (vector.bitcast(vec_type(of, whole)) for vector in (a, b))
-    found: list[Vec] = []
+    sums: list[Vec] = []
     for first in range(0, whole, count):
         lanes = range(first, first + count)
         x, y = (v if whole == count else f.shuffle(v, v, lanes) for v in (left, right))
         kind = vec_type(to, count // 2)
-        found.append(f.value(kind, f"call {kind} @llvm.x86.{names[bits]}({x.type} {x}, {y.type} {y})"))
-    return found[0] if len(found) == 1 else f.shuffle(found[0], found[1], range(whole // 2))
+        sums.append(f.value(kind, f"call {kind} @llvm.x86.{names[bits]}({x.type} {x}, {y.type} {y})"))
+    return sums[0] if len(sums) == 1 else f.shuffle(sums[0], sums[1], range(whole // 2))
 
 
 def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
-    """Sums + Σ data · weights of the four u8 and i8 in each lane (vpdpbusd of AVX512_VNNI or AVX_VNNI)."""
+    """sums + Σ data · weights of the four u8 and i8 in each lane (vpdpbusd of AVX512_VNNI or AVX_VNNI)."""
     from llvmlite.binding import llvm_version_info  # plans from the cache load without llvmlite
 
     kind = f.integers if llvm_version_info[0] < 22 else vec_type("i8", 4 * f.lanes)
@@ -116,7 +116,7 @@ def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
 
 
 def on_tiles(f: Function, name: str, *arguments: int | Value) -> None:
-    """An instruction of AMX. Python numbers are tiles."""
+    """An instruction of AMX. Python ints are indices of tiles."""
     listed = (f"i8 {a}" if isinstance(a, int) else f"{a.type} {a}" for a in arguments)
     f.emit(f"call void @llvm.x86.{name}({', '.join(listed)})")
 
@@ -131,7 +131,7 @@ def prefetch_slowly(f: Function, pointer: Pointer, lines: int) -> None:
     """Prefetch consecutive cache lines at a limited rate.
 
     Two dependent multiplications by 1 separate the addresses. A burst of prefetches occupies all line fill buffers,
-    and demand misses of L1 wait for them: 25088 × 4096 weights take 18 ms by bursts, 15 ms by this.
+    and demand misses of L1 wait for them: 25088 × 4096 weights take 18 ms with bursts, 15 ms without.
     """
     zero, one = _hidden(f, 0), _hidden(f, 1)
     offset: AnyInt = 0
@@ -145,5 +145,5 @@ def prefetch_slowly(f: Function, pointer: Pointer, lines: int) -> None:
 
 
 def _hidden(f: Function, number: int) -> Int:
-    """A number unknown to the compiler, so that it cannot fold arithmetic on it."""
+    """A number hidden from the compiler, so that it cannot fold arithmetic on it."""
     return f.value("i64", f"load volatile i64, ptr {f.table(f'hidden{number}', [number])}, align 8")

@@ -1,4 +1,4 @@
-"""Tables of kernels from parts: the order of rows, division among threads, weights to prefetch."""
+"""Builds tables of kernels from parts: the order of rows, sharing among threads, weights to prefetch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from irload.plan.backends.llvm.tuning import REACH, SHARED_CYCLES, TOGETHER_CYCL
 SETS = 16
 """Maximum number of sets of changed groups for which the sums are cached."""
 NO_VALUES: Array = np.zeros(0, np.int64)
-"""The addresses of values for parts that have no values as terms."""
+"""The addresses of values for parts without values as terms."""
 
 
 class Sums:
-    """The sums that are the words of groups of parts. `places`: of the words in the records."""
+    """The words of groups of parts as sums of constants, numbers and addresses. `places`: their indices in records."""
 
     def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], places: Array | slice) -> None:
         firsts = np.cumsum([0, *map(len, words)])[:-1]
@@ -32,15 +32,15 @@ class Sums:
         self.places = places
 
     def write(self, records: Array, words: Sequence[Words], addresses: Array) -> None:
-        """Write the sums for the words of each group."""
+        """Write the words into the records. `words`: the numbers of each group; `addresses`: of memory and values."""
         numbers = np.fromiter(chain.from_iterable(words), np.int64)
         records[self.places] = self.constants + numbers[self.words] + addresses[self.addresses]
 
 
 class TableForm:
-    """A table whose words are sums: the records of `groups` of parts, and the rows in the order of steps.
+    """The shape-independent form of a table: records of `groups` of parts as `Sums`, and rows in the order of steps.
 
-    `words`: of each group, at any shape; `threads`: the number of threads that share kernels.
+    `words`: the numbers of each group at any shape; `threads`: the number of threads that share kernels.
     """
 
     def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], threads: int) -> None:
@@ -60,19 +60,19 @@ class TableForm:
         self.properties: Array = self.firsts + np.arange(PROPERTIES)[:, None]
         """The words that are the properties of each row."""
         self.ahead = [] if all(part.is_traced for part in parts) else list(self._ahead(parts, order))
-        """The rows that prefetch weights, the words that are their addresses, and the bytes between threads."""
+        """The rows that prefetch weights, the words that contain the addresses, and the bytes between threads."""
         self._some: dict[Sequence[int], Sums] = {}
 
     def some(self, changed: Sequence[int], words: Sequence[Words]) -> Sums:
-        """The sums of some groups."""
-        found = self._some.get(changed)
-        if found is None:
+        """The sums of the changed groups."""
+        sums = self._some.get(changed)
+        if sums is None:
             starts = [0, *accumulate(map(_size, self.groups))]
             places = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in changed])
             if len(self._some) >= SETS:
                 self._some.clear()
-            found = self._some[changed] = Sums([self.groups[k] for k in changed], words, places)
-        return found
+            sums = self._some[changed] = Sums([self.groups[k] for k in changed], words, places)
+        return sums
 
     def _ahead(self, parts: Sequence[Part], order: Array) -> Iterator[tuple[int, int, int]]:
         kernels: list[Kernel | None] = []
@@ -90,7 +90,7 @@ class TableForm:
 
 
 class TableRows:
-    """The rows of a table and its records. `values`: the addresses of values; `temporary`: memory of one step."""
+    """The rows of a table and its records. `values`: the addresses of values; `temporary`: memory for one step."""
 
     def __init__(self, form: TableForm, words: Sequence[Words], values: Array, temporary: Array) -> None:
         self.form = form
@@ -102,7 +102,7 @@ class TableRows:
         self.stride = 0
         """Bytes of scratch memory per thread, in whole pages."""
         self.flops: list[int] = []
-        """The operations of each step that has kernels."""
+        """The floating-point operations of each step that has kernels."""
         self.update(form.sums, words, values)
 
     def copied(self) -> TableRows:
@@ -146,9 +146,9 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
 def weights_ahead(
     kernels: Sequence[Kernel | None], threads: int, is_temporary: Callable[[int, int], bool]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """The weights to prefetch during each kernel: the kernel, their reader, its pointer, and the bytes between threads.
+    """The weights to prefetch during each kernel: its index, the index of their reader, its pointer, the thread stride.
 
-    These are the weights of the next kernel, or of this one if no constant weights of sufficient size follow soon.
+    These are the constant weights of the next kernel with enough of them within REACH, or of the kernel itself.
     """
     for index, kernel in enumerate(kernels):
         if kernel is None or not kernel.ahead_bytes:
@@ -167,7 +167,7 @@ def weights_ahead(
 
 
 def _size(group: Sequence[Part]) -> int:
-    """The words of a group."""
+    """The number of words of a group."""
     return sum(part.sums.shape[1] for part in group)
 
 

@@ -1,4 +1,4 @@
-"""The code of the thread that leads a team: it walks a table of kernels and shares them with its helpers."""
+"""The code of the leader of a team: the thread that runs a table of kernels, and shares them with helper threads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from irload.record import record
 class Runner(Standalone):
     """Runs a table of kernels as the leader of a team. It has the parameters of `Table.lead`.
 
-    `sparing`: threads that wait sleep at once, since under a CPU quota spinning uses time that other threads need.
+    `sparing`: waiting threads sleep at once, since under a CPU quota spinning uses time that other threads need.
     """
 
     sparing: bool = False
@@ -66,7 +66,7 @@ def _run_alone(f: Function, entry: Pointer, scratch: Pointer) -> None:
 
 @record()
 class _Lead:
-    """Writes the code of the leader. `patience`: cycles of spinning before a thread sleeps."""
+    """Emits the code of the leader. `patience`: cycles of spinning before a thread sleeps."""
 
     f: Function
     team: Pointer
@@ -82,13 +82,13 @@ class _Lead:
         return Work(self.f, self.team, 0)
 
     def begin(self, scratch: Pointer, stride: Int) -> None:
-        """Set the words of a run."""
+        """Set the words that helpers need in this run."""
         for value, offset in ((scratch, SCRATCH), (stride, STRIDE), (self.patience, PATIENCE)):
             self.f.store_scalar(value, self.team, offset)
         self._invite()
 
     def _invite(self) -> None:
-        """Set the number of threads that take parts, and wake helpers that may."""
+        """Set the number of threads that may take parts, and wake helpers that wait for this."""
         f = self.f
         invited = f.integer(self._crowding.invited(self.threads))
         with f.when(f.differ(f.load_int(self.team, INVITED), invited)):
@@ -96,7 +96,7 @@ class _Lead:
             self._work.waits.wake(self.team + INVITED)
 
     def share(self, entry: Pointer, scratch: Pointer) -> None:
-        """Run a kernel with the helpers, or alone if none takes parts."""
+        """Run a kernel with the helpers, or on this thread alone if no helper may take parts."""
         f = self.f
         start = intrinsics.cycles(f)
         self._crowding.resume(start, self._invite)
@@ -109,7 +109,7 @@ class _Lead:
     def _divide(self, entry: Pointer, scratch: Pointer, start: Int, invited: Int) -> None:
         f, team, work, crowding = self.f, self.team, self._work, self._crowding
         parts = f.minimum(invited, f.load_int(entry, 8 * UNITS))
-        ticket, own = f.integer(f.load_int(team, TICKET) + 1), f.local(8)
+        ticket, taken = f.integer(f.load_int(team, TICKET) + 1), f.local(8)
         f.store_scalar(entry, work.opened(ticket), KERNEL)
         f.store_scalar(parts, work.opened(ticket), PARTS)
         for offset in (DONE, DURATION, SUSPENDED):
@@ -118,16 +118,16 @@ class _Lead:
         intrinsics.store_shared(f, ticket, team, TICKET)
         with f.when(f.differ(intrinsics.load_shared(f, team, TICKET + 8), 0)):
             work.waits.wake(team + TICKET)
-            crowding.notice_own(work.waits)
+            crowding.count_suspension(work.waits)
         work.run(entry, 0, parts, scratch)
         first = intrinsics.cycles(f)
-        f.store_scalar(1, own)
+        f.store_scalar(1, taken)
         for part in f.range(1, parts):
             with f.when(work.take(part, ticket)):
                 work.run(entry, part, parts, scratch)
-                f.store_scalar(f.load_int(own) + 1, own)
+                f.store_scalar(f.load_int(taken) + 1, taken)
         waiting = intrinsics.cycles(f)
-        others = parts - f.load_int(own)
+        others = parts - f.load_int(taken)
         work.waits.until(lambda done: done >= others, team + DONE, self.patience)
         end = intrinsics.cycles(f)
         suspended = f.differ(f.load_int(team, SUSPENDED), 0)

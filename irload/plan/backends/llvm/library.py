@@ -1,4 +1,4 @@
-"""The kernels of the process: each is loaded once, from the cache or from the compiler."""
+"""The compiled kernels of this process. Each is loaded once, from the cache, or compiled."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from irload.sources import stamp, unchanged
 from irload.system.forks import unforked
 
 _FOLDERS = tuple(__name__.split(".")[1:-1]), ("ops",)
-"""The folders within irload whose files determine code: this package, and the geometry of operations."""
+"""The folders of irload whose files determine the code: this package, and the geometry of operations."""
 
 
 class Library:
-    """Code by key. It is released when no executable uses it."""
+    """Loaded code by key. Code is released when no executable uses it."""
 
     def __init__(self, cache: ObjectCache | None = None) -> None:
         self.cache = cache or ObjectCache()
         self.compiled = 0
-        """The number of kernels compiled because they were not cached."""
+        """The number of kernels that were compiled, since they were not cached."""
         self.lock = Lock()
         """Held while code is looked up, compiled or loaded."""
         self._loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
@@ -43,23 +43,23 @@ class Library:
             return found
 
     def _load(self, key: str, kernel: Kernel, target: Target) -> Code:
-        kept = self.cache.find(key)
-        if kept is not None:
+        cached = self.cache.find(key)
+        if cached is not None:
             try:
-                return load(kept)
+                return load(cached)
             except ObjectInvalid:
                 pass  # damaged: compile again
         checkpoint()  # a kernel takes some 10 ms, and a plan may have thousands
-        made = compile_object(kernel.text(target), target, optimize=kernel.optimized)
+        compiled = compile_object(kernel.text(target), target, optimize=kernel.optimized)
         self.compiled += 1
         if all(unchanged(*folder) for folder in _FOLDERS):
-            self.cache.keep(key, made)
-        return load(made)
+            self.cache.store(key, compiled)
+        return load(compiled)
 
 
 @cache
 def _generator() -> str:
-    """The versions of the code generator, as loaded, and of llvmlite. Nothing is imported."""
+    """The versions of the loaded code generator and of llvmlite, determined without importing llvmlite."""
     return ", ".join([f"llvmlite {llvmlite_version()}", *(stamp(*folder)[:16] for folder in _FOLDERS)])
 
 
@@ -69,12 +69,12 @@ library = Library()
 
 @cache
 def function(kernel: Kernel, target: Target, *, keeps_lock: bool = False) -> tuple[Callable[..., Any], Code]:
-    """The code of a kernel as a Python callable, and the memory that holds it.
+    """The code of a kernel as a Python callable, and the object that owns its memory.
 
-    `keeps_lock`: hold the GIL, which is faster for very short calls.
+    `keeps_lock`: do not release the GIL, which is faster for very short calls.
     """
-    code = library.code(kernel, target)
-    return kernel_function(code.address, keeps_lock=keeps_lock), code
+    loaded = library.code(kernel, target)
+    return kernel_function(loaded.address, keeps_lock=keeps_lock), loaded
 
 
 def kernel_function(address: int, *, keeps_lock: bool = False) -> Callable[..., Any]:

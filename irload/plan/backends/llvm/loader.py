@@ -1,6 +1,6 @@
 """Loads object files into memory. All relocations are relative to the instruction pointer.
 
-Pages are written, then protected: executable and read-only.
+Pages are written first, then protected as executable and read-only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The launches of steps that differ only in pointers, as the part of a table.
+"""Parts of tables of kernels: the launches of steps that differ only in pointers.
 
-A table has a record for each launch of each step: consecutive words, the properties of the kernel, then its arguments.
-A word is the sum of a constant, a number of the selection at a shape, and an address.
+A table has a record for each launch of each step: consecutive words with the properties of the kernel, then its
+arguments. A word is the sum of a constant, a number of the selection at a shape, and an address.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ memory per thread, the cycles that decide whether threads share the kernel, and 
 """
 
 NOWHERE, TEMPORARY, VALUES = range(3)
-"""Indices of addresses: 0, temporary memory, and from `VALUES` on the values by their numbers."""
+"""Indices of addresses: the address 0, temporary memory, and from `VALUES` on the values by their numbers."""
 TEMPORARY_BYTES = 1
-"""The position of the bytes of temporary memory among the words of a selection. The first word is 0."""
+"""The index of the size of temporary memory among the words of a selection. Word 0 is 0."""
 
 
 class Words(list[int]):
-    """The numbers of a selection at one shape, and the `arrays` to which some of them point."""
+    """The numbers of a selection at one shape, and the `arrays` whose addresses are among them."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(numbers)
@@ -39,7 +39,7 @@ class Words(list[int]):
 
 
 class Term(NamedTuple):
-    """One word of a launch, for each step: constants, a size, and the addresses with these indices."""
+    """One word of a launch: a constant plus a size plus the address with an index, per step if these are arrays."""
 
     constants: int | Array = 0
     size: Any = 0
@@ -48,7 +48,7 @@ class Term(NamedTuple):
 
 @record(eq=False)
 class Record:
-    """The words of a launch, for each step. `kernel`: creates the kernel of the first step from the words."""
+    """The words of a launch, for all steps of a part. `kernel`: creates the kernel of the first step from the words."""
 
     kernel: Build
     terms: Sequence[Term]
@@ -57,8 +57,8 @@ class Record:
 class Part:
     """The records of steps.
 
-    `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: the position of a size
-    among the words; `is_traced`: the part serves other shapes, too.
+    `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: returns the index of a
+    size among the words; `is_traced`: the part is valid for other shapes, too.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Part:
             if isinstance(term.addresses, np.ndarray):
                 sums[2, :, k] = term.addresses
         self.sums: Array = sums.reshape(3, -1)
-        """For each word a constant, the position of its number, and the index of its address."""
+        """For each word a constant, the index of its number, and the index of its address."""
         firsts = np.cumsum([0, *(len(each.terms) for each in records)])[:-1]
         self.rows: Array = np.stack(
             [
@@ -92,11 +92,11 @@ class Part:
                 (firsts + width * np.arange(count)[:, None]).ravel(),
             ]
         )
-        """For each record its step and its first word."""
+        """For each record the position of its step and the index of its first word."""
 
 
 def _fixed(term: Term, index: Callable[[Any], int]) -> tuple[int, int, int]:
-    """The constant, the position of the number and the index of the address that all steps share, 0 if they differ."""
+    """The constant, the index of the number and the index of the address, each 0 if it differs between steps."""
     constant = 0 if isinstance(term.constants, np.ndarray) else term.constants
     address = NOWHERE if isinstance(term.addresses, np.ndarray) else term.addresses
     if isinstance(term.size, int | np.integer):
@@ -117,10 +117,10 @@ class Codes:
 
     def code(self, kernel: Kernel) -> Code:
         """The code of a kernel."""
-        found = self._found.get(kernel)
-        if found is None:
-            found = self._found[kernel] = library.code(kernel, self._target)
-        return found
+        cached = self._found.get(kernel)
+        if cached is None:
+            cached = self._found[kernel] = library.code(kernel, self._target)
+        return cached
 
     def cycles(self, kernel: Kernel) -> int:
         """The cycles of a kernel that threads may share, else 0."""
@@ -131,7 +131,7 @@ class Codes:
         return [self.code(kernel.code).address, kernel.count, kernel.scratch, self.cycles(kernel)]
 
     def record(self, launch: Launch, flops: int, term: Callable[[Any], Term]) -> Record:
-        """The record of a launch without sizes. `term`: the argument that a pointer is."""
+        """The record of a launch without symbolic sizes. `term`: converts a pointer to a term."""
         kernel = launch.kernel
         numbers = map(Term, (*self.described(kernel), flops))
         terms = [*numbers, *map(term, launch.pointers), *map(Term, kernel.numbers)]
@@ -139,5 +139,5 @@ class Codes:
 
 
 def pointer_term(pointer: int | Temporary) -> Term:
-    """The argument that an address is, at which memory stays."""
+    """The term for an address that does not change, or for temporary memory."""
     return Term(pointer.offset, 0, TEMPORARY) if isinstance(pointer, Temporary) else Term(pointer)

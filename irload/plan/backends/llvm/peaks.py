@@ -1,4 +1,4 @@
-"""The peaks of this machine, measured once: floating-point operations and bytes copied per second."""
+"""The peak performance of this machine, measured once: floating-point operations and bytes copied per second."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from irload.safety.private_json import read_json, write_json
 from irload.system.machine import cache_folder, processor
 
 ROUNDS = 7
-"""Runs of each kernel; the fastest counts."""
+"""Runs of each kernel; the fastest is used."""
 UNITS = 64
 """Units of work of each kernel."""
 TURNS = 20_000
-"""Iterations of a unit's loop of sums."""
+"""Iterations of the loop of a unit, with vectors."""
 SUMS = 12
-"""Independent sums: enough to hide the latency of FMA, few enough for 16 registers."""
+"""Independent accumulators: enough to hide the latency of FMA, few enough for 16 registers."""
 TILES, TILE_TURNS = 4, 1250
-"""Tiles of sums, and iterations of a unit's loop: a tile product takes as long as 16 instructions."""
+"""Tiles of sums, and iterations of the loop of a unit: a tile product takes as long as 16 instructions."""
 COPIED = 64 << 20
-"""Bytes that are copied: they exceed the caches."""
+"""Bytes of the copy, more than the caches."""
 
 
 @record()
 class MultiplyLoop(Kernel):
-    """Multiplies and adds in registers, or tiles of zeros. Pointers: a vector for each unit, for the result."""
+    """Multiplies and adds in vector registers, or in tiles of zeros. Pointer: the results, one vector per unit."""
 
     lanes: int
     dot: Dot = FMA
@@ -134,7 +134,7 @@ def _least(launch: Launch, target: Target, threads: int) -> float:
 def _read(file: Path) -> dict[str, Peaks]:
     """The valid entries of the file; none if it is missing or damaged."""
     with suppress(ValueError, TypeError, OverflowError):
-        found = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
-        finite = {key: p for key, p in found.items() if math.isfinite(p.flops + p.nbytes + p.bf16)}
+        entries = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
+        finite = {key: p for key, p in entries.items() if math.isfinite(p.flops + p.nbytes + p.bf16)}
         return {key: p for key, p in finite.items() if min(p.flops, p.nbytes) > 0 <= p.bf16}
     return {}

@@ -1,7 +1,7 @@
-"""Segments of symbolic steps, bound to shapes: kernels are selected once for all steps of a group.
+"""Segments of symbolic steps, bound to shapes. Kernels are selected once for all steps of a group.
 
 To bind a shape, the kernels of one step of each group are selected, with symbols if the selection supports them, else
-with numbers; pointers for the other steps follow by relocation.
+with numbers. The pointers of the other steps are computed by relocation.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from irload.plan.ir.program import Step, Value
 from irload.plan.memory.aliases import Aliases
 
 UNSUPPORTED = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
-"""Errors of selections that require numbers."""
+"""Errors raised by selections that do not support symbols."""
 FORMS = 64
 """Maximum number of forms of tables that are cached."""
 SETS = 16
 """Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
 FAILURES = 8
-"""Selections with symbols that fail for a kind of steps, one after the other, before the kind is left to numbers."""
+"""Consecutive failures of selections with symbols after which steps of this kind are selected with numbers."""
 TRACES = 16
-"""Maximum number of selections of a group of steps with symbols; at further shapes they run with numbers."""
+"""Maximum number of selections of a group with symbols. For further shapes it is selected with numbers."""
 
 
 class RelocatableSegment:
@@ -59,9 +59,9 @@ class RelocatableSegment:
         self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
         """The traced selections of each group."""
         self._traces = [0] * len(self._groups)
-        """How often the kernels of each group were selected with symbols."""
+        """The number of times that the kernels of each group were selected with symbols."""
         self._failures: Counter[type[Step]] = Counter()
-        """How often this failed for each kind of steps since it last succeeded."""
+        """The consecutive failures of this for each kind of steps."""
         self._changes: dict[Hashable, Sequence[int]] = {}
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
         self._forms: dict[Sequence[Sequence[Part]], TableForm] = {}
@@ -70,38 +70,38 @@ class RelocatableSegment:
 
     def bind(self, sizes: BoundSizes, previous: Executable | None) -> BoundTable:
         """The segment for one shape."""
-        before = previous if isinstance(previous, BoundTable) else None
+        last = previous if isinstance(previous, BoundTable) else None
         dependent = self._dependent(sizes)
-        if before is None:
+        if last is None:
             changed: Sequence[int] = range(len(self._groups))
             groups: list[Sequence[Part]] = [()] * len(changed)
             words = [Words(())] * len(changed)
         else:
             changed = self._changed(sizes)
             if not changed:
-                return before
-            changed = dependent if 2 * len(changed) > len(dependent) else changed  # which share their sums
-            groups, words = list(before.form.groups), list(before.words)
+                return last
+            changed = dependent if 2 * len(changed) > len(dependent) else changed  # the sums of `dependent` are cached
+            groups, words = list(last.form.groups), list(last.words)
         varies = frozenset(dependent)
         for k in changed:
             groups[k], words[k] = (self._traced(k, sizes) if k in varies else None) or self._selected(k, sizes)
-        same = before is not None and all(groups[k] is before.form.groups[k] for k in changed)
-        found = before.at(changed, words, sizes) if before is not None and same else None
-        if found is not None:
-            return found
+        same = last is not None and all(groups[k] is last.form.groups[k] for k in changed)
+        rebound = last.at(changed, words, sizes) if last is not None and same else None
+        if rebound is not None:
+            return rebound
         return BoundTable(self._steps, self._form(groups, words), words, self._target, sizes)
 
     def _form(self, groups: Sequence[Sequence[Part]], words: Sequence[Words]) -> TableForm:
         """The form of the table of these parts."""
         key = tuple(groups)
-        found = self._forms.get(key)
-        if found is None:
-            found = TableForm(groups, words, self._options.threads)
-            if all(part.is_traced for group in groups for part in group):  # else the parts serve one shape
+        form = self._forms.get(key)
+        if form is None:
+            form = TableForm(groups, words, self._options.threads)
+            if all(part.is_traced for group in groups for part in group):  # else the parts are valid for one shape
                 if len(self._forms) >= FORMS:
                     self._forms.clear()
-                self._forms[key] = found
-        return found
+                self._forms[key] = form
+        return form
 
     def _dependent(self, sizes: BoundSizes) -> Sequence[int]:
         """The groups whose launches may differ between shapes."""
@@ -113,19 +113,19 @@ class RelocatableSegment:
     def _changed(self, sizes: BoundSizes) -> Sequence[int]:
         """The groups whose launches may differ from the previous binding."""
         key = sizes.changed, sizes.moved
-        found = self._changes.get(key)
-        if found is None:
+        changed = self._changes.get(key)
+        if changed is None:
             if len(self._changes) >= SETS:
                 self._changes.clear()
-            found = self._changes[key] = tuple(
+            changed = self._changes[key] = tuple(
                 k
                 for k, group in enumerate(self._groups)
                 if sizes.changes(group.steps[0]) or (sizes.moved and group.is_external)
             )
-        return found
+        return changed
 
     def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words] | None:
-        """The part of a group by a selection with symbols whose guards hold; None if it requires numbers."""
+        """The part of a group by a selection with symbols whose guards hold; None if there is none."""
         for _ in range(2):
             for selection in self.traced[index]:
                 words = selection.words(sizes.symbols)
@@ -163,8 +163,8 @@ class RelocatableSegment:
         """The parts of the steps of a group, each selected separately."""
         group = self._groups[index]
         for k, step in zip(group.positions, group.steps, strict=True):
-            own, launches = select(step, selector, sizes)
-            records = [self._codes.record(launch, own.flops, pointer_term) for launch in launches]
+            concrete, launches = select(step, selector, sizes)
+            records = [self._codes.record(launch, concrete.flops, pointer_term) for launch in launches]
             yield Part([k], records, [*selector.kept, *(array for launch in launches for array in launch.keep)])
 
     def _trace(self, index: int, sizes: BoundSizes) -> bool:

@@ -1,4 +1,4 @@
-"""Pointers of kernels that are selected for one step of a group, relocated to the other steps."""
+"""Relocates the pointers of kernels, which are selected for one step of a group, to the other steps."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from irload.record import record
 
 @record(eq=False)
 class Read:
-    """A constant that the kernels of a step read: `room` bytes from its address.
+    """A constant that the kernels of a step read: `room` bytes from the address of `array` on.
 
-    `slot`: its index in the values of the step; `how`: its packing, None if it is not packed; `of`: the array that
-    kernels of another step read instead, given its value.
+    `slot`: its index in the values of the step; `how`: the key of its packing, None if it is not packed; `of`: returns
+    the corresponding array for the value of another step.
     """
 
     slot: int
@@ -44,7 +44,7 @@ class RecordingSelector(Selector):
     created: list[Array]
 
     def record(self, step: Step) -> None:
-        """Begin a concrete step."""
+        """Start to record a concrete step."""
         self.begin()
         self.slots = {value: k for k, value in enumerate(distinct_values(step))}
         self.reads = []
@@ -56,10 +56,10 @@ class RecordingSelector(Selector):
         return [*self.constants, *self.packed_weights]
 
     def stored(self, value: Value) -> Array:
-        found = super().stored(value)
+        array = super().stored(value)
         if value.source is not None and value in self.slots:
-            self.reads.append(Read(self.slots[value], None, found, 1, super().stored))
-        return found
+            self.reads.append(Read(self.slots[value], None, array, 1, super().stored))
+        return array
 
     def own(self, array: Array) -> Array:
         self.created.append(array)
@@ -67,10 +67,10 @@ class RecordingSelector(Selector):
 
     def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
         packed = partial(super().packed_constant, how=how, pack=pack)
-        found = packed(value)
+        array = packed(value)
         if value in self.slots:
-            self.reads.append(Read(self.slots[value], how, found, max(found.nbytes, 1), packed))
-        return found
+            self.reads.append(Read(self.slots[value], how, array, max(array.nbytes, 1), packed))
+        return array
 
 
 class Relocation:
@@ -79,7 +79,7 @@ class Relocation:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._constants: dict[Hashable, tuple[Array, list[Array]]] = {}
-        """The addresses of constants, packed or not, and the arrays."""
+        """By slot and packing: the addresses of the constants of all steps, and the arrays."""
 
     def argument(
         self,
@@ -88,20 +88,20 @@ class Relocation:
         sizes: BoundSizes | SymbolicSizes,
         in_value: Callable[[int], Term | None] = lambda address: None,
     ) -> Term:
-        """The argument of each step for a pointer of the first one. Raises TypeError for an address in unknown memory.
+        """The argument of each step for a pointer of the first step. Raises TypeError for an address in unknown memory.
 
-        `in_value`: the argument for an address in a value.
+        `in_value`: returns the argument for an address in a value, or None.
         """
         if isinstance(pointer, Temporary):
             return Term(0, pointer.offset, TEMPORARY)
         if isinstance(pointer, Deferred):
             return Term(size=pointer)
         if not isinstance(pointer, int):
-            return self._behind(self._group.values[0].index(pointer.value), pointer.distance)
-        found = (self._in_constant(pointer, selector, sizes) or in_value(pointer)) if pointer else Term()
-        if found is None:
+            return self._after(self._group.values[0].index(pointer.value), pointer.distance)
+        term = (self._in_constant(pointer, selector, sizes) or in_value(pointer)) if pointer else Term()
+        if term is None:
             raise TypeError("a pointer to unknown memory")
-        return found
+        return term
 
     def in_value(self, first: Step, sizes: BoundSizes, pointer: int) -> Term | None:
         """The argument for an address in a value of the first step."""
@@ -109,11 +109,11 @@ class Relocation:
             if concrete.source is None:
                 start, room = sizes.room(value)
                 if 0 <= pointer - start < room:
-                    return self._behind(slot, pointer - int(sizes.addresses[self._group.numbers[slot][0]]))
+                    return self._after(slot, pointer - int(sizes.addresses[self._group.numbers[slot][0]]))
         return None
 
-    def _behind(self, slot: int, distance: Any) -> Term:
-        """The argument `distance` bytes behind the start of a value."""
+    def _after(self, slot: int, distance: Any) -> Term:
+        """The argument `distance` bytes after the start of a value."""
         return Term(0, distance, VALUES + self._group.numbers[slot])
 
     def _in_constant(self, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes) -> Term | None:
@@ -121,13 +121,13 @@ class Relocation:
         for read in selector.reads:
             distance = pointer - address(read.array)
             if 0 <= distance < read.room:
-                found = self._addresses(read, sizes)
-                return None if found is None else Term(found + distance)
+                addresses = self._addresses(read, sizes)
+                return None if addresses is None else Term(addresses + distance)
         is_created = any(0 <= pointer - address(array) < array.nbytes for array in selector.created)
         return Term(pointer) if is_created else None
 
     def _addresses(self, read: Read, sizes: BoundSizes | SymbolicSizes) -> Array | None:
-        """The addresses of the constants of each step that correspond to one; None if their strides differ."""
+        """The addresses of the constants of all steps that correspond to `read`; None if their strides differ."""
         key, array = (read.slot, read.how), read.array
         if key in self._constants:
             return self._constants[key][0]
@@ -136,14 +136,14 @@ class Relocation:
         arrays = [read.of(value) for value in concrete]
         if any(a.strides != array.strides or a.dtype != array.dtype for a in arrays):
             return None
-        found = np.array([address(a) for a in arrays], np.int64)
+        addresses = np.array([address(a) for a in arrays], np.int64)
         if all(a.source is b.source for a, b in zip(values, concrete, strict=True)):  # else they depend on the shape
-            self._constants[key] = found, arrays
-        return found
+            self._constants[key] = addresses, arrays
+        return addresses
 
 
 def select(step: Step, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes) -> tuple[Step, list[Launch]]:
-    """The concrete step of a symbolic one, and its kernels."""
+    """The concrete step for a symbolic step, and its launches."""
     concrete = sizes.step(step)
     selector.record(concrete)
     return concrete, TABLE.select(concrete)(concrete, selector)

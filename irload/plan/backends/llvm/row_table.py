@@ -1,4 +1,4 @@
-"""Segments bound to one shape, and to others: a few array operations write the words that differ into the table."""
+"""Segments bound to a shape. To bind another shape, array operations write the words that differ into the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.plan.ir.program import Step
 
 
 class BoundTable(BoundKernels):
-    """A segment bound to one shape. `steps`: all of the segment, symbolic; `words`: of each group of its parts."""
+    """A segment bound to a shape. `steps`: its symbolic steps; `words`: the numbers of each group of its parts."""
 
     def __init__(
         self, steps: Sequence[Step], form: TableForm, words: Sequence[Words], target: Target, sizes: BoundSizes
@@ -26,12 +26,12 @@ class BoundTable(BoundKernels):
 
         `changed`: the groups whose words differ, or whose memory has moved; `words`: of all groups.
         """
-        own = [words[k] for k in changed]
-        temporary = max((each[TEMPORARY_BYTES] for each in own), default=0)
+        numbers = [words[k] for k in changed]
+        temporary = max((group_numbers[TEMPORARY_BYTES] for group_numbers in numbers), default=0)
         if sizes.working("temporary", temporary) is not self._rows.temporary:
             return None
         table = self if sizes.replaces else self._copied()
-        table._update(changed, words, own, sizes)
+        table._update(changed, words, numbers, sizes)
         return table
 
     def _copied(self) -> BoundTable:
@@ -40,10 +40,12 @@ class BoundTable(BoundKernels):
         other.table = self.table.like(other._rows.rows, (other._rows, self._keep))
         return other
 
-    def _update(self, changed: Sequence[int], words: Sequence[Words], own: Sequence[Words], sizes: BoundSizes) -> None:
+    def _update(
+        self, changed: Sequence[int], words: Sequence[Words], numbers: Sequence[Words], sizes: BoundSizes
+    ) -> None:
         self.words = words
         rows, table = self._rows, self.table
-        rows.update(self.form.some(changed, own), own, sizes.addresses)
+        rows.update(self.form.some(changed, numbers), numbers, sizes.addresses)
         self.calls = bundled(rows.flops, self.form.ranges)
         table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
         if table.threads > 1:

@@ -1,4 +1,4 @@
-"""Runs a table of kernels: one call per inference, of the leader of a team, which shares its kernels with helpers."""
+"""Runs a table of kernels: one call per inference of the leader's code, which shares kernels with helper threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irload.system.machine import exceeds_quota
 
 @record()
 class _TableRun:
-    """A run of some kernels of a table by several threads: `Together` of plan/threads.py."""
+    """A run of kernels of a table by several threads; implements `Together` of plan/threads.py."""
 
     table: Table
     first: int
@@ -35,20 +35,20 @@ class _TableRun:
 
 
 TableCall = tuple[int, int, int]
-"""The kernels first…last−1, and the number of parts of each; with 1 part a kernel runs in one call."""
+"""The kernels first…last−1, and the number of parts of each kernel. With 1 part, all kernels run in one call."""
 
 
-def nothing() -> None:
-    """The default check, a no-op."""
+def no_check() -> None:
+    """A check of no limits, the default: a no-op."""
 
 
 def working_memory(name: str, nbytes: int) -> Array:
-    """New memory of at least `nbytes` for a table. `name`: its purpose."""
+    """New memory of at least `nbytes` for a table. `name`: its purpose, not used here."""
     return aligned_bytes(max(nbytes, 64))
 
 
 class Table:
-    """Kernels that run in order: `rows` of ENTRY words, whose memory `keep` keeps alive.
+    """Kernels that run in order: `rows` of ENTRY words. `keep`: an object that owns the memory of the rows.
 
     `scratch`: `stride` bytes for each thread; `temporary`: memory that the kernels of one step share.
     """
@@ -66,14 +66,14 @@ class Table:
         self.set_scratch(stride, scratch)
 
     def like(self, rows: Array, keep: object) -> Table:
-        """A table of other rows over the same temporary and scratch memory, which never runs while this one does."""
+        """A table of other rows with the same temporary and scratch memory. The two must not run at the same time."""
         other = copy(self)
         other._keep = keep
         other.set_rows(rows)
         return other
 
     def set_rows(self, rows: Array) -> None:
-        """Set the rows, or note which of them threads share."""
+        """Set the rows. Must also be called after SHARED words have changed."""
         self.rows = rows
         self._before = [0, *accumulate(rows[:, SHARED].tolist())]
         self._start = rows.ctypes.data
@@ -91,7 +91,7 @@ class Table:
 
     @property
     def memory(self) -> list[Array]:
-        """All memory that kernels write to besides values, which tests fill."""
+        """All memory that kernels write to, except values. Tests fill it with NaN."""
         return [self._scratch, self.temporary]
 
     def run(self, first: int, last: int) -> None:
@@ -102,7 +102,7 @@ class Table:
             pool.run_together(_TableRun(self, first, last), self.threads)
 
     def lead(self, first: int, last: int, threads: int, team: int) -> None:
-        """Run these kernels in the calling thread, which leads `threads` threads of the team at this address."""
+        """Run these kernels in the calling thread, the leader of `threads` threads. `team`: the address of the team."""
         self._call(self._start, first, last, threads, team, self._scratch_start, self.stride)
 
     def run_calls(self, calls: Sequence[TableCall], check: Callable[[], object]) -> None:

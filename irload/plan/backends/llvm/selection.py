@@ -1,4 +1,4 @@
-"""The steps that compiled kernels run: for each kind the selection of kernels, their limits, and stored types."""
+"""The table of steps that compiled kernels support: for each kind, the selection of kernels, limits, stored types."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _computes(step: Step, masks: Iterable[Value] = ()) -> bool:
 
 
 def _multiplies_or_maps(step: Step) -> bool:
-    """True for steps on f32 and on quantized values, which are bytes."""
+    """True if all values are f32 or bytes (quantized)."""
     values = (*step.inputs, *step.outputs)
     return all(v.size and v.dtype in (F32, U8, I8) for v in values) and supports_expression(step.elementwise_part)
 
 
 def _matmul(step: ir.MatMulStep) -> bool:
-    """Words of bytes are whole, and contiguous in each row."""
+    """For products of bytes: True if each row is contiguous and consists of whole words."""
     return not step.multiplies_integers or (step.matrix[2] % 4 == 0 and not step.transpose_a)
 
 
@@ -93,7 +93,7 @@ def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Va
     results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
     if is_depthwise(weights.shape, step.windows[-1]) and data in layouts:
         return {data, *results}
-    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}  # which reads f32
+    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}  # its kernel reads f32
     if may_be_winograd and (target.dots or not multiplies):
         return ()
     return {data, *results} if multiplies else results - {data}
@@ -137,7 +137,7 @@ TABLE = Table[Callable[[Any, Selector], list[Launch]]](
         ir.TransposeStep: Row("copying.select_view", _copies),
     },
 )
-"""A selection returns the kernels of a step, which run one after the other; none for a view that needs no copy.
+"""A selection returns the launches of a step, in order; none for a view that needs no copy.
 
-Functions of stored types take the step, the layouts of values and the target.
+The functions of stored types return the values that may be stored in this type. Arguments: step, layouts, target.
 """

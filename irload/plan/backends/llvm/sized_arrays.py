@@ -1,4 +1,4 @@
-"""Arrays of selections with sizes: constants broadcast to a shape with sizes, and tables computed from sizes."""
+"""Arrays of selections with symbolic sizes: constants broadcast to a symbolic shape, and tables computed from sizes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from irload.record import record
 
 @record(eq=False)
 class SpreadConstant:
-    """A constant in a shape with sizes, to which it broadcasts: the attributes of an array that selections read."""
+    """A constant broadcast to a symbolic shape, with the attributes of arrays that selections read."""
 
     array: Array
     shape: tuple[int, ...]
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes between neighbours along each axis."""
+        """The stride along each axis in bytes, 0 for broadcast axes."""
         own = [0 if n == 1 else stride for n, stride in zip(self.array.shape, self.array.strides, strict=True)]
         return (*(0,) * (len(self.shape) - len(own)), *own)
 
@@ -41,16 +41,16 @@ class SpreadConstant:
 
 
 def spread(array: Array, shape: Sequence[int]) -> Array:
-    """An array broadcast to a shape, which may have sizes."""
-    given: Any = array
-    if isinstance(given, np.ndarray) and any(map(is_size, shape)):
+    """An array broadcast to a shape, which may contain symbolic sizes."""
+    item: Any = array
+    if isinstance(item, np.ndarray) and any(map(is_size, shape)):
         return cast(Any, SpreadConstant(array, tuple(shape)))
     return np.broadcast_to(array, shape)
 
 
 @record(eq=False)
 class ComputedArray:
-    """An array that a function computes from sizes for each shape."""
+    """An array that a function computes for each shape from symbolic sizes."""
 
     function: Callable[..., Array]
     sizes: Sequence[int]
@@ -61,5 +61,5 @@ class ComputedArray:
 
 
 def computed(function: Callable[..., Array], *sizes: int) -> Array:
-    """The array that a function computes from numbers; if some are sizes, it runs for each shape."""
+    """The array that a function computes from sizes. If some sizes are symbolic, it is called for each shape."""
     return cast(Any, ComputedArray(function, sizes)) if any(map(is_size, sizes)) else function(*sizes)

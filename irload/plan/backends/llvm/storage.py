@@ -1,4 +1,4 @@
-"""Selects the values that are stored in bf16 between steps, if products are computed in it: half the memory traffic.
+"""Selects the values that are stored in bf16 between steps if products are computed in bf16: half the memory traffic.
 
 These are the maps of convolutional nets, and values passed from one matmul to another. The residual streams of
 transformers, inputs of normalizations, and operands of kernels that only read f32 are not converted.
@@ -22,39 +22,39 @@ from irload.plan.memory.layout import PLANAR, Layout
 def stored_layouts(
     program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target
 ) -> dict[Value, Layout]:
-    """Return the layouts, with bf16 as the stored type of values that these steps produce and all readers support."""
-    own = set(steps)
-    found = _candidates(program, steps, layouts, target)
+    """Return the layouts, with bf16 as the stored type of values that these steps produce if all readers support it."""
+    segment = set(steps)
+    candidates = _candidates(program, steps, layouts, target)
     removed = True
     while removed:
         removed = set[Value]()
         for step in program.steps:
-            values = {v for v in (*step.inputs, *step.outputs) if v in found}
+            values = {v for v in (*step.inputs, *step.outputs) if v in candidates}
             if not values:
                 continue
-            if step in own and step.keeps_elements:
-                alike = all(v in found for v in (*step.inputs, *step.outputs))
+            if step in segment and step.keeps_elements:
+                alike = all(v in candidates for v in (*step.inputs, *step.outputs))
                 removed |= set() if alike else values
             else:
-                supported = TABLE.rows[type(step)].stored.get(BF16) if step in own else None
+                supported = TABLE.rows[type(step)].stored.get(BF16) if step in segment else None
                 removed |= values if supported is None else values.difference(supported(step, layouts, target))
-        found -= removed
-    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=BF16) for v in found}}
+        candidates -= removed
+    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=BF16) for v in candidates}}
 
 
 def _candidates(program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> set[Value]:
     """Return the values that are stored in bf16 if all steps that read them support it."""
     products = [s for s in steps if isinstance(s, ProductStep) and pays_in_bf16(s, target)]
     multiplied = {s.inputs[0] for s in products}
-    found: set[Value] = set()
+    candidates: set[Value] = set()
     for step in steps if products else ():
         for value in step.outputs:
             if value.dtype != F32 or value in program.returned or not value.size:
                 continue
             passed = isinstance(step, MatMulStep) and _is_only_multiplied(program, value, multiplied)
             if step.view is not None or value in layouts or passed:
-                found.add(value)
-    return found
+                candidates.add(value)
+    return candidates
 
 
 def _is_only_multiplied(program: Program, value: Value, multiplied: set[Value]) -> bool:
@@ -69,8 +69,8 @@ def _is_only_multiplied(program: Program, value: Value, multiplied: set[Value]) 
 
 
 def reordered_operands(steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> dict[Step, Layout]:
-    """The matmuls in bf16 whose data are stored in f32, with the layout of the rounded copy that they read."""
-    found: dict[Step, Layout] = {}
+    """The matmuls in bf16 whose data are stored in f32, each with the layout of the rounded copy that it reads."""
+    layouts_of_steps: dict[Step, Layout] = {}
     for step in steps:
         if not isinstance(step, MatMulStep) or not pays_in_bf16(step, target):
             continue
@@ -78,5 +78,5 @@ def reordered_operands(steps: Sequence[Step], layouts: Mapping[Value, Layout], t
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
         alike = data.shape[:-1] == step.output.shape[:-1] and prod(weights.shape[:-2]) == 1
         if rounded and alike and not step.transpose_a:
-            found[step] = Layout(storage=BF16, nbytes=in_chunks(data.shape).nbytes)
-    return found
+            layouts_of_steps[step] = Layout(storage=BF16, nbytes=in_chunks(data.shape).nbytes)
+    return layouts_of_steps

@@ -1,4 +1,4 @@
-"""Targets as data: vector width, number of registers, instruction sets, properties of caches."""
+"""The targets of kernels, as data: vector width, number of registers, instruction sets, properties of caches."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def odd_pitch(lines: Any) -> Any:
 
 @record()
 class Target:
-    """An instruction set. `lanes`: f32 elements of a vector; `flags`: flags of /proc/cpuinfo that it requires.
+    """An instruction set. `lanes`: f32 elements per vector; `flags`: the flags of /proc/cpuinfo that it requires.
 
     `cpu`: LLVM's name; `features`: additional features for LLVM. `tiles`: bf16 products by AMX; `dots`: by AVX512_BF16;
-    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: either by other instructions, for tests anywhere;
-    `effort`: LLVM's level of optimization (0–3), of which 0 compiles fastest.
+    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: these are emulated by other instructions, so that
+    tests run on any processor; `effort`: LLVM's level of optimization (0–3), of which 0 compiles fastest.
 
-    Properties of processors with the instruction set: the bytes of the caches of a core, at least; `ways` of L1;
-    `load`, the cycles that a load takes from multiplications.
+    Properties of processors with the instruction set: the minimum size of the caches of a core in bytes (`l1`, `l2`);
+    `ways` of L1; `load`, the cycles by which a load delays multiplications.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Target:
 
     @property
     def page(self) -> int:
-        """Bytes after which addresses share a set of L1 again."""
+        """The distance in bytes of addresses that share a set of L1."""
         return self.l1 // self.ways
 
     @property
@@ -106,7 +106,7 @@ AMX = replace(
     l2=2 << 20,
     load=0.25,
 )
-"""Intel only: a load per two FMAs or more lowers the peak from 217 to 186 GFLOP/s (Sapphire Rapids)."""
+"""Intel only. `load`: one load or more per two FMAs lowers the peak from 217 to 186 GFLOP/s (Sapphire Rapids)."""
 TARGETS = {target.name: target for target in (AMX, AVX512_BF16, AVX512_VNNI, AVX512, AVX_VNNI, AVX2)}
 """All targets, best first."""
 
@@ -134,27 +134,27 @@ def host_target() -> Target | None:
 
 
 @cache
-def _host_target(asked: str) -> Target | None:
+def _host_target(setting: str) -> Target | None:
     flags = _flags()
-    if asked in OFF:
+    if setting in OFF:
         return None
-    if asked not in ("", "1", "on", "yes", "true", "auto"):
-        target = TARGETS.get(asked)
+    if setting not in ("", "1", "on", "yes", "true", "auto"):
+        target = TARGETS.get(setting)
         if target is None:
-            raise InputInvalid(f"{VARIABLE} must be off, auto or one of {', '.join(TARGETS)}, found '{asked}'")
+            raise InputInvalid(f"{VARIABLE} must be off, auto or one of {', '.join(TARGETS)}, found '{setting}'")
         if not target.flags <= flags:
             missing = ", ".join(sorted(target.flags - flags))
-            raise InputInvalid(f"{VARIABLE} is {asked}, but this processor has no {missing}")
+            raise InputInvalid(f"{VARIABLE} is {setting}, but this processor has no {missing}")
         if not _is_permitted(target):
-            raise InputInvalid(f"{VARIABLE} is {asked}, but the system does not permit AMX; use avx512_bf16")
+            raise InputInvalid(f"{VARIABLE} is {setting}, but the system does not permit AMX; use avx512_bf16")
         return target
     return next((t for t in TARGETS.values() if t.flags <= flags and _is_permitted(t)), None)
 
 
 def runnable(target: Target) -> Target:
-    """Return the target if this processor has its instructions, else the target with instructions that it has.
+    """Return the target if this processor has its instructions, else a target that emulates it on this processor.
 
-    The number of lanes and registers, and thus every layout, stays the same.
+    The number of lanes and registers, and therefore every layout, remains the same.
     """
     flags = _flags()
     host = next((t for t in TARGETS.values() if t.flags <= flags), None)

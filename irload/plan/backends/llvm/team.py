@@ -1,8 +1,8 @@
-"""Threads that share kernels: one leads, others help.
+"""A team of threads that share kernels: one leader, several helpers.
 
-The leader walks a table of kernels and opens one after the other, under a new ticket each. The threads take its parts,
-each first the part of its number, then any part not yet taken. So the leader waits only for parts that helpers have
-begun: a helper that is late, or that the system has suspended between two kernels, delays nothing.
+The leader opens the kernels of a table in order, each with a new ticket number. Each thread first takes the part with
+its index, then any part that no thread has taken. So the leader waits only for parts that helpers have begun: a helper
+that is late, or that the system has suspended between two kernels, delays nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
 ENTRY = 6
-"""The i64 words of one kernel of a table: function, arguments, units, whether threads share it, the weights that the
-leader prefetches, and the bytes from there to the weights of the next thread.
+"""The number of i64 words per kernel of a table: address of the function, address of the arguments, units, whether
+threads share it, the weights that the leader prefetches, and the bytes between the weights of consecutive threads.
 """
 FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(ENTRY)
 
 TICKET, KERNEL, PARTS, OPENED = 0, 16, 24, 16
 """Offsets of the ticket of the opened kernel, its entry, and the number of its parts.
 
-Entry and parts of odd tickets are `OPENED` bytes further: the leader writes them before it opens the kernel, while
-helpers may still read the previous ones.
+The entry and the parts of odd tickets are `OPENED` bytes further (double buffering): the leader writes them before it
+opens the kernel, while helpers may still read the previous ones.
 """
 INVITED, LEAVING, SCRATCH, STRIDE, PATIENCE = (1 * LINE + k for k in (0, 16, 24, 32, 40))
-"""Offsets of words for a whole run: the number of threads that take parts, leader included, whether helpers return to
-Python, the scratch memory of the leader, the bytes to the next thread's, and the cycles of spinning before a sleep.
+"""Offsets of words for a whole run: the number of threads that may take parts, including the leader; whether helpers
+return to Python; the scratch memory of the leader; the bytes between the scratch memory of consecutive threads; the
+cycles of spinning before a sleep.
 """
 DONE, DURATION, SUSPENDED = (2 * LINE + k for k in (0, 16, 24))
-"""Offsets of the number of finished parts, the cycles that a helper took for one of them, and of the number of
-helpers that the system suspended while the leader slept.
+"""Offsets of the number of finished parts; the cycles of a helper for one of them; the number of helpers that the
+system suspended while the leader slept.
 """
 CROWDING = 3 * LINE
 """The offset of the words of `crowding.py`."""
@@ -51,7 +52,7 @@ CLAIMS = 5 * LINE
 
 @record()
 class Work:
-    """Writes the code by which one thread takes parts. `number`: of the thread, 0 for the leader."""
+    """Emits the code by which a thread takes parts. `number`: the index of the thread, 0 for the leader."""
 
     f: Function
     team: Pointer
@@ -62,29 +63,29 @@ class Work:
         return Waits(self.f, self.team + SYSTEM)
 
     def opened(self, ticket: Int) -> Pointer:
-        """The address from which to count `KERNEL` and `PARTS` of a ticket."""
+        """The address to which `KERNEL` and `PARTS` are offsets, for a ticket."""
         return self.team + ticket % 2 * OPENED
 
     def take(self, part: AnyInt, ticket: Int) -> Bool:
-        """Take a part of the opened kernel; false if another thread has taken it.
+        """Take a part of the opened kernel. False if another thread has taken it.
 
-        All parts of a kernel are taken before the next one is opened, so a thread with an old ticket cannot take any.
-        It may read the entry and the number of parts of a later kernel. If it then takes a part that its old kernel
-        lacks, the part stays free for later tickets, and the thread does not run it, as the old kernel is not open.
+        All parts of a kernel are taken before the next kernel is opened, so a thread with an old ticket can take none.
+        But it may read the entry and the number of parts of a later kernel. If it takes a part that its old kernel does
+        not have, the part remains free for later tickets, and is not run, since the old kernel is not open.
         """
         f, word = self.f, self.team + (CLAIMS + part * 8)
-        taken, last = f.local(8), f.local(8)
-        f.store_scalar(0, taken)
+        claimed, last = f.local(8), f.local(8)
+        f.store_scalar(0, claimed)
 
         def is_over() -> Bool:
             current = intrinsics.load_shared(f, word)
             f.store_scalar(current, last)
-            return (current >= ticket) | f.differ(f.load_int(taken), 0)
+            return (current >= ticket) | f.differ(f.load_int(claimed), 0)
 
         for _ in f.until(is_over):
-            f.store_scalar(intrinsics.exchange(f, word, f.load_int(last), ticket).as_int(), taken)
+            f.store_scalar(intrinsics.exchange(f, word, f.load_int(last), ticket).as_int(), claimed)
         is_open = f.equal(intrinsics.load_shared(f, self.team, TICKET), ticket)
-        return f.differ(f.load_int(taken), 0) & is_open
+        return f.differ(f.load_int(claimed), 0) & is_open
 
     def run(self, entry: Pointer, part: AnyInt, parts: AnyInt, scratch: Pointer) -> None:
         """Run one of the parts of a kernel."""
@@ -103,23 +104,23 @@ def call_kernel(f: Function, entry: Pointer, begin: AnyInt, end: AnyInt, scratch
 
 @record()
 class Help(Standalone):
-    """Take parts of the leader's kernels until the helpers are dismissed.
+    """The code of helpers: take parts of the leader's kernels until the helpers are dismissed.
 
-    Arguments: the team; begin: the number of the thread.
+    Arguments: the team. `begin`: the index of the thread.
     """
 
     def write(self, function: Function) -> None:
         f, team, number = function, function["arguments"], function["begin"]
-        work, seen, own = Work(f, team, number), f.local(8), f.local(16)
+        work, seen, suspensions = Work(f, team, number), f.local(8), f.local(16)
         waits = work.waits
         f.store_scalar(0, seen)
-        f.store_scalar(waits.preemptions(), own, 8)
+        f.store_scalar(waits.preemptions(), suspensions, 8)
         for _ in f.until(lambda: f.differ(intrinsics.load_shared(f, team, LEAVING), 0)):
-            # In this order: a thread that this ticket does not invite must not see an earlier invitation.
+            # The ticket is read first, so that INVITED is not older than the ticket.
             ticket, invited = (intrinsics.load_shared(f, team, k) for k in (TICKET, INVITED))
-            before = f.load_int(seen)
+            previous = f.load_int(seen)
             with f.when(number < invited):
-                with f.when(f.differ(ticket, before)):
+                with f.when(f.differ(ticket, previous)):
                     f.store_scalar(ticket, seen)
                     opened = work.opened(ticket)
                     entry, parts = f.load_pointer(opened, KERNEL), f.load_int(opened, PARTS)
@@ -132,22 +133,23 @@ class Help(Standalone):
                             f.store_scalar(intrinsics.cycles(f) - start, team, DURATION)
                             asleep = f.differ(intrinsics.load_shared(f, team, DONE + 8), 0)
                             with f.when(asleep):
-                                known, now = f.load_int(own, 8), waits.preemptions()
+                                known, now = f.load_int(suspensions, 8), waits.preemptions()
                                 with f.when(known < now):
                                     intrinsics.add_shared(f, team + SUSPENDED, 1)
-                                f.store_scalar(now, own, 8)
+                                f.store_scalar(now, suspensions, 8)
                             intrinsics.add_shared(f, team + DONE, 1)
                             waits.wake(team + DONE)
                 with f.otherwise():
-                    waits.until(partial(f.differ, before), team + TICKET, f.load_int(team, PATIENCE))
+                    waits.until(partial(f.differ, previous), team + TICKET, f.load_int(team, PATIENCE))
             with f.otherwise():
                 waits.sleep(team + INVITED, invited)
 
 
 class Team:
-    """The memory by which a leader and its helpers communicate: `Team` of plan/threads.py.
+    """The shared memory of a leader and its helpers; implements `Team` of plan/threads.py.
 
-    Helpers may read old words of it at any time, but touch the memory of a table only for parts that they have taken.
+    Helpers may read outdated words of it at any time. They access the memory of a table only for parts that they have
+    taken.
     """
 
     def __init__(self, target: Target, threads: int) -> None:
@@ -159,14 +161,14 @@ class Team:
         self._words[[(CROWDING + word) // 8 for word in (THREADS, MOST)]] = threads
         self.address = self._memory.ctypes.data
         self._help, self._code = function(Help(), target)
-        """The code stays mapped for a thread that waits while the interpreter exits."""
+        """Keeps the code mapped, since a helper may wait in it while the interpreter exits."""
 
     def help(self, number: int) -> None:
-        """Take parts as thread `number`, from 1 on, until `dismiss`."""
+        """Take parts as helper `number` (1, 2, …) until `dismiss`."""
         self._help(self.address, number, 0, None, None)
 
     def dismiss(self) -> None:
-        """Let all helpers return, for good. Not while a thread leads."""
+        """Let all helpers return permanently. Must not be called while a leader runs."""
         words = self._words
         words[LEAVING // 8] = 1
         words[[PARTS // 8, (PARTS + OPENED) // 8]] = 0

@@ -1,7 +1,8 @@
-"""The microkernel of products: a tile of rows × vectors held in registers over the whole sum.
+"""The micro-kernel of products: a tile of rows × vectors of accumulators, which stay in registers over the whole sum.
 
-Rows are pixels of a convolution or rows of a matrix; their elements are broadcast. Columns are channels, whose weights
-are packed into panels of vectors in the order of the sum.
+Rows are pixels of a convolution or rows of a matrix; their elements are broadcast. Columns are channels. Their weights
+are packed into panels of vectors, in the order of the sum. For each element of the sum, the micro-kernel loads the
+vectors of weights, broadcasts one element per row, and multiplies and accumulates all pairs (an outer product).
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ WIDEST = 32
 
 @record()
 class Level:
-    """One loop of the sum: `count` turns, `x` bytes apart in the data.
+    """One loop of the sum: `count` iterations, `x` bytes apart in the data.
 
-    For loops over the taps of a convolution: `stride`, that of the windows, and `axis`, the axis of the grid of outputs
-    if tiles may cover several lines, or windows may contain padding.
+    For loops over the taps of a convolution: `stride`, the stride of the windows; `axis`, the axis of the grid of
+    outputs if tiles may cover several lines, or windows may contain padding.
 
-    For code that reads `count` and `x`: `even`, true if `count` is a multiple of UNROLL, and `contiguous`, true if `x`
-    is the bytes of all turns of the next level.
+    For code that reads `count` and `x`: `even`, true if `count` is a multiple of UNROLL; `contiguous`, true if `x` is
+    the bytes of all iterations of the next level, so that both levels are one loop.
     """
 
     count: int
@@ -45,9 +46,9 @@ class Level:
     contiguous: bool = False
 
     def key(self, inner: Sequence[Level], *, free: bool) -> Level:
-        """The level of code that reads `x` unless words are contiguous, and the `count` if `free`.
+        """The level in the key of code that reads `x`, unless words are contiguous, and `count` if `free`.
 
-        `inner`: the levels within. The innermost level has few turns compiled in.
+        `inner`: the nested levels. A small count of the innermost level is compiled in.
         """
         free = free and (len(inner) > 0 or self.count > 2 * UNROLL)
         return replace(
@@ -60,19 +61,19 @@ class Level:
 
     @property
     def read(self) -> int:
-        """The turns for one output whose data no neighbouring output reads, about."""
+        """The iterations for one output whose data no neighbouring output reads, approximately."""
         return self.count if self.stride is None else min(self.count, self.stride)
 
 
 @record()
 class RegisterTile:
-    """Rows × `vectors` columns. The weights are stored in panels of `panel` vectors, each with all elements of the sum.
+    """A tile of `rows` rows by `vectors` vectors. Weights are packed in panels of `panel` vectors with the whole sum.
 
-    `row`: the bytes between the data of neighbouring rows, unless each has its address. `ahead`: cache lines of each
-    later panel that a turn of the innermost loop prefetches, a few at a time: a burst would occupy all line-fill
-    buffers. An element of the sum is a word of the `dot`.
+    `row`: the row stride of the data in bytes, unless each row has a separate address. `ahead`: cache lines of each
+    later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
+    fill buffers. An element of the sum is a word of the `dot`.
 
-    If the dot's weights are compressed in groups, the first of two levels are the groups.
+    If the weights are compressed in groups, the first of two levels is the loop over groups.
     """
 
     rows: int
@@ -85,13 +86,13 @@ class RegisterTile:
 
     @property
     def length(self) -> int:
-        """The elements of the whole sum."""
+        """The number of elements of the whole sum."""
         return prod(level.count for level in self.levels)
 
 
 @record()
 class WindowedRows:
-    """Rows of a tile anywhere on a grid of outputs. Taps outside the data read `zeros`.
+    """The windows of the rows of a tile, at any positions on a grid of outputs. Taps outside the data read `zeros`.
 
     `first`: the position of the first tap of each row along each axis; `sizes`: of the data, None for axes without
     padding; `dilations`: of the windows.
@@ -104,7 +105,7 @@ class WindowedRows:
 
 
 class _Sum:
-    """Emits the loops of one tile. Its data are at one address, or at one for each row."""
+    """Emits the loops of a tile. The data have one address, or one address per row."""
 
     def __init__(
         self, f: Function, tile: RegisterTile, bounds: dict[int, tuple[AnyInt, AnyInt]], windows: WindowedRows | None
@@ -122,10 +123,13 @@ class _Sum:
         self.apply: list[Callable[[Vec], Vec]] = []
         """For each vector of compressed weights, the function that applies scale and zero point."""
         self.loaded: dict[tuple[int, int], Vec] = {}
-        """Words of compressed weights in the current turn, by row and vector."""
+        """Words of compressed weights in the current iteration, by row and vector."""
 
     def level(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
-        """The pointer to later weights, and the sums of the tile, after the loops from `k` inwards."""
+        """Emit the loops of level `k` and the nested levels. Returns the pointer to prefetched weights, then the sums.
+
+        `state`: the same before the loops. `x`: the addresses of the data; `w`: of the weights.
+        """
         levels = self.tile.levels
         if k == len(levels):
             return self._element(self._rows(x), w, 0, 0, state)
@@ -142,18 +146,18 @@ class _Sum:
         return self._turns(k, x, w, state)
 
     def enter(self, w: Pointer, group: AnyInt) -> None:
-        """Begin a group of compressed weights. `w`: the first panel."""
+        """Load the scales and zero points of a group of compressed weights. `w`: the address of the first panel."""
         if self.compressed is not None:
-            places = [self._place(v) for v in range(self.tile.vectors)]
-            self.apply = [self.compressed.factors(self.f, w + panel, group, column) for panel, column in places]
+            positions = [self._weights_at(v) for v in range(self.tile.vectors)]
+            self.apply = [self.compressed.factors(self.f, w + panel, group, column) for panel, column in positions]
 
-    def _place(self, v: int) -> tuple[int, int]:
-        """The offset of the panel that has a vector of weights, and its first column there."""
+    def _weights_at(self, v: int) -> tuple[int, int]:
+        """The offset of the panel with vector `v` of the weights, and the column of the vector in this panel."""
         panel, at = divmod(v, self.tile.panel)
         return panel * self.panel, at * self.f.lanes
 
     def _turns(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
-        """A loop of level `k`, with all levels within it."""
+        """Emit the loop of level `k` and the nested levels."""
         (first, last), inner = self._bounds(k)
         step, count = self.tile.levels[k].x, len(x)
         panel, x, w = w, [p + first * step for p in x], w + first * inner
@@ -162,19 +166,19 @@ class _Sum:
 
         carried = [*x, w, *state]
         for turn in self.f.range(first, last, 1, carried):
-            xs, ws, own = carried[:count], carried[count], carried[count + 1 :]
+            xs, ws, current = carried[:count], carried[count], carried[count + 1 :]
             self.enter(panel, turn)
-            carried[:] = [*(p + step for p in xs), ws + inner, *self.level(k + 1, xs, ws, own)]
+            carried[:] = [*(p + step for p in xs), ws + inner, *self.level(k + 1, xs, ws, current)]
         return carried[count + 1 :]
 
     def _bounds(self, k: int) -> tuple[tuple[AnyInt, AnyInt], int]:
-        """The turns of a level, and the bytes of the weights of one."""
+        """The range of iterations of a level, and the bytes of weights per iteration."""
         levels = self.tile.levels
         inner = prod(each.count for each in levels[k + 1 :]) // self.tile.dot.members * self.width
         return self.bounds.get(k, (0, levels[k].count)), inner
 
     def _taps(self, k: int, x: list[Pointer], w: Pointer, state: list[Any], inside: list[Any]) -> list[Any]:
-        """The taps of windows along an axis, with all levels within. `inside`: the rows whose taps are in the data."""
+        """Emit the loop over the taps along an axis, and the nested levels. `inside`: per row, if it is in the data."""
         windows, f, level = self.windows, self.f, self.tile.levels[k]
         assert windows is not None
         assert level.axis is not None
@@ -183,65 +187,65 @@ class _Sum:
         w = w + first * inner
 
         def turn(at: AnyInt, w: Pointer, state: list[Any]) -> list[Any]:
-            own = list(inside)
+            rows_inside = list(inside)
             if size is not None:
                 firsts = [row[axis] + at * windows.dilations[axis] for row in windows.first]
-                own = [f.integer(n).below(size) & ok for n, ok in zip(firsts, own, strict=True)]
+                rows_inside = [f.integer(n).below(size) & ok for n, ok in zip(firsts, rows_inside, strict=True)]
             moved = [p + at * level.x for p in x]
             if k + 1 < len(self.tile.levels) and self.tile.levels[k + 1].axis is not None:
-                return self._taps(k + 1, moved, w, state, own)
-            moved = [f.select(ok, p, windows.zeros) for ok, p in zip(own, moved, strict=True)]
+                return self._taps(k + 1, moved, w, state, rows_inside)
+            moved = [f.select(ok, p, windows.zeros) for ok, p in zip(rows_inside, moved, strict=True)]
             return self.level(k + 1, moved, w, state)
 
         if isinstance(first, int) and last == first + 1:
             return turn(first, w, state)
         carried = [w, *state]
         for at in f.range(first, last, 1, carried):
-            ws, *own = carried
-            carried[:] = [ws + inner, *turn(at, ws, own)]
+            ws, *current = carried
+            carried[:] = [ws + inner, *turn(at, ws, current)]
         return carried[1:]
 
     def _run(
         self, count: AnyInt, stride: AnyInt, x: list[Pointer], w: Pointer, state: list[Any], *, even: bool
     ) -> list[Any]:
-        """The innermost loop: elements of the data `stride` bytes apart. `even`: their number is one of whole turns."""
+        """Emit the innermost loop, over elements of the data `stride` bytes apart, unrolled. `even`: without a tail."""
         members, pointers = self.tile.dot.members, len(x)
         turn = max(UNROLL, members)
-        few = isinstance(count, int) and count <= 2 * turn
-        whole = 0 if few else count if even else count // turn * turn
+        short = isinstance(count, int) and count <= 2 * turn
+        whole = 0 if short else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]
-        asked = [
+        ahead_offsets = [
             panel * self.panel + LINE * line
             for panel in range(-(-self.tile.vectors // self.tile.panel))
             for line in range(self.tile.ahead)
         ]
         carried = [*x, w, *state]
-        for _ in () if few else self.f.range(0, whole, turn, carried):
-            xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
+        for _ in () if short else self.f.range(0, whole, turn, carried):
+            xs, ws, current = carried[:pointers], carried[pointers], carried[pointers + 1 :]
             self.loaded, rows = {}, self._rows(xs)
             for u in range(turn):
-                for place in asked[u::turn]:
-                    self.f.prefetch(own[0], place)
-                own = self._element(rows, ws, offsets[u], u, own)
+                for offset_ahead in ahead_offsets[u::turn]:
+                    self.f.prefetch(current[0], offset_ahead)
+                current = self._element(rows, ws, offsets[u], u, current)
             if self.tile.ahead:
-                own[0] = own[0] + LINE * self.tile.ahead
-            carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *own]
+                current[0] = current[0] + LINE * self.tile.ahead
+            carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *current]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-        rest = 0 if even and not few else count - whole
+        rest = 0 if even and not short else count - whole
         self.loaded, rows = {}, self._rows(x) if isinstance(rest, int) and rest else []
         for u in range(rest) if isinstance(rest, int) else ():
             state = self._element(rows, w, offsets[u] if u <= turn else u * stride, u, state)
         for _ in () if isinstance(rest, int) else self.f.range(0, rest, 1, carried):
-            xs, ws, own = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-            own = self._element(self._rows(xs), ws, 0, 0, own)
-            carried[:] = [*(p + stride for p in xs), ws + self.width, *own]
+            xs, ws, current = carried[:pointers], carried[pointers], carried[pointers + 1 :]
+            current = self._element(self._rows(xs), ws, 0, 0, current)
+            carried[:] = [*(p + stride for p in xs), ws + self.width, *current]
         return state if isinstance(rest, int) else carried[pointers + 1 :]
 
     def _rows(self, x: list[Pointer]) -> list[tuple[Pointer, AnyInt]]:
-        """An address and an offset for each row, to be used within the same turn of a loop.
+        """An address and an offset for each row, to be used within one iteration of a loop.
 
-        Three rows a multiple of a register apart share an address, since x86 scales registers by 1 and 2. LLVM would
-        keep a register for each row across the loop instead, and spill sums.
+        If the row stride is in a register, three rows share an address, since x86 scales index registers by 1 and 2.
+        LLVM would otherwise keep an address per row in registers across the loop, and spill accumulators.
         """
         rows, row = self.tile.rows, self.tile.row
         if len(x) > 1:
@@ -267,8 +271,8 @@ class _Sum:
         return state
 
     def _weights(self, w: Pointer, k: int, v: int) -> Vec:
-        """A vector of weights of element `k` of a turn."""
-        panel, column = self._place(v)
+        """Vector `v` of the weights of element `k` of an iteration, as f32 or as words of the dot."""
+        panel, column = self._weights_at(v)
         row, member = divmod(k, self.tile.dot.members)
         word = self.loaded.get((row, v))
         if word is None:
@@ -291,30 +295,30 @@ def write_sums(
     start: Sequence[Vec] = (),
     windows: WindowedRows | None = None,
 ) -> list[Vec]:
-    """Emit the sums of a tile: vectors in the order row by row. `x`: the address of the data, or of each row of them.
+    """Emit the sums of a tile, and return them: the vectors of row 0, then of row 1, …. `x`: the data, or each row.
 
-    `bounds`: the turns of levels that do not run completely. `ahead`: the address of the weights to prefetch.
-    `start`: the initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
+    `bounds`: the ranges of levels that skip iterations. `ahead`: the address of the weights to prefetch. `start`: the
+    initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
     """
     sums = start or [f.zero(tile.dot.sums)] * (tile.rows * tile.vectors)
-    found = _Sum(f, tile, bounds, windows)
+    loops = _Sum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
-        found.enter(w, 0)
+        loops.enter(w, 0)
     data = [x] if isinstance(x, Pointer) else list(x)
-    return found.level(0, data, w, [ahead or w, *sums])[1:]
+    return loops.level(0, data, w, [ahead or w, *sums])[1:]
 
 
 @lru_cache(1024)
 def tile_shape(
     target: Target, rows: int, channels: int, panel: int = 1, pitch: int = LINE, widest: int = WIDEST, dot: Dot = FMA
 ) -> tuple[int, int]:
-    """Rows and vectors of the tiles that take the fewest cycles for a number of rows and channels.
+    """The rows and vectors of the tiles that take the fewest cycles for a number of rows and channels.
 
-    An element of the sum takes one cycle for two loads, or for the products that the `dot` starts per cycle (two FMAs),
-    plus the `load` of the target, and at least the latency of a sum: four for FMAs, if there are fewer than eight sums.
-    Weights come from the second level of the cache; so do the data if their rows, `pitch` bytes apart, share too few
-    sets of the first level, where streamed weights need two ways of a set. Vectors are a multiple of `panel` if there
-    are enough channels, and `widest` at most.
+    The cost model: an element of the sum takes a cycle per two loads, or per products that the `dot` issues per cycle
+    (two FMAs) plus the `load` of the target. It takes at least the latency of an accumulation: four cycles for FMAs.
+    Weights are read from L2. So are the data if their rows, with a stride of `pitch` bytes, share too few sets of L1,
+    where streamed weights occupy two ways of each set. Vectors are a multiple of `panel` if there are enough channels,
+    and at most `widest`.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
@@ -329,11 +333,11 @@ def tile_shape(
     sets = target.page // gcd(pitch, target.page)
 
     def streamed(height: int, width: int) -> int:
-        """Bytes from the second level for an element of the sum."""
+        """Bytes read from L2 per element of the sum."""
         return width * target.bytes + (height * LINE if height > (target.ways - 2) * sets else 0)
 
     def element(height: int, width: int) -> float:
-        """Cycles of an element of the sum."""
+        """Cycles per element of the sum."""
         loads = height + width
         products = height * width / dot.cost.products + height * dot.cost.row + width * dot.cost.vector
         return max(products + loads * target.load, loads / 2, streamed(height, width) / L2_RATE, dot.cost.latency)

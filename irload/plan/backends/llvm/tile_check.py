@@ -1,4 +1,4 @@
-"""A product by tiles, compared with NumPy's before the first plan that relies on them."""
+"""Checks AMX once: compares a product by tiles with NumPy's, before the first plan that uses tiles."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from irload.plan.ir.steps import MatMulStep
 from irload.plan.memory.memory import Memory
 
 _ROWS, _LENGTH, _COLUMNS = 41, 100, 70
-"""Tails along every axis, and enough work for tiles."""
+"""A size with tails along each axis, for which tiles are selected."""
 
 
 def tiles_multiply(target: Target) -> bool:
-    """True where a matmul of small integers, of which bf16 and f32 round none, comes out exactly."""
+    """True if a matmul of small integers, which are exact in bf16 and f32, is computed exactly."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((_ROWS, _LENGTH), (_LENGTH, _COLUMNS)))
     x, y = Value(a.shape, a.dtype), Value((_ROWS, _COLUMNS), a.dtype)

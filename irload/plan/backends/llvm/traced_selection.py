@@ -1,8 +1,8 @@
-"""Kernels of a step as functions of sizes: selected once with symbols, then evaluated for each shape.
+"""The kernels of a step as functions of sizes: selected once with symbols, then evaluated for each shape.
 
-The selection runs on sizes that are expressions over symbols, and its trace records a guard for each decision. At
-shapes for which the guards hold it would select the same code, with other values of the same expressions as numbers and
-distances. Selections that require numbers raise an error; they run for each shape.
+The selection runs on sizes that are expressions over symbols, and its trace records a guard for each decision. For
+shapes at which all guards hold, it would select the same code; numbers and offsets are other values of the same
+expressions. Selections that do not support symbols raise an error, and are repeated for each shape.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from irload.record import record
 
 @record()
 class Word:
-    """A word of a selection, by its position, instead of a size."""
+    """Stands for a word of a selection in place of a size."""
 
     position: int
 
 
 class TracedSelection:
-    """The launches of a group of steps as functions of the symbols of a trace, which is complete.
+    """The launches of a group of steps as functions of the symbols of a completed trace.
 
-    `positions`: of the steps in the segment; `argument`: the argument that a pointer is; `step`: the first step;
+    `positions`: of the steps in the segment; `argument`: converts a pointer to an argument; `step`: the first step;
     `temporary`: the bytes of temporary memory of a step; `keep`: arrays that must outlive the launches.
     """
 
@@ -53,33 +53,33 @@ class TracedSelection:
         self._terms: list[Terms] = [terms_of(0), terms_of(temporary)]
         self._places: dict[Key, int] = {}
         self._deferred: list[tuple[int, Callable[..., int | Array], list[int]]] = []
-        """The functions of sizes: for each the word of its value, or of its address, and the words of its arguments."""
+        """Deferred functions of sizes: position of the result or of its address, function, positions of arguments."""
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
-        """The kernels that are chosen, each with the positions of its words: properties and numbers."""
+        """Kernels that are chosen for each shape: the positions of their properties and numbers, and the function."""
         records = [self._record(launch, argument, step) for launch in launches]
         self.parts = (Part(positions, records, keep, self._index, is_traced=True),)
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
 
     def words(self, symbols: Sequence[int]) -> Words | None:
-        """The numbers of which the launches consist, for values of the symbols; None if a guard fails."""
+        """The numbers of the launches for values of the symbols; None if a guard fails."""
         numbers = self._words(symbols)
         if numbers is None:
             return None
         words = Words(numbers)
         try:
-            for k, function, given in self._deferred:
-                value = function(*[words[n] for n in given])
+            for k, function, arguments in self._deferred:
+                value = function(*[words[n] for n in arguments])
                 if isinstance(value, np.ndarray):
                     words.arrays.append(value)
                     value = address(value)
                 words[k] = value
         except NotDefined:
             return None
-        for places, choose in self._chosen:
+        for positions, choose in self._chosen:
             described = choose(words)[1]
-            if len(described) > len(places):
+            if len(described) > len(positions):
                 return None
-            words[places.start : places.start + len(described)] = described
+            words[positions.start : positions.start + len(described)] = described
         return words
 
     def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> Record:
@@ -88,19 +88,22 @@ class TracedSelection:
         return Record(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
 
     def _described(self, kernel: Kernel, step: Step) -> tuple[Build, Sequence[Any], Sequence[Any]]:
-        """The function that creates a kernel from the words, its properties without the operations, and its numbers."""
+        """A function that creates the kernel from the words; its properties, except the operations; its numbers."""
         if isinstance(kernel, ChosenKernel):
             choose = kernel.builder(self._index, self._words_of)
-            places = self._added(len(self._words_of(kernel.here)))
-            self._chosen.append((places, choose))
-            words = list(map(Word, places))
+            positions = self._added(len(self._words_of(kernel.here)))
+            self._chosen.append((positions, choose))
+            words = list(map(Word, positions))
             return lambda words: choose(words)[0], words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
         create = builder(kernel, self._index) or (lambda words: kernel)
         code = self._codes.code(_with_numbers(kernel.code, fixed)).address
         return create, [code, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
 
     def _cycles(self, kernel: Kernel, step: Step) -> int:
-        """The cycles of a kernel that threads may share: at the traced shape, then in proportion to the step's work."""
+        """The cycles of a kernel: exact at the traced shape, proportional to the work of the step at others.
+
+        They decide whether threads share it; 0 for a single thread.
+        """
         if not self._codes.shares:
             return 0
         here, work = int(_with_numbers(kernel, hint).cycles), step.flops
@@ -109,11 +112,11 @@ class TracedSelection:
         return here * work // hint(work)
 
     def _words_of(self, kernel: Kernel) -> list[int]:
-        """The words of a kernel that is chosen."""
+        """The properties and numbers of a chosen kernel."""
         return [*self._codes.described(kernel), *kernel.numbers]
 
     def _added(self, count: int) -> range:
-        """The positions of new words, which are not polynomials."""
+        """Add words that are not polynomials, and return their positions."""
         self._terms += [{}] * count
         return range(len(self._terms) - count, len(self._terms))
 
@@ -122,24 +125,24 @@ class TracedSelection:
         if isinstance(number, Word):
             return number.position
         if isinstance(number, Deferred):
-            given = [self._index(size) for size in number.sizes]
-            (place,) = self._added(1)
-            self._deferred.append((place, number.function, given))
-            return place
+            arguments = [self._index(size) for size in number.sizes]
+            (position,) = self._added(1)
+            self._deferred.append((position, number.function, arguments))
+            return position
         terms = terms_of(number)
-        found = self._places.setdefault(key_of(terms), len(self._terms))
-        if found == len(self._terms):
+        known = self._places.setdefault(key_of(terms), len(self._terms))
+        if known == len(self._terms):
             self._terms.append(terms)
-        return found
+        return known
 
 
 def _with_numbers(item: Any, number: Callable[[Any], int]) -> Any:
-    """An object of a plan with numbers instead of its sizes."""
-    found: list[int] = []
+    """An object of a plan with each symbolic size replaced by `number` of it."""
+    numbers: list[int] = []
 
     def index(size: Any) -> int:
-        found.append(number(size))
-        return len(found) - 1
+        numbers.append(number(size))
+        return len(numbers) - 1
 
     build = builder(item, index)
-    return item if build is None else build(found)
+    return item if build is None else build(numbers)

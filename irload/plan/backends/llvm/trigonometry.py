@@ -1,6 +1,7 @@
 """Sine and cosine of any f32. Errors are relative to the result, as in vector_math.py: 1.2e-7.
 
-An argument is m·2^k with m below 2²⁴; 2^k is looked up modulo 2π, in two f64, so that nothing is lost of large ones.
+An argument is m·2^k with m below 2²⁴. 2^k modulo 2π is looked up as the sum of two f64, so that large arguments are
+reduced accurately.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from irload.plan.backends.llvm.vector_math import polynomial
 _PI = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89
 """π · 2²⁵⁶."""
 _POWERS = 106
-"""How many k there are: f32 up to infinity."""
+"""The number of values of k, for all f32 including infinity."""
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 _ROUNDING = 6755399441055744.0
-"""1.5 · 2⁵²: a f64 added to it is rounded to a whole one, which its lowest bits then hold."""
+"""1.5 · 2⁵²: adding it to an f64 rounds the f64 to an integer, which is then in the lowest bits of the sum."""
 _SINE = (-0.16666655242443085, 0.008332177996635437, -0.00019517235341481864)
-"""(sin r − r) / r³ in r² for |r| ≤ π/4: 4e-9."""
+"""(sin r − r) / r³ as a polynomial in r² for |r| ≤ π/4, error 4e-9."""
 _COSINE = (0.0416666679084301, -0.0013888883404433727, 2.4799519451335073e-05, -2.7210165853830404e-07)
-"""(cos r − 1 + ½ r²) / r⁴ in r² for |r| ≤ π/4: 1e-13."""
+"""(cos r − 1 + ½ r²) / r⁴ as a polynomial in r² for |r| ≤ π/4, error 1e-13."""
 
 
 def sin(x: Vec) -> Vec:
-    """The sine; NaN of infinities."""
+    """The sine; NaN for infinities."""
     return _of_quadrant(*_reduced(x), 0)
 
 
 def cos(x: Vec) -> Vec:
-    """The cosine; NaN of infinities."""
+    """The cosine; NaN for infinities."""
     return _of_quadrant(*_reduced(x), 1)
 
 
@@ -45,7 +46,7 @@ def _of_quadrant(r: Vec, quadrant: Vec, shift: int) -> Vec:
 
 
 def _reduced(x: Vec) -> tuple[Vec, Vec]:
-    """The r and n of x = n·π/2 + r with |r| ≤ π/4; n modulo 4 or more."""
+    """Argument reduction: r and n of x = n·π/2 + r with |r| ≤ π/4. n is correct modulo 4."""
     f, bits = x.function, x.bits()
     k = (bits >> 23 & 0xFF) - 150
     k = k.where(k.compare("sgt", 0), 0)
@@ -65,7 +66,7 @@ def _reduced(x: Vec) -> tuple[Vec, Vec]:
 
 @cache
 def _tables() -> tuple[list[int], list[int]]:
-    """The bits of two f64 for each k, whose sum is 2^k modulo 2π; the first has 29 bits, so that its multiples fit."""
+    """The bits of two f64 for each k, whose sum is 2^k modulo 2π. The first has 29 bits: its product by m is exact."""
     high: list[int] = []
     low: list[int] = []
     for k in range(_POWERS):

@@ -116,7 +116,7 @@ fifth less time; Sapphire Rapids does as many, and ResNet-50 takes 1.4 times as 
 """
 LEAST_PRODUCTS = 1 << 18
 """Multiply-adds below which a copy in bf16 takes longer than tiles save: 3 µs of AVX-512."""
-LEAST_SUMMED, LEAST_MADE = 11, 3
+LEAST_INPUTS, LEAST_OUTPUTS = 11, 3
 """Channels of the data and of the result of convolutions from which tiles are faster.
 
 With fewer channels of the data, tiles sum over windows along columns. 3 × 3 taps from 16 channels to 3 take 0.06 ms,

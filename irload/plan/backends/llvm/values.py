@@ -1,7 +1,7 @@
 """Typed values of LLVM IR with Python's operators: `Int`, `Pointer`, `Bool` and `Vec`.
 
-Each operator emits at most one instruction into the function that the operands belong to. Integer arithmetic on
-known numbers happens in Python: `Int` operators fold 0 and 1, and a pointer plus 0 is the pointer.
+Each operator emits at most one instruction, into the function of its operands. Arithmetic on Python ints is done in
+Python; operators of `Int` fold 0 and 1, and a pointer plus 0 is the pointer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from irload.plan.backends.llvm.builder import Function
 
 ELEMENTS = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
-"""LLVM's names of floating-point types. Integers have the same name in both."""
+"""LLVM's names of floating-point types. Names of integer types are equal."""
 _NAMES = {text: name for name, text in ELEMENTS.items()}
 SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1}
 """The bytes of each type."""
@@ -35,7 +35,7 @@ class Value:
 
 
 def _comparison(how: str) -> Callable[[Int, AnyInt], Bool]:
-    """An operator of `Int` as LLVM's icmp names it."""
+    """An operator of `Int`. `how`: the condition of LLVM's icmp."""
     return lambda self, other: self.function.compare(how, self, other)
 
 
@@ -51,7 +51,7 @@ def _operator(of_floats: str, of_integers: str) -> Callable[[Vec, AnyVec], Vec]:
 
 @dataclass(frozen=True, slots=True)
 class Int(Value):
-    """An i64. Division is unsigned: operands are not negative."""
+    """An i64. Division is unsigned, so its operands must not be negative."""
 
     def __add__(self, other: AnyInt) -> AnyInt:
         return _sum(self.function, self, other)
@@ -108,7 +108,7 @@ class Int(Value):
 
 
 AnyInt = int | Int
-"""An i64 that may be known while the code is written."""
+"""An i64: a constant of the code (int), or a value at run time."""
 
 
 def _sum(f: Function, a: AnyInt, b: AnyInt) -> AnyInt:
@@ -127,7 +127,7 @@ def _product(f: Function, a: AnyInt, b: AnyInt) -> AnyInt:
 
 @dataclass(frozen=True, slots=True)
 class Bool(Value):
-    """An i1, or a vector of them."""
+    """An i1, or a vector of i1."""
 
     def __and__(self, other: AnyBool) -> Bool:
         return self.function.value(self.type, f"and {self.type} {self}, {literal(other)}")
@@ -139,7 +139,7 @@ class Bool(Value):
         return self.function.value(self.type, f"or {self.type} {self}, {literal(other)}")
 
     def bits(self) -> Vec:
-        """A vector of i32, all bits of a lane 1 where the condition is true."""
+        """A vector of i32: all bits of a lane are 1 if the condition is true, else 0."""
         lanes = parsed(self.type)[1]
         return self.function.value(vec_type("i32", lanes), f"sext {self.type} {self} to {vec_type('i32', lanes)}")
 
@@ -149,17 +149,17 @@ class Bool(Value):
 
 
 AnyBool = bool | Bool
-"""An i1 that may be known while the code is written."""
+"""An i1: a constant of the code (bool), or a value at run time."""
 
 
 def literal(condition: AnyBool) -> str:
-    """A condition as LLVM writes it."""
+    """A condition in LLVM's syntax."""
     return str(condition).lower() if isinstance(condition, bool) else condition.text
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer(Value):
-    """An address. Offsets count bytes."""
+    """An address. Offsets are in bytes."""
 
     def __add__(self, offset: AnyInt) -> Pointer:
         return self if offset == 0 else self.function.value("ptr", f"getelementptr i8, ptr {self}, i64 {offset}")
@@ -169,7 +169,7 @@ class Pointer(Value):
 class Vec(Value):
     """A vector of numbers, or a single one (`lanes` 1). Python numbers as operands apply to all lanes.
 
-    Floating-point operators round as IEEE 754 says; integer operators wrap, `>>` keeps the sign.
+    Floating-point operators follow IEEE 754. Integer operators wrap; `>>` is an arithmetic shift.
     """
 
     @property
@@ -207,7 +207,7 @@ class Vec(Value):
     __lshift__ = _operator("", "shl")
     __rshift__ = _operator("", "ashr")
     shifted_right = _operator("", "lshr")
-    """Shift zeros in from the left, by one number or by one per lane."""
+    """Logical right shift, by one number or by one per lane."""
 
     def __rsub__(self, other: float) -> Vec:
         return self.constant(other) - self
@@ -240,21 +240,21 @@ class Vec(Value):
         return self.function.select(condition, self, self.operand(other))
 
     def at_least(self, number: float) -> Vec:
-        """The larger of self and a number; NaN stays."""
+        """The larger of self and a number; NaN for NaN."""
         low = self.constant(number)
         return low.where(low.compare("ogt", self), self)
 
     def at_most(self, number: float) -> Vec:
-        """The smaller of self and a number; NaN stays."""
+        """The smaller of self and a number; NaN for NaN."""
         high = self.constant(number)
         return high.where(high.compare("olt", self), self)
 
     def maximum(self, other: Vec) -> Vec:
-        """The larger one; NaN where either is."""
+        """The larger of both; NaN if either is NaN."""
         return self._chosen("ogt", other)
 
     def minimum(self, other: Vec) -> Vec:
-        """The smaller one; NaN where either is."""
+        """The smaller of both; NaN if either is NaN."""
         return self._chosen("olt", other)
 
     def with_sign_of(self, other: Vec) -> Vec:
@@ -263,15 +263,15 @@ class Vec(Value):
         return self.function.value(self.type, f"call {self.type} @llvm.copysign.{self._suffix}({arguments})")
 
     def bits(self) -> Vec:
-        """The same bits as integers."""
+        """The bits as integers of the same size."""
         return self.bitcast(vec_type(f"i{8 * SIZES[self.element]}", self.lanes))
 
     def floats(self) -> Vec:
-        """Integers of 32 bits as the f32 of the same bits."""
+        """Integers of 32 bits, reinterpreted as f32."""
         return self.bitcast(vec_type("f32", self.lanes))
 
     def bitcast(self, type: str) -> Any:
-        """The same bits as another type."""
+        """The bits, reinterpreted as another type."""
         return self.function.value(type, f"bitcast {self.type} {self} to {type}")
 
     def cast(self, instruction: str, element: str) -> Vec:
@@ -293,9 +293,9 @@ class Vec(Value):
         return self.function.value(self.type, text)
 
     def _chosen(self, how: str, other: Vec) -> Vec:
-        """`self` where it compares so with `other`, else `other`; NaN where either is."""
-        found = self.where(self.compare(how, other), other)
-        return self.where(self.compare("uno", self), found)
+        """`self` where the comparison with `other` holds, else `other`; NaN if either is NaN."""
+        chosen = self.where(self.compare(how, other), other)
+        return self.where(self.compare("uno", self), chosen)
 
     @property
     def _suffix(self) -> str:
@@ -313,7 +313,7 @@ def vec_type(element: str, lanes: int) -> str:
 
 @cache
 def parsed(type: str) -> tuple[str, int]:
-    """Element and lanes of a type that `vec_type` gives."""
+    """Element and lanes of a type: the inverse of `vec_type`."""
     lanes, name = type[1:-1].split(" x ") if type.startswith("<") else ("1", type)
     return _NAMES.get(name, name), int(lanes)
 
@@ -330,7 +330,7 @@ def typed(f: Function, text: str, type: str) -> Any:
 
 
 def float_bits(number: float, element: str = "f32") -> str:
-    """A number rounded to f32 or f64 as LLVM writes it: the bits of the f64 of the same value."""
+    """A number, rounded to f32 or f64, in LLVM's syntax: the bits of its value as f64, in hexadecimal."""
     if element != "f64":
         (number,) = struct.unpack("<f", struct.pack("<f", number))
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"

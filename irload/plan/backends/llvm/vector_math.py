@@ -1,8 +1,7 @@
-"""Functions of vectors of f32, each accurate to about the last bit. NaN gives NaN.
+"""Elementary functions of vectors of f32, each accurate to about the last bit. NaN results in NaN.
 
-Errors are relative to f64: the maximum over 2¹⁵ mantissas at every exponent and sign, for normal results. Where e^−x
-overflows, quotients by it are 0.
-The polynomials are minimax fits in f64, rounded to f32.
+Errors are relative errors, compared with f64: the maximum over 2¹⁵ mantissas at every exponent and sign, for normal
+results. If e^−x overflows, quotients by it are 0. The polynomials are minimax fits in f64, rounded to f32.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ _LN2_HIGH = 0.693145751953125
 """ln 2 in 15 bits: its product with an exponent is exact."""
 _LN2_LOW = 1.428606765330187e-06
 ROUNDING = 12582912.0
-"""1.5 · 2²³: a number added to it is rounded to a whole one, which its lowest bits then hold."""
-_NOTHING = -104.0
-"""Below this e^x is 0. Processors take a hundred cycles and more for a product that is subnormal, or becomes 0."""
+"""1.5 · 2²³: adding it to a number rounds the number to an integer, which is then in the lowest bits of the sum."""
+_UNDERFLOW = -104.0
+"""Below this e^x is 0. A product that is subnormal or underflows takes a hundred cycles or more."""
 _LEAST = -88.0
-"""Where the exponent of e^x is that of 0, so that its power of 2 is 0."""
+"""The argument of e^x for which the exponent bits of the power of 2 are 0, so that the result is 0."""
 _ONE = 0x3F800000
 """The bits of 1.0."""
 _MANTISSA = 0x7FFFFF
@@ -57,7 +56,7 @@ _TAIL_BELOW = (
 
 
 def larger(a: Vec, b: Vec) -> Vec:
-    """The larger one, for the running maximum of a softmax: `b` if `a` is NaN, since the row sum is NaN then, too."""
+    """The larger of both, for the running maximum of a softmax. `b` if `a` is NaN: the row sum is NaN in any case."""
     return a.where(a.compare("ogt", b), b)
 
 
@@ -68,38 +67,38 @@ def exp(x: Vec) -> Vec:
 
 def _exp_of_sum(x: Vec, low: Vec | None) -> Vec:
     """e^(x + low), where `low` is below the last bit of x."""
-    some = x.compare("uge", _NOTHING)
-    power, r = _reduced(x.at_least(_NOTHING).at_most(89.0))
+    some = x.compare("uge", _UNDERFLOW)
+    power, r = _reduced(x.at_least(_UNDERFLOW).at_most(89.0))
     r = r if low is None else r + low
-    halved = (power >> 1) << 23  # of the exponent, as 2^power itself may be no f32
+    halved = (power >> 1) << 23  # 2^power may exceed f32, so it is applied as two factors
     first, second = (halved + _ONE).floats().where(some, 0.0), ((power << 23) - halved + _ONE).floats()
     return (_expm1_of_reduced(r) + 1.0) * first * second
 
 
 def _exp_beside_one(x: Vec) -> Vec:
-    """The exponential, where 1 is added to it: no subnormal number."""
+    """The exponential as a term of 1 + e^x: tiny results are not exact, and never subnormal."""
     return exp(x.at_least(-80.0))
 
 
 def exp_of_negative(x: Vec) -> Vec:
-    """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below −87.7."""
+    """The exponential for x ≤ 0 (up to a rounding): error 9e-8. 0 below −87.7."""
     return _exp_from(x.at_least(_LEAST))
 
 
-def exp_or_nothing(x: Vec, least: Vec | float) -> Vec:
-    """The exponential for x ≤ 0, perhaps exceeded by a rounding: error 9e-8. 0 below `least`, which is above −87.4."""
+def exp_or_zero(x: Vec, least: Vec | float) -> Vec:
+    """The exponential for x ≤ 0 (up to a rounding): error 9e-8. 0 below `least`, which is above −87.4."""
     return _exp_from(x.where(x.compare("uge", least), _LEAST))
 
 
 def _exp_from(x: Vec) -> Vec:
-    """The exponential for _LEAST ≤ x ≤ 0, where it is 0 at _LEAST."""
+    """The exponential for _LEAST ≤ x ≤ 0; 0 for _LEAST."""
     power, r = _reduced(x)
     scale = ((power << 23) + _ONE).floats()
     return _expm1_of_reduced(r).times_plus(scale, scale)
 
 
 def exp2_of_negative(x: Vec) -> Vec:
-    """2^x for x ≤ 0, perhaps exceeded by a rounding, where bf16 is enough: error 3e-6. 0 below −126.5."""
+    """2^x for x ≤ 0 (up to a rounding), for results that are rounded to bf16: error 3e-6. 0 below −126.5."""
     x = x.at_least(-127.0)
     shifted = x + ROUNDING
     scale = ((shifted.bits() << 23) + _ONE).floats()
@@ -114,7 +113,7 @@ def expm1_of_negative(x: Vec) -> Vec:
 
 
 def _reduced(x: Vec) -> tuple[Vec, Vec]:
-    """The n and r of x = n·ln 2 + r with |r| ≤ ½ ln 2. Only the lowest bits of the first are n."""
+    """Argument reduction: n and r of x = n·ln 2 + r with |r| ≤ ½ ln 2. n is in the lowest bits of the first result."""
     shifted = x.times_plus(LOG2_E, ROUNDING)
     n = shifted - ROUNDING
     return shifted.bits(), n.times_plus(-_LN2_LOW, n.times_plus(-_LN2_HIGH, x))
@@ -164,7 +163,7 @@ def softplus(x: Vec) -> Vec:
 
 
 def mish(x: Vec) -> Vec:
-    """Mish, x · tanh(ln(1 + e^x)): error 2.2e-7. That is x·n / (n + 2) with n = e^x·(e^x + 2), and x beyond 20."""
+    """Mish, x · tanh(ln(1 + e^x)) = x·n / (n + 2) with n = e^x·(e^x + 2): error 2.2e-7. x for x above 20."""
     e = exp(x.at_most(20.0))
     n = e.times_plus(e, e + e)
     return x * (n / (n + 2.0))
@@ -184,7 +183,7 @@ def erf(x: Vec) -> Vec:
 
 
 def gelu(x: Vec) -> Vec:
-    """GELU, x/2 · (1 + erf(x / √2)): error 3e-7, in the lower tail, too, where the sum would cancel."""
+    """GELU, x/2 · (1 + erf(x / √2)): error 3e-7, also in the lower tail, where the sum would cancel."""
     a = abs(x)
     some = a.compare("ult", 13.15)  # beyond, its product with x is subnormal
     tail = _upper_tail(a.where(some, 0.0)).where(some, 0.0)
@@ -192,8 +191,8 @@ def gelu(x: Vec) -> Vec:
 
 
 def _upper_tail(a: Vec) -> Vec:
-    """½ erfc(a / √2) for 0 ≤ a ≤ 14.5, the chance that a normal variable exceeds a."""
-    a = a.at_least(1e-8)  # below, products are subnormal, and the result is ½ as well
+    """½ erfc(a / √2) for 0 ≤ a ≤ 14.5: the probability that a normal variable exceeds a."""
+    a = a.at_least(1e-8)  # the result is ½ for smaller a, too, whose products are subnormal
     square = a * a
     rest = a.times_plus(a, -square)
     gauss = _exp_of_sum(square * -0.5, rest * -0.5)
@@ -210,7 +209,7 @@ def gelu_tanh(x: Vec) -> Vec:
 
 
 def polynomial(x: Vec, coefficients: Sequence[float]) -> Vec:
-    """coefficients[0] + coefficients[1]·x + … by Horner's rule. There are at least two."""
+    """coefficients[0] + coefficients[1]·x + … by Horner's rule, for two or more coefficients."""
     *rest, second, first = coefficients
     result = x.times_plus(first, second)
     for c in reversed(rest):

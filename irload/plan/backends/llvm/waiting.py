@@ -12,19 +12,19 @@ from irload.record import record
 from irload.system.portable import c_library
 
 SLEEPERS = 8
-"""The offset of the number of sleepers from the word that they wait for."""
+"""The offset of the number of sleeping threads from the word whose change they wait for."""
 _FUTEX, _WAIT, _WAKE, _ALL = 202, 128, 129, (1 << 31) - 1
-"""The system call of x86-64, its private operations, and the most threads to wake."""
+"""The number of the system call on x86-64, its private operations, and the maximum number of threads to wake."""
 _THIS_THREAD, _INVOLUNTARY, _USAGE = 1, 136, 144
-"""An argument of getrusage, the offset of ru_nivcsw in its result, and the size of the result."""
+"""The argument RUSAGE_THREAD of getrusage, the offset of ru_nivcsw in its result, and the size of the result."""
 
 
 @cache
 def system_calls() -> tuple[int, int]:
     """The addresses of syscall and getrusage."""
     libc = c_library()
-    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (libc.syscall, libc.getrusage)]
-    return found[0], found[1]
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (libc.syscall, libc.getrusage)]
+    return addresses[0], addresses[1]
 
 
 def wake_all(word: int) -> None:
@@ -36,10 +36,11 @@ def wake_all(word: int) -> None:
 
 @record()
 class Waits:
-    """Writes waits and wake-ups. `system`: a pointer to the addresses of `system_calls`.
+    """Emits waits and wake-ups. `system`: a pointer to the addresses of `system_calls`.
 
-    The number of sleeping threads follows the word that they wait for. Changes of the word precede all later
-    loads of the thread, so either it sees the sleeper and wakes it, or the system sees the change and returns at once.
+    The number of sleeping threads is stored after the word that they wait for. A thread changes the word before it
+    loads this number. So either it sees a sleeping thread and wakes it, or the system call of that thread sees the
+    change and returns at once.
     """
 
     f: Function
@@ -61,7 +62,7 @@ class Waits:
                 self.sleep(word, f.load_int(seen))
 
     def sleep(self, word: Pointer, seen: Int) -> None:
-        """Sleep until another thread wakes this one, unless the word has changed; possibly shorter."""
+        """Sleep until another thread wakes this one, unless the word has changed. May return early."""
         intrinsics.add_shared(self.f, word + SLEEPERS, 1)
         self._futex(word, _WAIT, seen)
         intrinsics.add_shared(self.f, word + SLEEPERS, -1)
@@ -74,12 +75,12 @@ class Waits:
 
     def _futex(self, word: Pointer, operation: int, number: Int) -> None:
         f = self.f
-        call, nothing = f.load_pointer(self.system), f.constant("null", "ptr")
-        arguments = [_FUTEX, word, f.constant(str(operation), "i32"), number.cast("trunc", "i32"), nothing, nothing, 0]
+        call, null = f.load_pointer(self.system), f.constant("null", "ptr")
+        arguments = [_FUTEX, word, f.constant(str(operation), "i32"), number.cast("trunc", "i32"), null, null, 0]
         intrinsics.call_address(f, call, arguments, "i64")
 
     def preemptions(self) -> Int:
-        """How often the system has taken the processor from this thread."""
+        """The number of involuntary context switches of this thread."""
         f, usage = self.f, self.f.local(_USAGE)
         f.store_scalar(0, usage, _INVOLUNTARY)
         call = f.load_pointer(self.system, 8)

@@ -17,7 +17,7 @@ from irload.system.forks import unforked
 HUGE_PAGE = 2 << 20
 """The size of a huge page in bytes, to which blocks are aligned."""
 BLOCK = 32 << 20
-"""The size of a block in bytes. Only pages that are written take memory."""
+"""The size of a block in bytes. Only written pages use physical memory."""
 
 
 def aligned_f32(shape: tuple[int, ...]) -> Array:
@@ -38,9 +38,9 @@ def weight_bytes(nbytes: int) -> Array:
 
 
 class _Blocks:
-    """Blocks that the system backs with huge pages, which it maps in a fraction of the time of small ones.
+    """Allocates from large blocks, which the system backs by huge pages: mapping them takes a fraction of the time.
 
-    A block lives as long as an array in it.
+    A block is released with the last array in it.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""Compressed weights: words of codes → f32 in registers or scratch memory, with scales and zero points of groups.
+"""Widens compressed weights: words of codes → f32 in registers or scratch memory, with scales and zero points.
 
-A word is 4 bytes: consecutive elements of the sum of one column, the first one in the lowest bits.
+A word is 4 bytes: the codes of consecutive elements of the sum of one column, the first one in the lowest bits.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from irload.record import record
 
 @record()
 class Widening:
-    """How codes of an element type become f32.
+    """Converts the codes of an element type to f32.
 
-    `code`: from codes in lanes of i32; `member`: from one of the elements of each word, by default its code. `bias`:
-    added to integers when they are packed, so that codes are unsigned.
+    `code`: emits the conversion of codes in lanes of i32. `member`: emits the conversion of one element of each word;
+    by default, its code is extracted and converted. `bias`: added to integers when they are packed, so that codes are
+    unsigned.
     """
 
     bits: int
@@ -36,11 +37,11 @@ class Widening:
 
     @property
     def members(self) -> int:
-        """The elements of a word."""
+        """The number of elements per word."""
         return 8 * WORD // self.bits
 
     def widen(self, f: Function, word: Vec, member: int) -> Vec:
-        """One of the elements of each word, as f32."""
+        """Element `member` of each word, as f32."""
         if self.member is not None:
             return self.member(f, word, member)
         assert self.code is not None
@@ -54,8 +55,8 @@ def _integer(f: Function, codes: Vec) -> Vec:
 
 def _half(f: Function, word: Vec, member: int) -> Vec:
     halves = word.bitcast(vec_type("i16", 2 * f.lanes))
-    own = f.shuffle(halves, halves, range(member, 2 * f.lanes, 2))
-    return own.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
+    members = f.shuffle(halves, halves, range(member, 2 * f.lanes, 2))
+    return members.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
 
 
 def _brain(f: Function, word: Vec, member: int) -> Vec:
@@ -63,7 +64,7 @@ def _brain(f: Function, word: Vec, member: int) -> Vec:
 
 
 def _listed(element: et.ElementType) -> Widening:
-    """Few values, which are looked up in a table."""
+    """The widening of a type with few values, which are looked up in a table."""
     codes = np.arange(1 << element.bits, dtype=np.uint8)
     if element.bits == 4:
         codes = codes[::2] | codes[1::2] << 4
@@ -91,7 +92,8 @@ WIDENINGS = {
 class Compression:
     """The form of packed weights: the element type, and the scale and zero point of each group of the sum.
 
-    `group`: elements of a group, 0 for one group. `scale`: the type of scales, None without. `zero`: u8 or f32.
+    `group`: elements per group, 0 for a single group. `scale`: the type of scales, None for none. `zero`: the type of
+    zero points, u8 or f32, None for none.
     """
 
     element: str
@@ -101,20 +103,20 @@ class Compression:
 
     @property
     def widening(self) -> Widening:
-        """How elements become f32."""
+        """The widening of the element type."""
         return WIDENINGS[self.element]
 
     @property
     def members(self) -> int:
-        """The elements of a word."""
+        """The number of elements per word."""
         return self.widening.members
 
     def applied(self, f: Function, scale: Vec | None, zero: Vec | None) -> Callable[[Vec], Vec]:
-        """The function that applies scale and zero point, which is the bias of integers by default."""
+        """A function that applies scale and zero point to codes. The default zero point is the bias of integers."""
         if zero is None and self.widening.bias:
             zero = f.number(self.widening.bias)
         if zero is not None and scale is not None and self.scale != F32 != self.zero:
-            offset = -(zero * scale)  # exact, as both have few bits, and so is the sum
+            offset = -(zero * scale)  # exact, since both have few bits; the sum is exact, too
             return lambda code: f.fma(code, scale, offset)
 
         def apply(code: Vec) -> Vec:
@@ -124,11 +126,11 @@ class Compression:
         return apply
 
     def groups(self, length: int) -> int:
-        """The groups of a sum."""
+        """The number of groups of a sum of `length` elements."""
         return length // self.group if self.group else 1
 
     def words(self, length: int) -> int:
-        """The words of a sum."""
+        """The number of words of a sum of `length` elements."""
         return -(-length // self.members)
 
     def nbytes(self, length: int, columns: int) -> int:
@@ -136,9 +138,9 @@ class Compression:
         return self.words(length) * columns * WORD + self.beside(length, columns)
 
     def beside(self, length: int, columns: int) -> int:
-        """The bytes of the scales and zero points behind the words of a panel, in whole cache lines."""
-        each = sum(SIZES[kind] for kind in (self.scale, self.zero) if kind)
-        return -(-self.groups(length) * columns * each // LINE) * LINE
+        """The bytes of the scales and zero points after the words of a panel, in whole cache lines."""
+        nbytes = sum(SIZES[kind] for kind in (self.scale, self.zero) if kind)
+        return -(-self.groups(length) * columns * nbytes // LINE) * LINE
 
 
 @record()
@@ -156,17 +158,17 @@ class Panel:
 
     @property
     def scales(self) -> int:
-        """The bytes from the words to the scales."""
+        """The offset of the scales in bytes."""
         return self.compression.words(self.length) * self.width
 
     @property
     def zeros(self) -> int:
-        """The bytes from the words to the zero points."""
+        """The offset of the zero points in bytes."""
         form = self.compression
         return self.scales + form.groups(self.length) * self.columns * SIZES.get(form.scale or "", 0)
 
     def factors(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> Callable[[Vec], Vec]:
-        """Load scales and zero points of a group for a vector of columns: the function that applies them."""
+        """Load scales and zero points of a group for a vector of columns. Returns a function that applies them."""
         form = self.compression
 
         def load(start: int, kind: str) -> Vec:
@@ -198,11 +200,11 @@ class WidenedPart:
 
     @property
     def _segment(self) -> int:
-        """Elements of the sum that are in one part and in one group."""
+        """The number of consecutive elements of the sum that are in one part and in one group."""
         return gcd(self.rows, self.panel.compression.group or self.rows)
 
     def write(self, f: Function) -> None:
-        """Write the code of a function of the `panel`, the memory `to` write, and the number of the `part`."""
+        """Emit the body of a function with the parameters `panel`, `to` (the target memory) and `part` (its index)."""
         form, segment = self.panel.compression, self._segment
         members, width = form.members, self.panel.width
         words = -(-segment // members)
@@ -218,7 +220,7 @@ class WidenedPart:
                 self._write_row(f, here, to, apply)
 
     def _write_row(self, f: Function, source: Pointer, target: Pointer, apply: list[Any]) -> None:
-        """A row of words: some consecutive rows of the result."""
+        """Widen a row of words to consecutive rows of the result."""
         widening = self.panel.compression.widening
         for k, column in enumerate(range(0, self.panel.columns, f.lanes)):
             word = f.load(source, column * WORD, align=f.target.bytes, element="i32")

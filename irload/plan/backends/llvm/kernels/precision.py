@@ -8,7 +8,7 @@ from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
-from irload.plan.backends.llvm.tuning import LEAST_DEPTH, LEAST_MADE, LEAST_PAIRS, LEAST_PRODUCTS, LEAST_SUMMED
+from irload.plan.backends.llvm.tuning import LEAST_DEPTH, LEAST_INPUTS, LEAST_OUTPUTS, LEAST_PAIRS, LEAST_PRODUCTS
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ProductStep
 
 
@@ -34,7 +34,7 @@ def _is_faster(step: ProductStep, target: Target) -> bool:
     if target.tiles and isinstance(step, MatMulStep):  # data are mostly f32: a copy does not pay for few columns
         return depth >= DEPTH // 2 and channels >= ROWS and products >= LEAST_PRODUCTS
     if target.tiles:
-        return depth >= LEAST_SUMMED and channels >= LEAST_MADE and products >= LEAST_PRODUCTS
+        return depth >= LEAST_INPUTS and channels >= LEAST_OUTPUTS and products >= LEAST_PRODUCTS
     if isinstance(step, ConvTransposeStep):  # its phases, with few taps each, are as fast in f32 (Sapphire Rapids)
         return False
     return depth >= LEAST_DEPTH and -(-channels // ROWS) * taps >= 2 and products >= LEAST_PAIRS

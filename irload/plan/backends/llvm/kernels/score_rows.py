@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernels.loops import repeat, unrolled
 from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
 from irload.plan.backends.llvm.tuning import SCORE_ROWS
-from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_nothing, larger
+from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_zero, larger
 from irload.plan.ir.steps.products import MASKED
 from irload.record import record
 
@@ -237,7 +237,7 @@ class ScoreRows:
         """Scale after the subtraction: if large scores were scaled before, rounding might hide their difference."""
         factor = self.scoring.factor
         exponent = difference * factor if factor != 1 else difference
-        return exp2_of_negative(exponent) if self.scoring.coarse else exp_or_nothing(exponent, self.least)
+        return exp2_of_negative(exponent) if self.scoring.coarse else exp_or_zero(exponent, self.least)
 
 
 def _whole(rows: Any, lanes: int) -> Any:

@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
 from irload.plan.backends.llvm.tuning import SOFTMAX_VECTORS
-from irload.plan.backends.llvm.vector_math import exp_or_nothing, larger
+from irload.plan.backends.llvm.vector_math import exp_or_zero, larger
 from irload.plan.ir.powers import least_exponent
 from irload.plan.ir.steps import SoftmaxStep
 from irload.record import record
@@ -123,7 +123,7 @@ class ShortSoftmax(Kernel):
             lanes = [self.lanes if b else n for b, n in zip(padding, elements, strict=True)]
             x = f.shuffle(x, f.number(float("-inf")), lanes)
         top = across(f, x, larger, together)
-        e = exp_or_nothing(x - top, least_exponent(self.length))
+        e = exp_or_zero(x - top, least_exponent(self.length))
         total = across(f, e, Vec.__add__, together)
         return e * (1.0 / total)
 
@@ -153,7 +153,7 @@ class Softmax(Formula):
         totals = [f.zero()]
         for vectors in positions.fold(totals, Vec.__add__):
             lowered = [x - top for x, top in zip(vectors.read(1), vectors.of(tops), strict=True)]
-            exponentials = [exp_or_nothing(x, number) for x in lowered]
+            exponentials = [exp_or_zero(x, number) for x in lowered]
             vectors.write(0, exponentials)
             totals[:] = [total + e for total, e in zip(totals, exponentials, strict=True)]
         scales = [1.0 / total for total in totals]

@@ -1,4 +1,4 @@
-"""Instructions that kernels of texts share: variables, bytes, hash tables of words."""
+"""Code that the kernels of text operations share: loads and stores, hashes, hash tables of words."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from irload.record import record
 SEED = 0x9E3779B97F4A7C15 - (1 << 64)
 FACTOR = 0x00000100000001B3
 MIXER = 0xD6E8FEB86659FD93 - (1 << 64)
-"""Constants of the hash: of the empty word, per byte, and of the result."""
+"""Constants of the hash: the initial state, the factor per byte, and the factor of the final mix."""
 
 
 @record()
 class TextKernel(Standalone):
-    """A kernel of texts, whose variables are in memory: the compiler's passes move them to registers."""
+    """The base class of text kernels. Their variables are in memory; LLVM's passes promote them to registers."""
 
     optimized = True
 
@@ -40,9 +40,9 @@ def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None
         f.store_scalar(f.load_int(source, k, "i8").cast("trunc", "i8"), to, k)
 
 
-def character_bytes(f: Function, lead: Int) -> Int:
-    """The bytes of a character that starts with this byte, as PCRE2 counts them."""
-    two, three, four = ((lead >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
+def character_bytes(f: Function, first: Int) -> Int:
+    """The number of bytes of a character that starts with this byte, as PCRE2 counts them."""
+    two, three, four = ((first >= edge).as_int() for edge in (0xC0, 0xE0, 0xF0))
     return f.integer(two + 1 + three + four)
 
 
@@ -52,7 +52,7 @@ def hashed_byte(f: Function, state: AnyInt, byte: Int) -> Int:
 
 
 def hash_of(f: Function, state: Int) -> Int:
-    """The hash, 31 bits, from its state."""
+    """The hash, of 31 bits, for a state."""
     mixed = bits(f, "mul", bits(f, "xor", state, bits(f, "lshr", state, 29)), MIXER)
     return bits(f, "lshr", mixed, 33)
 
@@ -63,7 +63,10 @@ PROBED = "slot", "searching", "k"
 
 @record()
 class WordTable:
-    """The arrays of a hash table of words: `slots` hold the number of a word plus 1, or 0."""
+    """The arrays of a hash table of words. `slots` has the number of a word plus 1, or 0 for an empty slot.
+
+    By number, `hashes`, `offsets` in the `pool` of bytes, and `lengths`. `mask`: the number of slots minus 1.
+    """
 
     slots: Pointer
     hashes: Pointer
@@ -74,23 +77,23 @@ class WordTable:
 
     @staticmethod
     def of(arguments: Arguments) -> WordTable:
-        """The next six arguments."""
+        """Read the table from the next six arguments."""
         slots, hashes, offsets, lengths, pool = arguments.pointers(5)
         return WordTable(slots, hashes, offsets, lengths, pool, arguments.integer())
 
     def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: Variables) -> Iterator[Int]:
-        """The number of a word: the body runs if the table has the word.
+        """Search a word by linear probing. The body of the loop gets its number, and runs if the table has the word.
 
         Uses the variables `PROBED`. Afterwards `slot` is the empty slot if the word is missing.
         """
         v["slot"] = bits(f, "and", hash, self.mask)
         v["searching"] = 1
         for _ in f.until(lambda: f.equal(v["searching"], 0)):
-            held = load_i32(f, self.slots, v["slot"])
-            with f.when(f.equal(held, 0)):
+            entry = load_i32(f, self.slots, v["slot"])
+            with f.when(f.equal(entry, 0)):
                 v["searching"] = 0
             with f.otherwise():
-                number = f.integer(held - 1)
+                number = f.integer(entry - 1)
                 same_hash = f.equal(load_i32(f, self.hashes, number), hash)
                 with f.when(same_hash & f.equal(load_i32(f, self.lengths, number), length)):
                     pooled = self.pool + load_i32(f, self.offsets, number)

@@ -1,4 +1,4 @@
-"""Words to tokens by models of subwords: merged pairs, longest subwords, best segmentations."""
+"""Kernels that tokenize words: byte pair encoding (BPE), longest subwords (WordPiece), best segmentation (Unigram)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PAIR_FACTORS = (0x9E3779B97F4A7C15 - (1 << 64), 0x2545F4914F6CDD1D)
 _NEVER = (1 << 62) - 1
 
 Tokenize = Callable[[Pointer, Int], None]
-"""Emits the code that writes the ids of a word, given its address and its bytes."""
+"""Emits the code that writes the ids of a word: (its address, its length in bytes)."""
 
 
 @record()
 class Ids:
-    """The ids that a kernel writes, i32: `used` of them are final, later ones belong to the current word."""
+    """The ids that a kernel writes, i32. The first `used` ids are final; later ids belong to the current word."""
 
     f: Function
     memory: Pointer
@@ -58,7 +58,7 @@ class Ids:
         store_i32(self.f, id, self.memory, self.used)
         self.v["used"] = self.used + 1
 
-    def keep(self, count: Int) -> None:
+    def finalize(self, count: Int) -> None:
         """Make `count` ids of the current word final."""
         for _ in self.f.range(0, count):
             self.append(load_i32(self.f, self.memory, self.used))
@@ -68,8 +68,8 @@ class Ids:
 class TokenizeWords(TextKernel):
     """The ids of the words begin…end.
 
-    Arguments: characters; begins and lengths of words, i32; ids, i32; the number of ids, i64, which is updated; by
-    word, the first id, i64, and the count of ids, i32; scratch memory; then the arguments of the model.
+    Arguments: characters; begins and lengths of words, i32; ids, i32; the number of ids, i64, which is updated; per
+    word, the index of its first id, i64, and its count of ids, i32; scratch memory; then the arguments of the model.
     """
 
     def write(self, function: Function) -> None:
@@ -88,7 +88,7 @@ class TokenizeWords(TextKernel):
 
     @abstractmethod
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
-        """Read the arguments of the model, and return the code that writes the ids of a word."""
+        """Read the arguments of the model, and return the emitter of the code that writes the ids of a word."""
 
 
 def each_prefix(
@@ -100,9 +100,9 @@ def each_prefix(
     at: Int,
     end: Int,
 ) -> Iterator[tuple[Int, Int]]:
-    """The numbers and the ends of the words of the table that start at `at`, shortest first.
+    """The numbers and the ends of the words in the table that start at `at`, shortest first.
 
-    `limits`: by the first byte, the length of the longest word, i32. Uses the variables `hash` and `length`.
+    `limits`: for each first byte, the length of the longest word, i32. Uses the variables `hash` and `length`.
     """
     v["hash"] = SEED
     for k in f.range(0, f.minimum(load_i32(f, limits, f.load_int(text, at, "i8")), f.integer(end - at))):
@@ -116,9 +116,9 @@ def each_prefix(
 class MergePairs(TokenizeWords):
     """Byte pair encoding by `Merges`.
 
-    Arguments of the model: the table of initial tokens, their ids, i32, and `limits`; by byte, the id without a token,
-    i32 or −1; the keys of pairs, i64, their ranks and results, i32; the suffix; a mask of the table of pairs, and the
-    length of the suffix. Scratch: the word, then per symbol 24 bytes.
+    Arguments of the model: the table of initial tokens, their ids, i32, and `limits`; per byte, the id if no token
+    matches, i32 or −1; the keys of pairs, i64, their ranks and results, i32; the suffix; the mask of the table of
+    pairs; the length of the suffix; the bytes reserved for a word. Scratch: the word, then 12 bytes per symbol.
     """
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
@@ -127,7 +127,7 @@ class MergePairs(TokenizeWords):
         mask, suffix_length, room = a.integers(3)
         v = Variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
         orders, results = scratch + room, scratch + room * 9
-        """By symbol: the rank and age of its merge with the next one as one number, and the id of the result."""
+        """Per symbol: rank and age of its merge with the next symbol as one i64, and the id of the result."""
 
         def pair(k: Int, age: Int) -> None:
             """Search the merge of symbols k and k + 1."""
@@ -196,17 +196,17 @@ class MergePairs(TokenizeWords):
                         pair(where, v["age"])
                     with f.otherwise():
                         f.store_scalar(f.integer(_NEVER), orders, where * 8)
-            ids.keep(v["count"])
+            ids.finalize(v["count"])
 
         return tokenize
 
 
 @record()
 class LongestSubwords(TokenizeWords):
-    """The longest subwords from left to right, by `Subwords`.
+    """The longest subwords from left to right (WordPiece), by `Subwords`.
 
-    Arguments of the model: the table of first subwords, their ids, i32, and `limits`; the same of other subwords; the
-    id of unknown words, and the most bytes of a word.
+    Arguments of the model: the table of first subwords, their ids, i32, and `limits`; the same for other subwords; the
+    id of unknown words; the maximum number of bytes of a word.
     """
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
@@ -238,17 +238,18 @@ class LongestSubwords(TokenizeWords):
             with f.when(f.differ(v["failed"], 0)):
                 ids.store(unknown, 0)
                 v["count"] = 1
-            ids.keep(v["count"])
+            ids.finalize(v["count"])
 
         return tokenize
 
 
 @record()
 class BestSegmentation(TokenizeWords):
-    """The segmentation with the highest sum of scores, by `Segmentation`.
+    """The segmentation with the highest sum of scores (Viterbi), by `Segmentation`.
 
-    Arguments of the model: the table of tokens, their ids, i32, and `limits`; scores by id, f32; the id of unknown
-    characters, and their score as the bits of an f32. Scratch: per byte and for the end, 12 bytes.
+    Arguments of the model: the table of tokens, their ids, i32, and `limits`; scores by id, f32; the score of unknown
+    characters, f32, and their id; the bytes reserved for a word. Scratch: 12 bytes per byte of the word, and for its
+    end.
     """
 
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
@@ -259,7 +260,7 @@ class BestSegmentation(TokenizeWords):
         v = Variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
 
         def offer(at: Int, end: Int, id: Int, score: Any) -> None:
-            """Take a token if it leads to a higher sum at its end."""
+            """Update the best path to `end` if it ends with this token and has a higher sum."""
             total = score + f.load_scalar(best, at * 4)
             higher = total.compare("ogt", f.load_scalar(best, end * 4))
             with f.when(f.equal(load_i32(f, sources, end), -1) | higher):

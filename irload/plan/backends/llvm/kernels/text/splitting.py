@@ -1,4 +1,4 @@
-"""Texts split at the matches of automata, and matches replaced."""
+"""Kernels that split texts at the matches of an automaton, and replace matches."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _POINTS = 0x10FFFF
 
 @record()
 class SplitTexts(TextKernel):
-    """Texts → the parts of each.
+    """Splits texts into parts.
 
-    Arguments: characters; begins and ends of texts, i32; a byte per text that is 1 for unsplit ones; classes and steps
-    of the automaton; begins and ends of parts, i32; the number of parts of each text, i32; the number of all parts,
-    i64; then the number of texts, the columns of `steps`, and 1 or 0 for: parts that are matches, parts between
-    matches, parts from one match to the next, without
-    matches that another one follows, and unsplit texts.
+    Arguments: characters; begins and ends of texts, i32; a byte per text, which is 1 if the text is not split; classes
+    and steps of the automaton; results: begins and ends of parts, i32, the number of parts of each text, i32, and of
+    all texts, i64; then the number of texts and the columns of `steps`. Four flags follow (0 or 1): emit matches; emit
+    gaps between matches; start each gap at the match before it; emit texts that are not split.
     """
 
     def write(self, function: Function) -> None:
@@ -77,19 +76,19 @@ class SplitTexts(TextKernel):
 def run_automaton(
     f: Function, v: Variables, chars: Pointer, classes: Pointer, steps: Pointer, columns: Int, end: Int
 ) -> None:
-    """Set `match` to the end of the match at `at`, or to `at`."""
+    """Set `match` to the end of the match that starts at `at`, or to `at` if there is none."""
     v["state"] = START
     v["next"] = v["at"]
     v["match"] = v["at"]
 
     for _ in f.until(lambda: f.equal(v["state"], 0)):
         with f.when(v["next"] < end):
-            lead = f.load_int(chars, v["next"], "i8")
-            with f.when(lead < 0x80):
-                v["symbol"] = f.load_int(classes, lead, "i8")
+            first_byte = f.load_int(chars, v["next"], "i8")
+            with f.when(first_byte < 0x80):
+                v["symbol"] = f.load_int(classes, first_byte, "i8")
                 v["length"] = 1
             with f.otherwise():
-                _decode(f, v, chars, classes, lead, end)
+                _decode(f, v, chars, classes, first_byte, end)
         with f.otherwise():
             v["symbol"] = columns - 1
             v["length"] = 0
@@ -100,12 +99,12 @@ def run_automaton(
         v["next"] = f.minimum(v["next"] + v["length"], end)
 
 
-def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: Int, end: Int) -> None:
-    """Set `symbol` and `length` for a character beyond ASCII. Bytes beyond the end are left out of its code point."""
-    length = character_bytes(f, lead)
+def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, first_byte: Int, end: Int) -> None:
+    """Set `symbol` and `length` for a character beyond ASCII. Bytes after `end` do not contribute to its code point."""
+    length = character_bytes(f, first_byte)
     v["length"] = length
-    kept = bits(f, "lshr", 0x7F, length)
-    v["symbol"] = f.select(f.equal(length, 1), lead, bits(f, "and", lead, kept))
+    mask = bits(f, "lshr", 0x7F, length)
+    v["symbol"] = f.select(f.equal(length, 1), first_byte, bits(f, "and", first_byte, mask))
 
     for k in f.range(1, f.minimum(length, f.integer(end - v["next"]))):
         low = bits(f, "and", f.load_int(chars, v["next"] + k, "i8"), 0x3F)
@@ -115,7 +114,7 @@ def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, lead: I
 
 @record()
 class ReplaceMatches(TextKernel):
-    """Texts with each match replaced by a prefix, the match if it is kept, and a suffix.
+    """Replaces each match by a prefix, the match (if it is kept), and a suffix.
 
     Arguments: characters; begins and ends of texts; the number of matches of each, and their begins and ends, i32;
     prefix and suffix; then the results: characters, begins and ends, i32; the number of texts, the lengths of prefix

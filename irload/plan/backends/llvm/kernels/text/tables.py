@@ -1,4 +1,4 @@
-"""The ids of many strings, computed by kernels: each short string once."""
+"""Tokenizes many strings by kernels. The ids of short strings are cached, so each is tokenized once."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from irload.record import record
 from irload.system.forks import unforked
 
 POOL = 8 << 20
-"""Bytes of all remembered words."""
+"""Maximum bytes of all cached words."""
 LONGEST_MERGED = 2048
-"""Longer words are merged in Python, by a heap: the kernel compares all symbols for each merge."""
+"""Longer words are merged in Python, by a heap. The kernel compares all symbols for each merge, in quadratic time."""
 
 
 @record(eq=False)
 class CompiledModel:
-    """A model of subwords for the kernels.
+    """A subword model in the form that the kernels read.
 
-    `arguments`: of the model; the bytes of scratch memory for a word follow. `cell`: bytes of that memory per byte of
-    a word. Words of more than `longest` bytes are left to the model in Python. With a `separator` the model treats
-    texts as separate words before each separator that does not follow another one.
+    `arguments`: of the model; the number of bytes reserved for a word follows. `cell`: bytes of scratch memory per
+    reserved byte. Words of more than `longest` bytes are tokenized by the model in Python. With a `separator`, texts
+    are split into words before each separator that does not follow another one.
     """
 
     kernel: TokenizeWords
@@ -69,7 +69,7 @@ def _segmentation(target: Target, model: Segmentation) -> CompiledModel:
 
 
 class CompiledTable:
-    """`Remembered` by kernels. Serves one thread at a time."""
+    """`Remembered`, a cache of the ids of words, by kernels. A lock serializes threads."""
 
     def __init__(self, target: Target, model: CompiledModel, python: SubwordModel) -> None:
         self._target = target
@@ -100,22 +100,22 @@ class CompiledTable:
 
     def _all(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
         numbers = np.empty(max(begins.size, 1), np.int32)
-        first, found = 0, list[tuple[Array, Array]]()
+        first, parts = 0, list[tuple[Array, Array]]()
         while True:
             last = self._words.number(begins, ends, chars, numbers, first, SHORT)
             self._tokenize_new()
             part = slice(first, last)
-            found.append(self._copied(numbers[part], begins[part], ends[part], chars))
+            parts.append(self._copied(numbers[part], begins[part], ends[part], chars))
             if last == begins.size:
                 break
             self._clear()
             first = last
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate([ids for ids, _ in found]), np.concatenate([lengths for _, lengths in found])
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([ids for ids, _ in parts]), np.concatenate([lengths for _, lengths in parts])
 
     def _tokenize_new(self) -> None:
-        """Store the ids of words without ids."""
+        """Compute the ids of the words added since the last call."""
         words, first, last = self._words, self._tokenized, self._words.count
         if first < last:
             self._run(words.pool, words.offsets, words.lengths, first, last, self._starts, self._sizes)
@@ -124,11 +124,11 @@ class CompiledTable:
     def _run(
         self, chars: Array, begins: Array, lengths: Array, first: int, last: int, starts: Array, sizes: Array
     ) -> None:
-        """Append the ids of the words first…last."""
-        model, found = self._model, lengths[first:last].astype(np.int64)
-        needed = self._used + int(found.sum()) + (last - first) * (len(model.suffix) + 1)
+        """Append the ids of the words first…last−1."""
+        model, sizes_of_words = self._model, lengths[first:last].astype(np.int64)
+        needed = self._used + int(sizes_of_words.sum()) + (last - first) * (len(model.suffix) + 1)
         self._reserve(needed)
-        room = -(-(int(found.max()) + len(model.suffix) + 1) // 8) * 8
+        room = -(-(int(sizes_of_words.max()) + len(model.suffix) + 1) // 8) * 8
         scratch, used = np.empty(max(room * model.cell, 8), np.uint8), np.array([self._used], np.int64)
         tables = (self._ids, used, starts, sizes, scratch, *model.arguments, room)
         call(model.kernel, self._target, chars, begins, lengths, *tables, begin=first, end=last)
@@ -141,7 +141,7 @@ class CompiledTable:
             self._ids = grown
 
     def _copied(self, numbers: Array, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
-        long, kept = np.flatnonzero(numbers < 0), self._used
+        long, used = np.flatnonzero(numbers < 0), self._used
         starts, sizes = self._starts, self._sizes
         if long.size:
             more, counts = self._long(begins[long], ends[long], chars)
@@ -152,28 +152,31 @@ class CompiledTable:
         total = int(sizes[numbers].sum(dtype=np.int64)) if numbers.size else 0
         ids = np.empty(total, np.int32)
         call(CopyIds(), self._target, numbers, starts, sizes, self._ids, ids, lengths, numbers.size)
-        self._used = kept
+        self._used = used
         return ids, lengths
 
     def _long(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
-        """The first id and the number of ids of words that are not remembered."""
+        """The index of the first id, and the number of ids, of words that are too long for the cache."""
         starts, sizes = np.zeros(begins.size, np.int64), np.zeros(begins.size, np.int32)
         lengths = ends - begins
-        most = self._model.longest
+        longest = self._model.longest
         for k, length in enumerate(lengths.tolist()):
-            if most is None or length <= most:
+            if longest is None or length <= longest:
                 self._run(chars, begins, lengths, k, k + 1, starts, sizes)
                 continue
-            found = self._python.tokens(chars[begins[k] : ends[k]].tobytes())
-            self._reserve(self._used + len(found))
-            self._ids[self._used : self._used + len(found)] = found
-            starts[k], sizes[k] = self._used, len(found)
-            self._used += len(found)
+            ids = self._python.tokens(chars[begins[k] : ends[k]].tobytes())
+            self._reserve(self._used + len(ids))
+            self._ids[self._used : self._used + len(ids)] = ids
+            starts[k], sizes[k] = self._used, len(ids)
+            self._used += len(ids)
         return starts, sizes
 
 
 def _separated(begins: Array, ends: Array, chars: Array, separator: bytes) -> tuple[Array, Array, Array]:
-    """The begins and ends of the words of each text, and the first word of each text and of the end."""
+    """Split texts before separators: the begins and ends of words, and the index of the first word of each text.
+
+    The last index is the number of all words.
+    """
     size = len(separator)
     at = np.flatnonzero(chars[: chars.size - size + 1] == separator[0]) if chars.size >= size else np.zeros(0, np.int64)
     for k in range(1, size):
@@ -194,7 +197,7 @@ def _separated(begins: Array, ends: Array, chars: Array, separator: bytes) -> tu
 
 
 def compiled_table(target: Target, model: SubwordModel) -> CompiledTable | None:
-    """The table of a model, None for other models."""
+    """The table of a model; None if no kernel supports the model."""
     compiled = _MODELS.get(type(model))
     return None if compiled is None else CompiledTable(target, compiled(target, model), model)
 

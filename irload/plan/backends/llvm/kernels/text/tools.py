@@ -1,4 +1,4 @@
-"""The inner functions of text operations, by kernels."""
+"""The tools of text operations (splitting, replacing, tokenizing), implemented by kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from irload.record import record
 
 @record()
 class Parts:
-    """The parts that splitting keeps: matches, gaps between them, or from one match to the next."""
+    """The parts that splitting returns: matches, gaps between them; with `merges`, from one match to the next."""
 
     matches: bool
     gaps: bool
@@ -38,22 +38,22 @@ _KEPT = {
     ("remove", False): Parts(matches=False, gaps=True),
     ("mergedwithnext", False): Parts(matches=False, gaps=True, merges=True),
 }
-"""By behaviour and `invert`. The others are left to Python."""
+"""By behaviour and `invert`. Other combinations are computed in Python."""
 _GROWTH = 3
-"""The most bytes of a replacement for which the extension's buffer always suffices."""
+"""The maximum number of bytes of a replacement for which the buffer of OpenVINO's extension always suffices."""
 
 
 class CompiledTools(TextTools):
-    """Texts split, replaced and tokenized by compiled code, if automata can match the pattern."""
+    """Splits, replaces and tokenizes texts by compiled code, if an automaton can match the pattern."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def splitter(self, source: bytes, behaviour: str, invert: bool, max_splits: int) -> Splitter:
-        kept = _KEPT.get((behaviour, invert)) if max_splits == -1 else None
-        if kept is None:
+        parts = _KEPT.get((behaviour, invert)) if max_splits == -1 else None
+        if parts is None:
             return super().splitter(source, behaviour, invert, max_splits)
-        return _CompiledSplitter(self._target, kept, source, behaviour, invert)
+        return _CompiledSplitter(self._target, parts, source, behaviour, invert)
 
     def table(self, model: SubwordModel) -> Table:
         return compiled_table(self._target, model) or super().table(model)
@@ -104,7 +104,7 @@ def _automaton(source: bytes) -> Automaton | None:
 
 
 def _edges(source: bytes, replacement: Replacement) -> tuple[bytes, bytes, bool] | None:
-    """The bytes before and after a match in its replacement, and whether it is kept; None for other replacements."""
+    """The bytes before and after the match in a replacement, and whether the match is kept; None for other forms."""
     whole = source[:1] == b"(" and source[1:2] != b"?" and source.endswith(b")") and source.count(b"(") == 1
     if not replacement.is_valid(1 if whole else 0):
         return None
@@ -122,7 +122,7 @@ def _edges(source: bytes, replacement: Replacement) -> tuple[bytes, bytes, bool]
 def split(
     target: Target,
     automaton: Automaton,
-    kept: Parts,
+    parts: Parts,
     begins: Array,
     ends: Array,
     chars: Array,
@@ -132,25 +132,25 @@ def split(
 ) -> tuple[Array, Array, Array]:
     """The begins and ends of the parts of all texts, and the number of parts of each text, i32."""
     whole = np.zeros(begins.size, np.uint8) if skips is None else np.ascontiguousarray(skips.ravel()).view(np.uint8)
-    most = int((ends - begins).sum(dtype=np.int64)) + begins.size
-    firsts, lasts = np.empty(max(most, 1), np.int32), np.empty(max(most, 1), np.int32)
+    capacity = int((ends - begins).sum(dtype=np.int64)) + begins.size
+    firsts, lasts = np.empty(max(capacity, 1), np.int32), np.empty(max(capacity, 1), np.int32)
     counts, total = np.empty(max(begins.size, 1), np.int32), np.zeros(1, np.int64)
-    flags = kept.matches, kept.gaps, kept.merges, emits_skipped
+    flags = parts.matches, parts.gaps, parts.merges, emits_skipped
     call(
         *(SplitTexts(), target, np.ascontiguousarray(chars), begins, ends, whole, automaton.classes, automaton.steps),
         *(firsts, lasts, counts, total, begins.size, automaton.steps.shape[1], *map(int, flags)),
     )
-    found = int(total[0])
-    return firsts[:found].copy(), lasts[:found].copy(), counts[: begins.size]
+    count = int(total[0])
+    return firsts[:count].copy(), lasts[:count].copy(), counts[: begins.size]
 
 
 class _CompiledSplitter(Splitter):
-    """A splitter by an automaton; by Python if there is no automaton, or if strings are excluded by their text."""
+    """A splitter by an automaton. Python splits if there is no automaton, or if some strings must not be split."""
 
-    def __init__(self, target: Target, kept: Parts, source: bytes, behaviour: str, invert: bool) -> None:
+    def __init__(self, target: Target, parts: Parts, source: bytes, behaviour: str, invert: bool) -> None:
         super().__init__(source, behaviour, invert, -1)
         self._target = target
-        self._kept = kept
+        self._selected_parts = parts
         self._automaton = _automaton(self.source)
 
     def split(
@@ -171,7 +171,7 @@ class _CompiledSplitter(Splitter):
         order = columns(ragged_begins, ragged_ends)
         whole = None if skips is None else skips[order]
         firsts, lasts, counts = split(
-            self._target, self._automaton, self._kept, begins[order], ends[order], chars, whole
+            self._target, self._automaton, self._selected_parts, begins[order], ends[order], chars, whole
         )
         starts, stops = divided(counts, ragged_begins, ragged_ends)
         flags = () if whole is None else (np.repeat(whole, counts),)

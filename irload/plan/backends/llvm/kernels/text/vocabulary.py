@@ -1,4 +1,4 @@
-"""Hash tables of words in memory, and tables of merges, as the kernels read them."""
+"""Hash tables of words and of merges, in the memory layout that the kernels read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MASK = (1 << 64) - 1
 
 
 def call(kernel: Kernel, target: Target, *arguments: Array | int, begin: int = 0, end: int = 1) -> None:
-    """Run a kernel with the addresses of arrays and with numbers. The GIL is released."""
+    """Run a kernel whose arguments are arrays, passed by address, and numbers. The GIL is released."""
     values = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
     run, _ = function(kernel, target)
     block = np.array(values, np.int64)
@@ -27,7 +27,7 @@ def call(kernel: Kernel, target: Target, *arguments: Array | int, begin: int = 0
 
 
 class Words:
-    """A hash table of words with room for `most` words of `nbytes` bytes. Memory is touched when it is used."""
+    """A hash table for at most `most` words of `nbytes` bytes together."""
 
     def __init__(self, target: Target, most: int, nbytes: int) -> None:
         self._target = target
@@ -46,13 +46,13 @@ class Words:
 
     @property
     def arguments(self) -> tuple[Array | int, ...]:
-        """The table as the kernels read it."""
+        """The arguments that `WordTable.of` reads."""
         return self._slots, self._hashes, self.offsets, self.lengths, self.pool, self._slots.size - 1
 
     def number(
         self, begins: Array, ends: Array, chars: Array, numbers: Array, first: int = 0, longest: int = UNBOUNDED
     ) -> int:
-        """Write the numbers of the words from `first` on, and return the first word for which there is no room."""
+        """Write the numbers of the words from `first` on; new words are added. Returns the first that does not fit."""
         state = np.array([first, self.count, self._used], np.int64)
         tables = (numbers, state, begins.size, longest, self._most, self.pool.size)
         call(NumberWords(), self._target, chars, begins, ends, *self.arguments, *tables)
@@ -61,22 +61,22 @@ class Words:
 
 
 class Vocabulary:
-    """Tokens, their ids, and the length of the longest one by its first byte."""
+    """A hash table of tokens, their ids, and the length of the longest token for each first byte."""
 
     def __init__(self, target: Target, tokens: Mapping[bytes, int]) -> None:
-        kept = {token: id for token, id in tokens.items() if token and id >= 0}
-        chars = np.frombuffer(b"".join(kept) or b"\0", np.uint8)
-        lengths = np.fromiter(map(len, kept), np.int64, len(kept))
+        valid = {token: id for token, id in tokens.items() if token and id >= 0}
+        chars = np.frombuffer(b"".join(valid) or b"\0", np.uint8)
+        lengths = np.fromiter(map(len, valid), np.int64, len(valid))
         begins, ends = offsets_of(lengths)
-        self._words = Words(target, len(kept), chars.size)
-        self._words.number(begins, ends, chars, np.empty(max(len(kept), 1), np.int32))
-        self._ids = np.fromiter(kept.values(), np.int32, len(kept)) if kept else np.zeros(1, np.int32)
+        self._words = Words(target, len(valid), chars.size)
+        self._words.number(begins, ends, chars, np.empty(max(len(valid), 1), np.int32))
+        self._ids = np.fromiter(valid.values(), np.int32, len(valid)) if valid else np.zeros(1, np.int32)
         self._limits = np.zeros(256, np.int32)
         np.maximum.at(self._limits, chars[begins], lengths.astype(np.int32))
 
     @property
     def arguments(self) -> tuple[Array | int, ...]:
-        """The table, the ids and the lengths as the kernels read them."""
+        """The arguments of the kernels: the table, the ids and the lengths."""
         return *self._words.arguments, self._ids, self._limits
 
 
@@ -85,7 +85,7 @@ class Pairs:
 
     def __init__(self, lefts: Sequence[int], rights: Sequence[int], results: Sequence[int]) -> None:
         keys = np.array(lefts, np.int64) << 32 | np.array(rights, np.int64)
-        keys, ranks = np.unique(keys[::-1], return_index=True)  # of equal pairs, the last one counts
+        keys, ranks = np.unique(keys[::-1], return_index=True)  # the last of equal pairs is used
         ranks = len(lefts) - 1 - ranks
         values = np.stack([ranks, np.array(results, np.int64)[ranks]], -1).astype(np.int32)
         size = 1 << max(len(keys) * 2, 2).bit_length()

@@ -1,4 +1,4 @@
-"""Words to numbers by a hash table, and numbers to the ids of their tokens."""
+"""Kernels that number words by a hash table, and copy the ids of numbered words."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from irload.record import record
 
 @record()
 class NumberWords(TextKernel):
-    """The number of each word; new words are added until the table is full.
+    """Writes the number of each word; new words are added until the table is full.
 
     Arguments: characters; begins and ends of words, i32; the table; the numbers, i32, −1 for words that are too long;
-    three i64: the first word, and the number of words and of bytes of the table, which are updated; then the number of
-    words, the longest word, and the words and bytes for which the table has room.
+    three i64 that are updated: the index of the first word, and the words and bytes in the table; then the number of
+    words, the maximum length of a word, and the maximum number of words and bytes in the table.
     """
 
     def write(self, function: Function) -> None:
@@ -75,10 +75,10 @@ class NumberWords(TextKernel):
 
 @record()
 class CopyIds(TextKernel):
-    """The ids of numbered words, concatenated, and the number of ids of each.
+    """Copies the ids of numbered words to one array, and writes the number of ids of each word.
 
-    Arguments: numbers, i32; by number the first id, i64, and the count of ids, i32; ids, i32; then the results, i32;
-    the number of words.
+    Arguments: numbers, i32; by number, the index of the first id, i64, and the count of ids, i32; ids, i32; the two
+    results, i32; the number of words.
     """
 
     def write(self, function: Function) -> None:
