@@ -1,4 +1,4 @@
-"""Expressions on vectors of f32: each instruction becomes a few machine instructions."""
+"""Emits expressions on vectors of f32: each opcode becomes a few machine instructions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _POWERS: dict[float, Callable[[Vec], Vec]] = {
     -1.0: lambda x: 1.0 / x,
     -2.0: lambda x: 1.0 / x / x,
 }
-"""The exponents that multiplications, divisions and square roots compute."""
+"""Exponents of powers that are computed by multiplications, divisions and square roots."""
 
 _TABLE: dict[str, Emit] = {
     "add": lambda x, y: x + y,
@@ -113,7 +113,7 @@ _CYCLES: dict[str, float] = {
     "log": 14, "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
     "elu": 10, "mish": 17, "softplus": 20, "round_f16": 2, "round_bf16": 6,
 }  # fmt: skip
-"""Cycles of one vector of 8 lanes if more than 1."""
+"""Cycles per vector of 8 lanes; 1 by default."""
 
 
 def supports_expression(expression: Expression) -> bool:
@@ -173,14 +173,14 @@ def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Ve
 
 
 def _is_quantized(expression: Expression) -> bool:
-    """True if all results are u8: they are rounded to quanta, so that products and sums may be rounded together."""
+    """True if all results are u8. These are rounded to quanta, so products and sums may be fused to FMAs."""
     first = expression.operands
     results = [expression.instructions[r - first] for r in expression.result_registers if r >= first]
     return bool(results) and all(i.opcode == "convert" and i.dtype == _REGISTERS[1] for i in results)
 
 
 def _unrounded(expression: Expression, register: int) -> int:
-    """The register of a result in u8 before it is rounded, as the store does this, too."""
+    """The register of a result in u8 before it is rounded, since the store rounds it."""
     for opcode in ("convert", "round"):
         at = register - expression.operands
         if at < 0 or expression.instructions[at].opcode != opcode or expression.instructions[at].dtype == _REGISTERS[0]:

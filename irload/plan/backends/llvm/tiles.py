@@ -1,6 +1,7 @@
 """The tile registers of AMX, emulated by vectors for tests on other processors.
 
-A tile has up to 16 rows of up to 64 bytes. Each thread configures its tiles before it uses them, then releases them.
+A tile has up to 16 rows of up to 64 bytes. Each thread configures its tiles before their first use, and releases them
+after the last.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.dot import TILES, Dot
 
 ROWS = 16
-"""The most rows of a tile, and the words of a row: sums, or pairs of bf16."""
+"""The maximum number of rows of a tile, and of words per row: sums, or pairs of bf16."""
 BYTES = 64
-"""The bytes of a row."""
+"""The maximum bytes of a row."""
 NBYTES = ROWS * BYTES
-"""The bytes of a tile."""
+"""The maximum bytes of a tile."""
 DEPTH = 32
-"""The bf16 of a row of data or of a column of weights."""
+"""The number of bf16 in a row of data or in a column of weights."""
 STATE = 64 + 8 * NBYTES
 """The bytes of the emulated tiles of a thread: their configuration, then their rows."""
 
 
 def configuration(shapes: Sequence[tuple[int, int]]) -> list[int]:
-    """The rows of each tile and their bytes as the processor reads them, as eight i64."""
+    """The operand of ldtilecfg as eight i64. `shapes`: for each tile, rows and bytes per row."""
     rows, widths = ([*numbers, *[0] * (16 - len(shapes))] for numbers in zip(*shapes, strict=True))
     return list(struct.unpack("<8q", struct.pack("<BB14x16H16B", 1, 0, *widths, *rows)))
 
 
 class Tiles:
-    """The tiles in one function. `state`: STATE bytes of memory, which only an emulated target uses."""
+    """Emits instructions on tiles into a function. `state`: STATE bytes of memory, used only by emulated targets."""
 
     def __init__(self, f: Function, state: Pointer, dot: Dot = TILES) -> None:
         if dot.registers is None:
@@ -42,7 +43,7 @@ class Tiles:
         self._emulated = f.target.emulated
 
     def configure(self, shapes: Sequence[tuple[int, int]]) -> None:
-        """Set the rows and their bytes of the first tiles, and all tiles to zero. The same in all of a module."""
+        """Set rows and bytes per row of the first tiles, and clear all tiles. A module has a single configuration."""
         self.configure_from(self._f.table("configuration", configuration(shapes)))
 
     def configure_from(self, table: Pointer) -> None:
@@ -54,7 +55,7 @@ class Tiles:
             intrinsics.on_tiles(self._f, "ldtilecfg", table)
 
     def release(self) -> None:
-        """Release the tiles, so that the system saves no more of them."""
+        """Release the tiles, so that the system need not save them at context switches."""
         if self._emulated:
             self._clear(self._state, STATE)
         else:
@@ -68,7 +69,7 @@ class Tiles:
             intrinsics.on_tiles(self._f, "tilezero", tile)
 
     def load(self, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool = False) -> None:
-        """Load a tile from rows `stride` bytes apart. `once`: they are not read again soon."""
+        """Load a tile from rows `stride` bytes apart. `once`: non-temporal, since they are not read again soon."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=True)
         else:
@@ -83,7 +84,7 @@ class Tiles:
             intrinsics.on_tiles(self._f, "tilestored64", tile, pointer, self._f.integer(stride))
 
     def dot(self, sums: int, data: int, weights: int) -> None:
-        """sums[r, o] += Σ data[r, k] · weights[k, o], the k of a word at once."""
+        """sums[r, o] += Σ data[r, k] · weights[k, o], where weights are stored as words of consecutive k."""
         if self._emulated:
             self._dot(sums, data, weights)
         else:
@@ -100,7 +101,7 @@ class Tiles:
         return self._state + (64 + tile * NBYTES)
 
     def _configured(self, tile: int) -> tuple[AnyInt, AnyInt]:
-        """The rows of a tile, and the bytes of each."""
+        """The configured rows of a tile, and the bytes per row."""
         return self._f.load_int(self._state, 48 + tile, "i8"), self._f.load_int(self._state, 16 + 2 * tile, "i16")
 
     def _copy(self, tile: int, pointer: Pointer, stride: AnyInt, *, to_tile: bool) -> None:

@@ -1,4 +1,4 @@
-"""Expressions over whole tensors of any strides."""
+"""Pointwise expressions over tensors of any strides, which broadcast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from irload.record import record
 
 
 def select_elementwise(step: ElementwiseStep, selector: Selector) -> list[Launch]:
-    """An expression of any number of results."""
+    """The kernel of an expression with any number of results."""
     outputs, operands = ([selector.stored(v) for v in values] for values in (step.outputs, step.inputs))
     return [pointwise(step.expression, outputs, operands, selector)]
 
@@ -43,7 +43,7 @@ def pointwise(
 class Pointwise(BlockKernel):
     """An expression at every position of at least one axis. Pointers: results, then operands.
 
-    `elements`: how each of them is stored. The code reads the numbers of arithmetic, too.
+    `elements`: the stored type of each tensor. The code also reads the constants of arithmetic instructions.
     """
 
     expression: Expression

@@ -1,8 +1,8 @@
 """3×3 convolutions of stride 1 by Winograd's F(4,3): a quarter of the multiplications, ten times the rounding error.
 
-A tile is 4×4 outputs, computed from 6×6 inputs. Blocks of tiles are transformed into 36 matrices, multiplied by the
-transformed weights and transformed back while they are in the cache. Inputs in the padding are read from a row of
-zeros; outputs beyond the map are not stored.
+A tile is 4×4 outputs, computed from 6×6 inputs. For each block of tiles, the inputs are transformed to 36 matrices
+[tiles, depth], multiplied by the transformed weights, and the products are transformed to outputs, all while they are
+in the cache. Inputs in the padding are read from a row of zeros. Outputs beyond the map are not stored.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MATRICES = 36
 class Winograd(Kernel):
     """y = epilogue(conv3x3(x, w), operands). Pointers: x, w, y, then the operands. A unit is a block of tiles.
 
-    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. Strides of [N,C,H,W] count bytes.
-    `tiles`: the tiles of a block. `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the value
-    of padding.
+    `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. Strides of [N,C,H,W] are in bytes.
+    `tiles`: tiles per block. `elements`: the types of x, y and the operands. `zero_point`: subtracted from x, and the
+    value of padding.
 
     The batch, the sizes of the maps, the channels, strides and `tiles` are read at run time. Compiled in are the tails
     of the channels, and the rows of the products, which unroll loops.
@@ -85,7 +85,7 @@ class Winograd(Kernel):
 
     @property
     def _pitches(self) -> tuple[int, int]:
-        """Bytes from one matrix of transformed inputs, and of sums, to the next."""
+        """Bytes between consecutive matrices of transformed inputs, and of sums."""
         rows = self.products.deep, self.products.wide
         first, second = (odd_pitch(-(-self.tiles * row * 4 // LINE)) for row in rows)
         return first, second
@@ -158,7 +158,7 @@ class Winograd(Kernel):
         return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
     def _write_inputs(self, f: Function) -> None:
-        """The function that transforms the inputs of the tile at row `top` and column `left`: columns, then rows."""
+        """Emit the function that transforms the inputs of the tile at row `top`, column `left`: columns, then rows."""
         for i in f.range(0, 6):
             on_map = (f["top"] + i).below(f["height"])
             for j in f.range(0, 6):
@@ -180,7 +180,7 @@ class Winograd(Kernel):
                     f.store(value, target, f["pitch"] * j)
 
     def _write_outputs(self, f: Function) -> None:
-        """The function that transforms the sums of a tile, `rows` × `columns` of whose outputs are on the map."""
+        """Emit the function that transforms the sums of a tile to outputs, `rows` × `columns` of them on the map."""
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
         for at, count in each_vector(f, f["channels"], self.products.channels):

@@ -1,4 +1,4 @@
-"""Contractions by tiles of AMX: the code."""
+"""Contractions by tiles of AMX: the code, in which the epilogue of a block overlaps the products of the next one."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class _Sizes:
 
 @record()
 class TileProduct(TileBlocks):
-    """A strip of sums with 16 channels is a tile.
+    """A strip of `rows` columns by 16 channels of sums is a tile.
 
-    The results of a block are computed between the products of the next block, so that neither waits for the other.
+    The epilogue of a block is computed between the products of the next block (software pipelining), so that vector
+    instructions and AMX overlap.
     """
 
     reads_beyond = True
@@ -70,7 +71,7 @@ class TileProduct(TileBlocks):
         self._registers(f).release()
 
     def _registers(self, f: Function) -> Tiles:
-        """The tiles; emulated ones are stored behind the sums."""
+        """The tiles. Emulated tiles are in memory after the sums."""
         return Tiles(f, f["scratch"] + self._results.nbytes, self.dot)
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
@@ -87,9 +88,9 @@ class TileProduct(TileBlocks):
         self._results.place(f, f["scratch"], turn.panel, strips, results)
 
     def _places(self, f: Function, turn: Turn, sizes: _Sizes) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
-        """The addresses of a block: of its weights, then its strips, of x for each strip, and of y and the operands.
+        """The operands of a block: its weights, its number of strips, and for each strip x, then y and the operands.
 
-        If the last block has fewer strips, it computes the last one several times.
+        If the last block has fewer strips, its last strip is computed several times.
         """
         rest, block = divmod(turn.unit, sizes.blocks) if self.own else (0, turn.unit)
         strips = f.minimum(sizes.last_strip + 1 - block * self.height, self.height)
@@ -115,10 +116,10 @@ class TileProduct(TileBlocks):
         return weights, strips, sources, results
 
     def _ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _Sizes) -> Pointer:
-        """The part of the next panel that a block prefetches: the blocks of a group prefetch all of it.
+        """The address of the part of the next panel that a block prefetches; the blocks of a group prefetch all of it.
 
-        After the last panel comes the first one, or the first of the next kernel's (`final`). Prefetching an unmapped
-        address costs a walk of the page tables.
+        The last panel is followed by the first one, or by the first panel of the next kernel (`final`). It is never an
+        unmapped address, since prefetching one costs a walk of the page tables.
         """
         block = turn.unit - turn.start
         part = sizes.lines * (self.steps * LINE)
@@ -129,9 +130,9 @@ class TileProduct(TileBlocks):
         return start + f.minimum(block * part, self.panel_bytes - part)
 
     def _prefetch(self, f: Function, step: Int) -> None:
-        """Prefetch the lines of this step, in a function with the parameters `w`, `ahead` and `lines`.
+        """Emit the prefetches of a step, in a function with the parameters `w`, `ahead` and `lines`.
 
-        The first steps may prefetch weights of the same panel, the others of the next panel.
+        The first steps may prefetch weights of the same panel, the others weights of the next panel.
         """
         if self.is_near:
             return
@@ -147,7 +148,7 @@ class TileProduct(TileBlocks):
             f.prefetch(ahead, line * LINE)
 
     def _offset(self, f: Function, step: Int) -> AnyInt:
-        """The bytes from the row of an output to the row that it multiplies in this step."""
+        """The offset in bytes from the row of x of an output to the row that is multiplied in a step."""
         if len(self.taps) == 1:
             place = step * self.chunks.stride
             return (f.minimum(place, self.chunks.last) if self.chunks.overlap else place) + self.taps[0]

@@ -1,4 +1,4 @@
-"""Results of blocks of sums: each row goes through the epilogue while tiles sum the next block."""
+"""The epilogue of blocks of AMX tiles: rows of sums of one block are finished while tiles sum the next block."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from irload.plan.ir.expression import Expression
 from irload.record import record
 
 _WAITING, _IS_LAST, _SUMS, _FREE, _PLACES = range(0, 40, 8)
-"""Offsets in the record of a thread about the block that waits for its epilogue: the number of rows, whether it is in
-the last panel, its sums; memory for the next sums; the addresses of y and the operands of each row of tiles."""
+"""Offsets in the record of a thread. About the block that waits for its epilogue: the number of rows, whether it is in
+the last panel, the address of its sums; then memory for the next sums; then the addresses of y and the operands for
+each row of tiles."""
 
 
 @record()
@@ -47,7 +48,7 @@ class Results:
 
     @property
     def _tensors(self) -> int:
-        """The arrays with an address per row of tiles: y and the operands."""
+        """The number of tensors with an address per row of tiles: y and the operands."""
         return 1 + len(self.operands)
 
     @property
@@ -66,31 +67,31 @@ class Results:
 
     @property
     def _differ(self) -> bool:
-        """True where the last panel is not as wide as others."""
+        """True if the last panel is narrower than the others."""
         return self._panels > 1 and self._rest < self._lanes
 
     def begin(self, f: Function, memory: Pointer) -> None:
-        """Nothing waits yet."""
+        """Initialize the record: no rows wait for their epilogue."""
         for offset, value in ((_WAITING, 0), (_SUMS, memory), (_FREE, memory + self._sums)):
             f.store_scalar(value, self._record(memory), offset)
 
     def waiting(self, f: Function, memory: Pointer) -> Int:
-        """The rows that are still to be finished."""
+        """The number of rows that wait for their epilogue."""
         return f.load_int(self._record(memory), _WAITING)
 
     def free(self, f: Function, memory: Pointer) -> Pointer:
-        """Where the next sums go: row by row, each of all tiles of the width."""
+        """The address for the next sums, stored row by row; a row has the sums of all tiles of the width."""
         return f.load_pointer(self._record(memory), _FREE)
 
     def stored(self, f: Function, memory: Pointer) -> None:
-        """The sums at `free` are whole, and those before are finished."""
+        """Swap both buffers: the sums at `free` are complete, and the earlier sums have been finished."""
         record = self._record(memory)
         finished, free = f.load_pointer(record, _SUMS), f.load_pointer(record, _FREE)
         for offset, value in ((_SUMS, free), (_FREE, finished)):
             f.store_scalar(value, record, offset)
 
     def place(self, f: Function, memory: Pointer, panel: Int, strips: AnyInt, places: Sequence[Pointer]) -> None:
-        """Keep how many rows of tiles wait, and where results of each go: y, then the operands."""
+        """Record the number of rows that wait, and the addresses of y and the operands for each row of tiles."""
         record = self._record(memory)
         f.store_scalar(strips * self.rows, record, _WAITING)
         if self._differ:
@@ -100,7 +101,7 @@ class Results:
             f.store_scalar(place, record, _PLACES + 8 * k)
 
     def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
-        """Store the results of the waiting rows first…stop−1."""
+        """Compute the epilogue of the waiting rows first…stop−1, and store their results."""
         record = self._record(memory)
         arguments = {"record": record, "first": first, "stop": stop}
         is_last = f.differ(f.load_int(record, _IS_LAST), 0) if self._differ else True
@@ -111,7 +112,7 @@ class Results:
         return memory + 2 * self._sums
 
     def _write(self, f: Function, channels: int) -> None:
-        """Write the function for panels of `channels`."""
+        """Emit the function that finishes rows of panels with `channels` channels."""
         sums = f.load_pointer(f["record"], _SUMS)
         for index in f.range(f["first"], f["stop"]):
             tile, r = divmod(index, self.rows)
