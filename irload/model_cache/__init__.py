@@ -1,4 +1,4 @@
-"""A cache of compiled plans in the user's cache folder, so that the next process runs a file without planning it.
+"""A cache of compiled plans in the user's cache folder, so that the next process runs a model without planning it.
 
 The plan of a static model is cached if all of its steps are compiled kernels and its model was compiled without
 changes. Any use other than inference reads the file. Traced plans of dynamic models are cached without their weights,
@@ -51,12 +51,12 @@ _DYNAMIC = re.compile(rb'type="Parameter"[^>]*>\s*<data\b[^>]*\bshape="[^"]*[?.-
 
 
 def models_folder() -> PrivateFolder:
-    """The folder of plans."""
+    """The cache folder of plans."""
     return PrivateFolder("models", ".plan", LARGEST)
 
 
 def store() -> CacheStore:
-    """The files of plans."""
+    """The cached plans, as an entry of `irrun cache`."""
     from irload.safety.cache_store import CacheStore
 
     return CacheStore("compiled models", models_folder())
@@ -75,7 +75,7 @@ class CacheEntry:
     """The model returned by `read`. Plans of other models are not stored in this entry."""
 
     def find(self) -> CompiledModel | None:
-        """The cached model with its plan, None if there is no trusted one.
+        """The cached model with its plan; None if it is missing or not authentic.
 
         Raises LimitExceeded or OutOfMemory for a plan that takes too much memory, DeclaredDiffers if the options are
         strict.
@@ -99,7 +99,7 @@ class CacheEntry:
             raise out_of_memory("for the plan", error) from None
 
     def read(self) -> Model:
-        """Read the model, with the content that the entry is keyed by. Raises the errors of `read_model`."""
+        """Read the model from the files whose content is part of the key. Raises the errors of `read_model`."""
         from irload.loading import read_opened
 
         self.model = read_opened(self.options.file or self.path, self.files, self.options.limits)
@@ -121,7 +121,7 @@ class CacheEntry:
             models_folder().write(self.key, pieces)
 
     def _dynamic(self, document: Mapping[str, Any]) -> CompiledModel:
-        """The model that runs by traced plans."""
+        """The model of dynamic shapes, which runs by cached traced plans."""
         from irload.model_cache.cached_dynamic import CachedDynamicModel
         from irload.read import sealed_weights
 

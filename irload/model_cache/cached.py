@@ -30,7 +30,7 @@ _OF_WHOLE = frozenset(
 
 
 class Cached(CompiledModel):
-    """Like CompiledModel, with the same errors. `read` returns the model, or raises if its files have changed.
+    """A CompiledModel with the same results and errors. `read` returns the model, or raises if its files have changed.
 
     Attributes that inference does not need are forwarded to a CompiledModel of the model, which is read on first use.
     Inputs and outputs are ports of separate layers, equivalent to the ports of the model that was read.
@@ -49,7 +49,7 @@ class Cached(CompiledModel):
         self._bind = Binding(self.inputs, wide=True)
         self._variables = Variables()
         self._options = options
-        self._said = document
+        self._document = document
         self._read = read
         self._whole: CompiledModel | None = None
 
@@ -61,8 +61,8 @@ class Cached(CompiledModel):
     def _completed(self) -> CompiledModel:
         """The CompiledModel of the model, which is read on first use."""
         if self._whole is None:
-            made = self._read()
-            self._whole = self._whole or made
+            compiled = self._read()
+            self._whole = self._whole or compiled
         return self._whole
 
     @property
@@ -73,7 +73,7 @@ class Cached(CompiledModel):
     @property
     def warnings(self) -> list[str]:
         """The warnings of the model."""
-        return warnings_of(self._said, self._options.file)
+        return warnings_of(self._document, self._options.file)
 
     def input(self, key: str | int | Port = 0) -> Port:
         """An input by position or name."""

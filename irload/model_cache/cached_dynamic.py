@@ -1,4 +1,4 @@
-"""A compiled model of dynamic shapes that runs by stored traced plans, without its graph, as long as these serve."""
+"""A compiled model of dynamic shapes that runs by stored traced plans, without its graph, if their guards hold."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class CachedDynamicModel(Cached):
-    """A model with cached traced plans. The first shape that none of them serves reads the model.
+    """A model with cached traced plans. It is read for the first shape at which no plan's guards hold.
 
     `store`: the plans; `weights`: the constants to which they refer.
     """
@@ -53,12 +53,12 @@ class CachedDynamicModel(Cached):
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
         """The last run of a model without variables."""
-        own = with_facts(options, light, self._variable_nodes)
-        kept = _Plans(store, weights)
+        options_with_facts = with_facts(options, light, self._variable_nodes)
+        plans = _Plans(store, weights)
         self._stored: TracedPlans | None = TracedPlans(
-            light, self._variable_nodes, own, kept.folding, {}, kept, traces=False
+            light, self._variable_nodes, options_with_facts, plans.folding, {}, plans, traces=False
         )
-        """None once a shape is not served."""
+        """None after a shape for which no stored plan is valid."""
 
     def prepare(self, inputs: Any = None) -> None:
         """Bind a stored plan to the shapes of these inputs, or prepare the model.
@@ -70,14 +70,14 @@ class CachedDynamicModel(Cached):
         _, given = self._bound(inputs)
         plans = None if self._variable_nodes else self._stored
         with self._errors_located(), suppress(NotBound):
-            found = None if plans is None else plans.find(given, self._compared(given))
-            if found is not None and plans is not None:
-                plans.give_back(found, plans.take(found)[0])
+            shape = None if plans is None else plans.find(given, self._compared(given))
+            if shape is not None and plans is not None:
+                plans.give_back(shape, plans.take(shape)[0])
                 return
         self._completed().prepare(inputs)
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Run the model's graph by a stored plan, if one serves these shapes, else by the model."""
+        """Run the model's graph by a stored plan that is valid for these shapes, else read and run the model."""
         plans = self._stored
         if plans is not None:
             run.differences, shape, held = self._found(plans, given, run.variables)
@@ -124,15 +124,15 @@ class CachedDynamicModel(Cached):
     def _found(
         self, plans: TracedPlans, given: Sequence[TensorType], variables: Variables
     ) -> tuple[RunDifferences | None, BoundShape | None, list[Array]]:
-        """The comparison and the plan for inputs of these types, and the values of variables that the plan takes."""
+        """The comparison and the plan for inputs of these types, and the values of variables that the plan requires."""
         recent = self._recent
         if recent is not None and recent[0] is given:
             return *recent[1:], []
         compared = self._compared(given)
         if not self._variable_nodes:
-            found = plans.find(given, compared)
-            self._recent = given, compared, found
-            return compared, found, []
+            shape = plans.find(given, compared)
+            self._recent = given, compared, shape
+            return compared, shape, []
         following = plans.next(given, compared, variables)
         if following is not None:
             return compared, following, []
@@ -151,30 +151,30 @@ class _Plans:
         self._constants: dict[tuple[Any, ...], Constant] = {}
 
     def find(self, name: str, options: Options, shared: SharedData) -> Template | None:
-        """Restore the plan of a name; None if there is none."""
-        found = self._store.find(name)
-        if found is not None:
-            for number, document in found[0]["nodes"]:
+        """Restore the plan with this name; None if it is missing or not valid."""
+        stored = self._store.find(name)
+        if stored is not None:
+            for number, document in stored[0]["nodes"]:
                 self._nodes.setdefault(number, _node(document))
-        return restored(found, self, options, shared)
+        return restored(stored, self, options, shared)
 
     def keep(self, name: str, template: Template) -> None:
-        """Nothing: all plans are stored."""
+        """No-op: all plans are already stored."""
 
     def node(self, number: int) -> Node:
-        """Return the layer that represents one of the model."""
+        """Return the node that represents a layer of the model."""
         return self._nodes[number]
 
     def constant(self, node: Node, tensor: TensorType, offset: int, size: int) -> Constant:
         """Return the constant of a Const."""
         key = offset, size, tensor.element, tensor.shape.static
-        found = self._constants.get(key)
-        if found is None:
+        cached = self._constants.get(key)
+        if cached is None:
             from irload.read.constants import StoredConstant
 
             data = StoredConstant(self._weights, offset, size, *key[2:])
-            found = self._constants[key] = of_file(data, data, tensor, (offset, size) if size else None)
-        return found
+            cached = self._constants[key] = of_file(data, data, tensor, (offset, size) if size else None)
+        return cached
 
 
 def _node(document: Sequence[Any]) -> Node:

@@ -1,4 +1,4 @@
-"""The file of one plan: a header, then the constants, each under a keyed digest that only this user can compute.
+"""The file of a plan: a header, then the constants, each with a keyed digest that only this user can compute.
 
 The header is a line of JSON, then the code of the stored executable. Constants are hashed by XXH3, which takes less
 time than reading them.
@@ -73,11 +73,11 @@ def _digest(key: str, part: bytes, content: bytes) -> bytes:
 
 
 def _constants(file: FileIO, count: int, key: str) -> Array:
-    """The constants, in huge pages. Mapped from the file, inferences would take 1 to 2 % longer."""
-    found = aligned_bytes(max(-(-count // 8) * 8, 8))
+    """Read the constants into huge pages. If they were mapped from the file, inferences would take 1 to 2 % longer."""
+    constants = aligned_bytes(max(-(-count // 8) * 8, 8))
     hashed = Hash()
-    for first in range(0, found.size, _CHUNK):
-        chunk = found[first : first + _CHUNK]
+    for first in range(0, constants.size, _CHUNK):
+        chunk = constants[first : first + _CHUNK]
         at = 0
         while at < chunk.size:
             read = file.readinto(chunk.data[at:])
@@ -87,21 +87,24 @@ def _constants(file: FileIO, count: int, key: str) -> Array:
         hashed.update(chunk.data)
     if file.read(DIGEST + 1) != _digest(key, b"constants", hashed.digest()):
         raise Damaged
-    return found
+    return constants
 
 
 def _chunks(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """The same bytes in chunks of one size, the last one shorter, all multiples of a word, at least one chunk."""
-    held = bytearray()
+    """The bytes of all parts in chunks of _CHUNK bytes. The last one may be shorter, padded to whole words of 8 bytes.
+
+    There is at least one chunk.
+    """
+    buffer = bytearray()
     empty = True
     for part in parts:
         view = memoryview(part)
         for first in range(0, len(view), _CHUNK):
-            held += view[first : first + _CHUNK]
-            while len(held) >= _CHUNK:
-                yield bytes(held[:_CHUNK])
-                del held[:_CHUNK]
+            buffer += view[first : first + _CHUNK]
+            while len(buffer) >= _CHUNK:
+                yield bytes(buffer[:_CHUNK])
+                del buffer[:_CHUNK]
                 empty = False
-    held += bytes(-len(held) % 8)
-    if held or empty:
-        yield bytes(held) or bytes(8)
+    buffer += bytes(-len(buffer) % 8)
+    if buffer or empty:
+        yield bytes(buffer) or bytes(8)

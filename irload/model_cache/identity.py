@@ -16,13 +16,13 @@ from irload.sources import stamp
 
 
 def identity_of(files: ModelFiles, options: Options, backend: CompiledBackend) -> str:
-    """A digest of all of these. Times, inodes and paths are excluded, as different files may share them."""
-    known = (
+    """The digest of content, options, machine and sources. Other files may share times, inodes and paths."""
+    parts = (
         *(hashlib.sha256(files.content).hexdigest(), files.weights and files.weights.seal.digest),
         *(options.threads, options.precise, options.precision, repr(options.limits), backend.name, backend.identity),
         *(sys.version, np.__version__, ml_dtypes.__version__, stamp()),
     )
-    return hashlib.sha256(repr(known).encode()).hexdigest()[:40]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
 
 def is_plain() -> bool:

@@ -1,4 +1,4 @@
-"""Which plans can be kept, and the file of one."""
+"""Selects the plans of static models that can be cached, and writes their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model without its graph: its inputs, outputs and differences, as binding and results need them."""
+"""A model without its graph, as JSON: the inputs, outputs and differences that binding and results require."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def described(model: Model) -> Document:
 
 
 def described_dynamic(model: Model) -> Document:
-    """The same, and the declarations of the Parameters and the variables, for a model of dynamic shapes."""
+    """The document of a model of dynamic shapes, which also has the declarations of Parameters, and the variables."""
     return {
         **described(model),
         "declared": [_declaration(port.output.declared) for port in model.inputs],
@@ -42,7 +42,7 @@ def described_dynamic(model: Model) -> Document:
 
 def light_model(document: Document, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
     """A model that consists of the Parameters, and the ReadValue nodes of the variables."""
-    from irload.ops.infrastructure.state import ReadValue3  # which a plan of static shapes does not need
+    from irload.ops.infrastructure.state import ReadValue3  # not needed by plans of static shapes
 
     for port, declared in zip(inputs, document["declared"], strict=True):
         if declared is not None:
@@ -120,11 +120,11 @@ def shape_of(document: Sequence[Sequence[int | None]] | None) -> Shape:
 
 
 def _ports(document: Sequence[Document], type: str, shown: Any) -> list[Port]:
-    found: list[Port] = []
+    ports: list[Port] = []
     for k, each in enumerate(document):
         node = Node(each["id"], each["name"], UnknownOp(type, "opset1", {}), line=each["line"], version=each["version"])
         tensor = TensorType(element(each["element"]), shape_of(each["shape"]))
         output = Output(node, 0, frozenset(each["names"]), type=tensor)
         (node.outputs if type == "Parameter" else node.inputs).append(output)
-        found.append(Port(node, output, k, output.names, shown))
-    return found
+        ports.append(Port(node, output, k, output.names, shown))
+    return ports

@@ -1,4 +1,4 @@
-"""A cached plan with its memory. Serves one inference at a time."""
+"""A cached plan with its memory, for one inference at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irload.plan.memory.filling import Filling
 
 
 class Replica:
-    """Kernels and memory equal to the original plan's. Raises LimitExceeded."""
+    """Kernels and memory with the sizes of the original plan. Raises LimitExceeded if they exceed `peak_bytes`."""
 
     def __init__(self, plan: Plan, code: RestoredExecutable, options: Options) -> None:
         size = plan.arena + plan.constants.size

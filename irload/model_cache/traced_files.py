@@ -27,18 +27,18 @@ class TracedFiles:
         self._model = model
 
     def find(self, name: str) -> tuple[Mapping[str, Any], Array] | None:
-        """Return a document and the bytes of its arrays; None if there is no trusted file. Raises OutOfMemory."""
+        """Return a document and the bytes of its arrays; None if the file is missing or damaged. Raises OutOfMemory."""
         key = self._digest(name)
         file = self._folder.open(key)
         if file is None:
             return None
         try:
             with file:
-                found = plan_in(file, key)
+                plan = plan_in(file, key)
         except (Damaged, OSError):
             return None
         self._describe()
-        return found.model, found.constants
+        return plan.model, plan.constants
 
     def keep(self, name: str, document: Mapping[str, Any], arrays: Sequence[bytes | memoryview]) -> None:
         """Store a document and its arrays, unless irload's sources have changed since they were loaded."""

@@ -16,7 +16,7 @@ from irload.errors import InputInvalid, ReadError, Where
 from irload.safety.files import read_limited
 
 BYTES = 1 << 30
-"""The largest .wav that is read."""
+"""The maximum size of a .wav file."""
 ZEROS = 24
 """Zero crossings of the sinc function on each side of the resampling filter."""
 BETA = 8.6
@@ -38,7 +38,7 @@ def read_audio(path: str | Path, rate: int) -> Array:
 
 
 def as_samples(array: Array) -> Array:
-    """Samples f32 [samples] of an array of floats, or of integers of 16 bits. Raises InputInvalid for others."""
+    """Convert floats, or integers of 16 bits, to samples f32 [samples]. Raises InputInvalid for other arrays."""
     if array.ndim != 1 or not array.size or (array.dtype.kind != "f" and array.dtype != np.int16):
         raise InputInvalid(f"audio is an array [samples] of floats or int16, found {array.dtype} {list(array.shape)}")
     samples = array.astype(np.float32) / (1.0 if array.dtype.kind == "f" else 32768.0)
@@ -50,14 +50,14 @@ def as_samples(array: Array) -> Array:
 def _wav(path: str | Path, rate: int) -> Array:
     try:
         with wave.open(io.BytesIO(read_limited(path, "the audio", BYTES))) as file:
-            width, channels, given = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             data = file.readframes(file.getnframes())
     except (wave.Error, EOFError) as error:
         raise ReadError(f"cannot be read as PCM audio: {error}", Where(str(path))) from None
     samples = _integers(data, width).reshape(-1, channels).mean(1)
-    if not samples.size or given <= 0:
+    if not samples.size or file_rate <= 0:
         raise InputInvalid(f"{path} has no samples")
-    return resampled(samples, given, rate).astype(np.float32)
+    return resampled(samples, file_rate, rate).astype(np.float32)
 
 
 def _integers(data: bytes, width: int) -> Array:
@@ -70,12 +70,12 @@ def _integers(data: bytes, width: int) -> Array:
     return wide.view("<i4")[:, 0] / 2.0**31
 
 
-def resampled(samples: Array, given: int, wanted: int) -> Array:
+def resampled(samples: Array, rate: int, new_rate: int) -> Array:
     """The samples at another rate, by a windowed sinc filter that removes frequencies beyond half of the lower rate."""
-    if given == wanted:
+    if rate == new_rate:
         return samples
-    divisor = math.gcd(given, wanted)
-    up, down = wanted // divisor, given // divisor
+    divisor = math.gcd(rate, new_rate)
+    up, down = new_rate // divisor, rate // divisor
     count = -(-len(samples) * up // down)
     scale = min(1.0, up / down)
     half = math.ceil(ZEROS / scale)

@@ -1,4 +1,4 @@
-"""Beam search: the most probable of several continuations."""
+"""Beam search: follows several continuations and returns the most probable one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.text.sources import Start
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A finished continuation; `score`: the sum of log probabilities over the length to the length penalty."""
+    """A finished continuation. `score`: the sum of log probabilities, divided by length ** length_penalty."""
 
     tokens: tuple[int, ...]
     score: float
@@ -25,8 +25,9 @@ class Hypothesis:
 def beam_search(decoder: Decoder, start: Start, settings: Settings, ends: Set[int]) -> Hypothesis:
     """The best continuation of at most `max_tokens` tokens.
 
-    Each step keeps the `beams` continuations with the highest sums of log probabilities that have not ended. The search
-    ends when as many have ended and the best running one, at its length, scores below the worst of them.
+    Each step keeps the `beams` running continuations with the highest sums of log probabilities. The search ends when
+    `beams` continuations have finished, and the best running one, at its current length, does not exceed the worst of
+    their scores.
     """
     beams = settings.beams
     prompt = start.tokens
@@ -77,7 +78,7 @@ def _penalized(
 
 
 def _largest(scores: np.ndarray, count: int) -> np.ndarray:
-    """The indices of the largest scores, in descending order; of equal ones the first."""
+    """The indices of the largest scores, in descending order. Of equal scores, the first are chosen."""
     count = min(count, scores.size)
     chosen = np.flatnonzero(scores >= np.partition(scores, scores.size - count)[scores.size - count])
     return chosen[np.argsort(-scores[chosen], kind="stable")][:count]

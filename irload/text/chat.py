@@ -15,7 +15,7 @@ Message = Mapping[str, Any]
 def rendered(folder: Folder, messages: Sequence[Message]) -> str:
     """The prompt for the next turn of the assistant.
 
-    Raises InputInvalid for a folder without a template, and for a template that fails or refuses the messages.
+    Raises InputInvalid for a folder without a template, and for a template that fails or rejects the messages.
     """
     if folder.template is None:
         raise InputInvalid(
@@ -41,17 +41,17 @@ def rendered(folder: Folder, messages: Sequence[Message]) -> str:
             tools=None,
         )
     except _Refused as error:
-        raise InputInvalid(f"the chat template of {folder.path} refuses the messages: {error}") from None
+        raise InputInvalid(f"the chat template of {folder.path} rejects the messages: {error}") from None
     except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise InputInvalid(f"the chat template of {folder.path} fails: {type(error).__name__}: {error}") from None
 
 
 def special(folder: Folder, name: str) -> str:
     """A special token of tokenizer_config.json, or an empty text."""
-    found = folder.tokenizer.get(name)
-    if isinstance(found, dict):
-        found = cast(dict[str, Any], found).get("content")
-    return found if isinstance(found, str) else ""
+    token = folder.tokenizer.get(name)
+    if isinstance(token, dict):
+        token = cast(dict[str, Any], token).get("content")
+    return token if isinstance(token, str) else ""
 
 
 class _Refused(Exception):

@@ -14,7 +14,7 @@ from irload.text.folder import Folder
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """`labels`: one per logit; `activation`: softmax, sigmoid (one logit, several labels at once) or none."""
+    """`labels`: one per logit; `activation`: softmax, sigmoid (a single logit, or several labels per text) or none."""
 
     labels: tuple[str, ...]
     activation: str
@@ -23,8 +23,8 @@ class Classes:
     def of(folder: Folder, count: int) -> Classes:
         """The classes of a folder, for `count` logits. Classes without a label are named LABEL_0, LABEL_1 and so on."""
         problem = folder.config.get("problem_type")
-        found = folder.config.get("id2label")
-        named = cast(Mapping[str, Any], found) if isinstance(found, dict) else {}
+        names = folder.config.get("id2label")
+        named = cast(Mapping[str, Any], names) if isinstance(names, dict) else {}
         labels = tuple(str(named.get(str(k), f"LABEL_{k}")) for k in range(count))
         if problem == "regression":
             return Classes(labels, "none")

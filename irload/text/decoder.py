@@ -26,7 +26,7 @@ AXIS = 2
 class Decoder:
     """A compiled decoder; `with_past`: the model of later tokens, if the cache is not state but inputs and outputs.
 
-    `encoded`: it takes the outputs of an encoder, too. Raises Unsupported for inputs that generation does not feed.
+    `encoded`: it also has the outputs of an encoder as inputs. Raises Unsupported for inputs without a known value.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Decoder:
         self.logits = logits_of(compiled)
         self.has_state = with_past is not None or bool(compiled.create_infer_request().query_state())
         self.axes = dict(map(_growing, read_nodes(compiled.model)))
-        """The axis of the tokens in each variable, None if it is not unique."""
+        """The axis of the tokens in each variable; None if several axes, or none, are dynamic."""
 
     def cache(self, context: Context | None = None) -> Cache:
         """An empty cache, for one sequence or the beams of one."""
@@ -58,7 +58,7 @@ class Decoder:
 
 
 def logits_of(compiled: CompiledModel) -> int:
-    """The index of the output `logits`, else of the first one."""
+    """The index of the output `logits`; 0 if no output has this name."""
     return next((k for k, port in enumerate(compiled.outputs) if "logits" in port.names), 0)
 
 
@@ -82,7 +82,7 @@ class Cache:
         self._context = context
         self._request = decoder.compiled.create_infer_request()
         self._tokens = np.zeros((1, 0), np.int64)
-        """Without state: all tokens, which are computed again for each token."""
+        """For models without state: all tokens so far. Each call computes all of them again."""
         self.length = 0
 
     def extend(self, tokens: Array, parents: Sequence[int] | None = None) -> Array:
@@ -92,8 +92,8 @@ class Cache:
         """
         rows, count = tokens.shape
         if not self._decoder.has_state:
-            before = self._tokens if parents is None else self._tokens[list(parents)]
-            tokens = self._tokens = np.concatenate([before, tokens], 1)
+            previous = self._tokens if parents is None else self._tokens[list(parents)]
+            tokens = self._tokens = np.concatenate([previous, tokens], 1)
             self.length = 0
         total = self.length + tokens.shape[1]
         positions = np.arange(self.length, total, dtype=np.int64)
@@ -120,9 +120,9 @@ class Cache:
         """Remove the last `count` tokens. Raises Unsupported for a cache whose layout is not recognised."""
         if not count:
             return
-        kept = self.length - count
+        length = self.length - count
         if not self._decoder.has_state:
-            self._tokens = self._tokens[:, :kept]
+            self._tokens = self._tokens[:, :length]
         else:
             for variable in self._request.query_state():
                 value, axis = variable.state, self._decoder.axes.get(variable.name)
@@ -131,12 +131,12 @@ class Cache:
                         f"lookup shortens the cache, and variable {variable.name} has no single axis with its "
                         f"{self.length} tokens; omit lookup"
                     )
-                variable.state = value[(slice(None),) * axis + (slice(kept),)]
-        self.length = kept
+                variable.state = value[(slice(None),) * axis + (slice(length),)]
+        self.length = length
 
 
 class PastCache(Cache):
-    """The keys and values that the first model and then `with_past` return, as `present.…`."""
+    """A cache of the outputs `present.…`: the first model, and afterwards `with_past`, return keys and values."""
 
     def __init__(self, decoder: Decoder, with_past: CompiledModel, context: Context) -> None:
         super().__init__(decoder, context)
@@ -149,8 +149,8 @@ class PastCache(Cache):
         if parents is not None:
             self._past = {name: value[list(parents)] for name, value in self._past.items()}
         compiled, request, names = self._later if self._past else self._first
-        given = {**feeds, **self._past}
-        results = request.infer([given[name] for name in names])
+        all_feeds = {**feeds, **self._past}
+        results = request.infer([all_feeds[name] for name in names])
         for port, value in zip(compiled.outputs, results.values(), strict=True):
             name = next((n for n in port.names if n.startswith(PRESENT)), None)
             if name is not None:
@@ -158,7 +158,7 @@ class PastCache(Cache):
         return results[logits_of(compiled)]
 
     def shorten(self, count: int) -> None:
-        """Remove the last `count` tokens; the keys and values of the encoder's tokens stay."""
+        """Remove the last `count` tokens. The keys and values of the encoder's tokens remain."""
         if count:
             self.length -= count
             for name, value in self._past.items():

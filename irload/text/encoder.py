@@ -1,4 +1,4 @@
-"""A model that maps whole texts to outputs: texts to ids, batches of texts of similar length, outputs per text."""
+"""Runs an encoder on texts: tokenizes them, forms batches of texts of similar length, and returns outputs per text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.text.folder import Folder
 from irload.text.tokenizer import Tokenizer, kept_rows
 
 TOGETHER = 64
-"""Texts that are tokenized together; the longest one bounds the memory of all."""
+"""Texts per call of the tokenizer, which pads all to the longest."""
 STEP = 8
 """Lengths of batches are multiples of it, so that many batches share a plan."""
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
@@ -33,9 +33,9 @@ class Batch:
 class Encoder:
     """A compiled model with the inputs `input_ids`, `attention_mask`, `token_type_ids` and `position_ids`.
 
-    Any of them but the first may be missing; without a mask, only texts of equal length share an inference. `size`:
-    the number of texts per inference. `limit`: the length to which texts are truncated. Raises Unsupported for other
-    inputs.
+    All inputs except the first are optional. Without a mask, only texts of equal length share an inference. `size`: the
+    number of texts per inference. `limit`: the length to which texts are truncated. Raises Unsupported for any other
+    input.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class Encoder:
         rows: list[dict[str, list[int]]] = [{}] * len(texts)
         for begin in range(0, len(order), TOGETHER):
             chunk = order[begin : begin + TOGETHER]
-            found = kept_rows(self._tokenizer.encode([texts[k] for k in chunk]))
+            outputs = kept_rows(self._tokenizer.encode([texts[k] for k in chunk]))
             for row, k in enumerate(chunk):
-                rows[k] = {name: self._truncated(values[row]) for name, values in found.items()}
+                rows[k] = {name: self._truncated(values[row]) for name, values in outputs.items()}
         return rows
 
     def _truncated(self, row: list[int]) -> list[int]:
-        """The first elements of a row up to the limit; the special tokens at its end replace the last ones."""
+        """Truncate a row to the limit, but keep the special tokens at its end."""
         if self._limit is None or len(row) <= self._limit:
             return row
         suffix = self._suffix_length()

@@ -26,11 +26,11 @@ class Folder:
 
     def file(self, name: str) -> Path:
         """The path of a required file. Raises ReadError, with the files that the folder has."""
-        found = self.path / name
-        if not found.is_file():
+        path = self.path / name
+        if not path.is_file():
             others = ", ".join(sorted(f.name for f in self.path.glob("*.xml"))) or "no .xml files"
             raise ReadError(f"the folder has no {name}; it has {others}", Where(str(self.path)))
-        return found
+        return path
 
     def has(self, name: str) -> bool:
         """True if the folder has this file."""
@@ -56,8 +56,8 @@ class Folder:
         """The largest number of tokens that the model supports, if config.json states it."""
         text = self.config.get("text_config")
         config = {**self.config, **(cast(dict[str, Any], text) if isinstance(text, dict) else {})}
-        found = (config.get(name) for name in _POSITIONS)
-        return next((n for n in found if isinstance(n, int) and n > 0), None)
+        candidates = (config.get(name) for name in _POSITIONS)
+        return next((n for n in candidates if isinstance(n, int) and n > 0), None)
 
     @property
     def source_positions(self) -> int | None:
@@ -66,9 +66,9 @@ class Folder:
 
     @property
     def target_positions(self) -> int | None:
-        """The largest number of tokens of a decoder behind an encoder, None for relative positions (T5)."""
-        found = self.config.get("max_target_positions")
-        return found if isinstance(found, int) and found > 0 else self.source_positions
+        """The largest number of tokens of the decoder of an encoder-decoder, None for relative positions (T5)."""
+        positions = self.config.get("max_target_positions")
+        return positions if isinstance(positions, int) and positions > 0 else self.source_positions
 
     @property
     def has_encoder(self) -> bool:
@@ -87,26 +87,26 @@ class Folder:
 
     def token_id(self, name: str) -> int | None:
         """The id of a special token that generation_config.json or config.json states."""
-        found = self.setting(name)
-        return found if isinstance(found, int) else None
+        id = self.setting(name)
+        return id if isinstance(id, int) else None
 
     def token_ids(self, name: str) -> list[int]:
         """The ids of a special token that may have several."""
-        found = self.setting(name)
-        values = cast(list[Any], found) if isinstance(found, list) else [found]
+        setting = self.setting(name)
+        values = cast(list[Any], setting) if isinstance(setting, list) else [setting]
         return [v for v in values if isinstance(v, int)]
 
     @property
     def padding_id(self) -> int:
         """The id that fills rows after the end of a text, 0 if no file states one."""
-        found = self.setting("pad_token_id")
-        return found if isinstance(found, int) and found >= 0 else 0
+        id = self.setting("pad_token_id")
+        return id if isinstance(id, int) and id >= 0 else 0
 
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """The modules of modules.json (sentence-transformers), in the order in which they run; empty without it."""
-        found = self._read("modules.json", list)
-        return [cast(dict[str, Any], entry) for entry in found if isinstance(entry, dict)]
+        entries = self._read("modules.json", list)
+        return [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
 
     @cached_property
     def sentences(self) -> dict[str, Any]:
@@ -116,13 +116,13 @@ class Folder:
     @property
     def features(self) -> dict[str, Any]:
         """The features of audio: preprocessor_config.json, or `feature_extractor` of processor_config.json."""
-        found = self.document("processor_config.json").get("feature_extractor")
-        nested = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+        extractor = self.document("processor_config.json").get("feature_extractor")
+        nested = cast(dict[str, Any], extractor) if isinstance(extractor, dict) else {}
         return self.document("preprocessor_config.json") or nested
 
     @property
     def longest(self) -> int | None:
-        """The length to which texts are truncated for a model of whole texts, None if no file states one."""
+        """The length to which texts are truncated for an encoder, None if no file states one."""
         stated = self.sentences.get("max_seq_length")
         limits = [stated] if isinstance(stated, int) else [self.tokenizer.get("model_max_length"), self.positions]
         return min((n for n in limits if isinstance(n, int) and n > 0), default=None)
@@ -130,24 +130,24 @@ class Folder:
     @property
     def architectures(self) -> tuple[str, ...]:
         """The names of the model's classes in config.json."""
-        found = self.config.get("architectures")
-        return tuple(map(str, cast(list[Any], found))) if isinstance(found, list) else ()
+        names = self.config.get("architectures")
+        return tuple(map(str, cast(list[Any], names))) if isinstance(names, list) else ()
 
     def setting(self, name: str) -> Any:
         """A value of generation_config.json, else of config.json, else None."""
-        found = self.generation.get(name)
-        return self.config.get(name) if found is None else found
+        value = self.generation.get(name)
+        return self.config.get(name) if value is None else value
 
     @cached_property
     def template(self) -> str | None:
         """The chat template: chat_template.jinja, or the one in tokenizer_config.json."""
         if self.has("chat_template.jinja"):
             return self._text("chat_template.jinja")
-        found = self.tokenizer.get("chat_template")
-        if isinstance(found, list):
-            named = cast(list[dict[str, Any]], found)
-            found = next((t.get("template") for t in named if t.get("name") == "default"), None)
-        return found if isinstance(found, str) else None
+        text = self.tokenizer.get("chat_template")
+        if isinstance(text, list):
+            named = cast(list[dict[str, Any]], text)
+            text = next((t.get("template") for t in named if t.get("name") == "default"), None)
+        return text if isinstance(text, str) else None
 
     def document(self, name: str) -> dict[str, Any]:
         """The object in a JSON file, empty if there is no file. Raises ReadError for another document."""
@@ -157,12 +157,12 @@ class Folder:
         if not self.has(name):
             return kind()
         try:
-            found = json.loads(self._text(name))
+            document = json.loads(self._text(name))
         except (ValueError, RecursionError) as error:
             raise ReadError(f"not valid JSON: {error}", Where(str(self.path / name))) from None
-        if not isinstance(found, kind):
+        if not isinstance(document, kind):
             raise ReadError(f"expected a JSON {_KINDS[kind]}", Where(str(self.path / name)))
-        return found
+        return document
 
     def _text(self, name: str) -> str:
         path = self.path / name

@@ -37,7 +37,7 @@ Prompt = str | Path | Array | Sequence[int] | Sequence[Message]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A part of the text for prompt `index`; with `result` or `error`, the last one. `tokens`: the number so far."""
+    """A part of the text for prompt `index`. The last part has `result` or `error`. `tokens`: their number so far."""
 
     index: int
     text: str
@@ -65,7 +65,7 @@ class TextGeneration:
     - `repetition_penalty`; `beams`, with `length_penalty`.
     - `stop`: strings that end the text.
     - `logprobs`: the number of most probable tokens to report.
-    - `lookup`: the number of tokens that are guessed from earlier text and verified in one inference.
+    - `lookup`: the number of tokens that are guessed from earlier text and verified in one inference (prompt lookup).
     - `language`, `task` ("transcribe", "translate"): for audio.
 
     They raise InputInvalid for an option out of range and for a prompt that is empty or longer than the positions of
@@ -108,11 +108,11 @@ class TextGeneration:
     def generate(self, prompts: Any, **options: Unpack[GenerationOptions]) -> Generation | list[Generation]:
         """Return the generated text for a prompt, or a list for several. Prompts are texts or lists of token ids."""
         single = isinstance(prompts, str | Path) or (len(prompts) > 0 and isinstance(prompts[0], int | np.number))
-        found: dict[int, Generation] = {}
+        by_index: dict[int, Generation] = {}
         for progress in self.run([prompts] if single else cast(Iterable[Prompt], prompts), live=False, **options):
             if progress.result is not None:
-                found[progress.index] = progress.result
-        results = [found[k] for k in range(len(found))]
+                by_index[progress.index] = progress.result
+        results = [by_index[k] for k in range(len(by_index))]
         return results[0] if single else results
 
     def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> Iterator[str]:

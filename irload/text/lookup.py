@@ -1,15 +1,15 @@
-"""Prompt lookup: likely next tokens are the tokens that followed the last ones earlier in the text."""
+"""Prompt lookup: guesses the next tokens from an earlier occurrence of the last tokens in the text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 LONGEST = 3
-"""The most last tokens that must occur earlier; fewer are tried if these do not."""
+"""The number of last tokens that are searched first; fewer are searched if these do not occur earlier."""
 
 
 class Lookup:
-    """The tokens of a text, and where each run of 1 to LONGEST tokens ends for the last time before its end."""
+    """The tokens of a text, and for each run of 1 to LONGEST tokens the end of its last earlier occurrence."""
 
     def __init__(self, tokens: Iterable[int]) -> None:
         self._tokens: list[int] = []
@@ -25,7 +25,7 @@ class Lookup:
         self._tokens.append(token)
 
     def candidates(self, count: int) -> list[int]:
-        """Up to `count` tokens that followed the last occurrence of the last tokens."""
+        """Up to `count` tokens that followed the last earlier occurrence of the last tokens."""
         size = len(self._tokens)
         for length in range(min(LONGEST, size), 0, -1):
             end = self._ends.get(tuple(self._tokens[size - length :]))

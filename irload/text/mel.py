@@ -36,13 +36,13 @@ class MelSpectra:
     @staticmethod
     def of(config: Mapping[str, Any]) -> MelSpectra:
         """The features of preprocessor_config.json. Raises InputInvalid for values that are not positive integers."""
-        found = {ours: config.get(theirs, getattr(MelSpectra, ours)) for theirs, ours in _NAMES.items()}
+        values = {ours: config.get(theirs, getattr(MelSpectra, ours)) for theirs, ours in _NAMES.items()}
         if "n_samples" not in config and isinstance(config.get("chunk_length"), int):
-            found["samples"] = config["chunk_length"] * found["rate"]
+            values["samples"] = config["chunk_length"] * values["rate"]
         for theirs, ours in _NAMES.items():
-            if not isinstance(found[ours], int) or not 0 < found[ours] < 1 << 30:
+            if not isinstance(values[ours], int) or not 0 < values[ours] < 1 << 30:
                 raise InputInvalid(f"{theirs} of preprocessor_config.json must be a positive integer")
-        return MelSpectra(**found)
+        return MelSpectra(**values)
 
     def features(self, audio: Array) -> Array:
         """The features f32 [1, size, samples / hop] of samples, cut or padded with zeros to `samples`."""
@@ -57,7 +57,7 @@ class MelSpectra:
 
     @cached_property
     def _filters(self) -> Array:
-        """Triangles of equal area, [frequencies, size]."""
+        """Triangular filters of equal area, [frequencies, size]."""
         edges = _frequencies(np.linspace(_mels(0.0), _mels(self.rate / 2), self.size + 2))
         bins = np.linspace(0, self.rate / 2, self.fft // 2 + 1)[:, None]
         rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])

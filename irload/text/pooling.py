@@ -83,11 +83,11 @@ class Pooling:
         parts = [_POOLS[mode](hidden, mask) for mode in self.modes]
         return self.normalized(np.concatenate(parts, 1) if len(parts) > 1 else parts[0])
 
-    def normalized(self, found: Array) -> Array:
+    def normalized(self, embeddings: Array) -> Array:
         """The embeddings, divided by their norms if the folder states so."""
         if not self.normalize:
-            return found
-        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+            return embeddings
+        return embeddings / np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12)
 
 
 def _modes(config: Mapping[str, Any], file: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""Single rows of ids to texts without the interpreter, for detokenizers that map tokens to strings and join them.
+"""Decodes single rows of ids without running the detokenizer model, if it only maps tokens to strings and joins them.
 
-A model runs each operation on arrays, which takes about 1 ms per call: too long for a text that grows token by token.
+Running the model takes about 1 ms per call, which is too long for a text that grows token by token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _I32 = np.iinfo(np.int32)
 
 
 class RowDecoder:
-    """`tokens`: the strings of ids; `parts`, `whole`: changes of each string, and of the joined text."""
+    """`tokens`: the string of each id; `parts`, `whole`: functions applied to each string, and to the joined text."""
 
     def __init__(self, tokens: Sequence[bytes], parts: Sequence[Change], whole: Sequence[Change]) -> None:
         self._tokens = tokens
@@ -39,15 +39,15 @@ class RowDecoder:
         return _applied(self._whole, joined).decode("utf-8", "surrogateescape")
 
     def _part(self, id: int) -> bytes:
-        found = self._changed.get(id)
-        if found is None:
+        changed = self._changed.get(id)
+        if changed is None:
             if not _I32.min <= id <= _I32.max:
                 raise OverflowError
             token = self._tokens[id] if 0 <= id < len(self._tokens) else b""
-            found = _applied(self._parts, token)
+            changed = _applied(self._parts, token)
             if token:
-                self._changed[int(id)] = found
-        return found
+                self._changed[int(id)] = changed
+        return changed
 
 
 def row_decoder(graph: Graph) -> RowDecoder | None:
@@ -111,11 +111,11 @@ def _tokens(node: Node) -> list[bytes] | None:
     while isinstance(ids.op, Convert):
         ids = ids.inputs[0].node
     constants = [_constant(o) for o in node.inputs[1:]]
-    held = [c for c in constants if c is not None]
-    if ids.type != "Parameter" or len(held) < len(constants):
+    present = [c for c in constants if c is not None]
+    if ids.type != "Parameter" or len(present) < len(constants):
         return None
-    tokens = pieces_of(*held[:3])
-    skipped = held[3].tolist() if len(held) == 4 else node.op.attributes["skip_tokens"]
+    tokens = pieces_of(*present[:3])
+    skipped = present[3].tolist() if len(present) == 4 else node.op.attributes["skip_tokens"]
     for id in skipped:
         if 0 <= id < len(tokens):
             tokens[id] = b""

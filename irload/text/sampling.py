@@ -1,4 +1,4 @@
-"""The next token from logits: penalties, temperature, and the truncation of the distribution."""
+"""Chooses the next token from logits: penalties, temperature, truncation of the distribution (top-k, top-p, min-p)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.text.settings import Settings
 
 
 def require_numbers(logits: Array, position: int) -> None:
-    """Raise ExecutionError for logits that are NaN, or of which none is finite."""
+    """Raise ExecutionError if a logit is NaN, or none is finite."""
     largest = logits.max(initial=-np.inf)
     if not np.isfinite(largest):
         fault = "NaN" if np.isnan(largest) else "not finite"
@@ -29,7 +29,7 @@ def log_softmax(logits: Array) -> Array:
 
 
 def penalized(logits: Array, used: Iterable[int], penalty: float) -> Array:
-    """The logits: for used tokens, divided by the penalty if positive, multiplied by it otherwise."""
+    """Apply a repetition penalty: logits of used tokens are divided by it if positive, else multiplied by it."""
     if penalty == 1.0:
         return logits
     ids = np.unique(np.fromiter(used, np.int64))
@@ -40,7 +40,7 @@ def penalized(logits: Array, used: Iterable[int], penalty: float) -> Array:
 
 
 def allowed(logits: Array, settings: Settings, *, first: bool) -> Array:
-    """The logits [..., vocabulary]: -inf for suppressed tokens; `first`: of the first token of a text."""
+    """The logits [..., vocabulary] with -inf for suppressed tokens. `first`: for the first token of a text."""
     ids = [*settings.suppress, *(settings.begin_suppress if first else ())]
     if not ids:
         return logits

@@ -1,4 +1,4 @@
-"""One text in progress: its cache, its tokens, and the end of it."""
+"""The generation of one text, step by step: its cache, its tokens, and the conditions that end it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Running:
         return token
 
     def _accept(self, token: int) -> str:
-        """Append a token, and end the text if it does."""
+        """Append a token, and set `finish` if it ends the text. Returns the text that has become final."""
         self._tokens.append(token)
         if self._used:
             self._used[token] = None

@@ -80,10 +80,10 @@ class Settings:
         unknown = options.keys() - {f.name for f in fields(Settings)} | options.keys() & _FILE_ONLY
         if unknown:
             raise TypeError(f"generation has no option {', '.join(sorted(unknown))}")
-        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-        if "stop" in given:
-            given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])
-        return Settings(**{**_configured(folder.generation, given), **given})
+        settings: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        if "stop" in settings:
+            settings["stop"] = (settings["stop"],) if isinstance(settings["stop"], str) else tuple(settings["stop"])
+        return Settings(**{**_configured(folder.generation, settings), **settings})
 
 
 _RANGES = (
@@ -109,20 +109,20 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
 def _configured(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of generation_config.json. Its sampling parameters count if it or the caller samples."""
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)
     }
     for theirs, ours in (("suppress_tokens", "suppress"), ("begin_suppress_tokens", "begin_suppress")):
         ids = config.get(theirs)
         if isinstance(ids, list):
-            found[ours] = tuple(k for k in cast(list[Any], ids) if isinstance(k, int) and k >= 0)
+            settings[ours] = tuple(k for k in cast(list[Any], ids) if isinstance(k, int) and k >= 0)
     stops = config.get("stop_strings")
     if stops and "stop" not in given:
-        found["stop"] = (stops,) if isinstance(stops, str) else tuple(stops)
+        settings["stop"] = (stops,) if isinstance(stops, str) else tuple(stops)
     if given.get("temperature", 0) or (config.get("do_sample") and "temperature" not in given):
-        if given.get("beams", found.get("beams", 1)) > 1:
-            return found
-        found.pop("beams", None)
-        found |= {"temperature": 1.0}
-        found |= {name: config[name] for name in _SAMPLING if isinstance(config.get(name), int | float)}
-    return found
+        if given.get("beams", settings.get("beams", 1)) > 1:
+            return settings
+        settings.pop("beams", None)
+        settings |= {"temperature": 1.0}
+        settings |= {name: config[name] for name in _SAMPLING if isinstance(config.get(name), int | float)}
+    return settings

@@ -1,4 +1,4 @@
-"""The start of a text: the tokens from which a decoder continues, and the outputs of an encoder for the prompt."""
+"""The start of a generation: the first tokens of the decoder, and the outputs of an encoder for the prompt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TASKS = ("transcribe", "translate")
 class Start:
     """The tokens from which the decoder continues, and the inputs that are equal for all tokens.
 
-    `size`: the number of tokens of the prompt. `limit`: the most tokens that may follow, None without a limit.
+    `size`: the number of tokens of the prompt. `limit`: the maximum number of tokens that may follow; None: no limit.
     """
 
     tokens: Sequence[int]
@@ -96,17 +96,17 @@ class EncoderDecoder:
 
     def _first(self) -> int:
         named = (self._folder.token_id(name) for name in ("decoder_start_token_id", "bos_token_id"))
-        found = next((id for id in named if id is not None), None)
-        if found is None:
+        first = next((id for id in named if id is not None), None)
+        if first is None:
             raise InputInvalid(f"{self._folder.path} states no decoder_start_token_id to start from")
-        return found
+        return first
 
     def _encoded(self, feeds: Mapping[str, Array]) -> Context:
         results = self._encoder.create_infer_request().infer([feeds[name] for name in self._inputs])
         return {"encoder_hidden_states": results[0]}
 
     def _marks(self, context: Context, settings: Settings) -> list[int]:
-        """The tokens of Whisper that state language and task, and that times are not predicted."""
+        """The tokens that specify language and task to Whisper, and that it predicts no timestamps."""
         config = self._folder.generation
         languages, tasks = _ids(config, "lang_to_id"), _ids(config, "task_to_id")
         marks: list[int] = []
@@ -122,18 +122,18 @@ class EncoderDecoder:
         return [*marks, silent] if isinstance(silent, int) else marks
 
     def _language(self, context: Context, languages: Mapping[str, int], given: Any) -> int:
-        """The token of a language; without one, the most probable token."""
+        """The token of a language. If no language is given, the most probable one for this audio."""
         if given is None:
             logits = self.decoder.cache(context).extend(np.array([[self._first()]], np.int64))[0, -1]
             return max(languages.values(), key=lambda token: logits[token])
-        found = next((id for name, id in languages.items() if name.strip("<|>") == str(given).lower()), None)
-        if found is None:
+        chosen = next((id for name, id in languages.items() if name.strip("<|>") == str(given).lower()), None)
+        if chosen is None:
             names = ", ".join(sorted(name.strip("<|>") for name in languages))
             raise InputInvalid(f"the model has no language {given}; it has {names}")
-        return found
+        return chosen
 
 
 def _ids(config: Mapping[str, Any], name: str) -> dict[str, int]:
-    found = config.get(name)
-    entries = cast(dict[str, Any], found).items() if isinstance(found, dict) else ()
+    mapping = config.get(name)
+    entries = cast(dict[str, Any], mapping).items() if isinstance(mapping, dict) else ()
     return {key: value for key, value in entries if isinstance(value, int)}

@@ -1,4 +1,4 @@
-"""Text from tokens as they arrive, and stop strings in it."""
+"""Decodes tokens to text as they are generated, and detects stop strings."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _WINDOW = 6
 class TextStream:
     """The text of a growing sequence of tokens, in parts that later tokens do not change.
 
-    `stop`: strings that end the text; a part never holds the begin of a stop string that may be completed. `live`:
-    False decodes all tokens at the end, unless there are stop strings.
+    `stop`: strings that end the text. The end of a text that may be the begin of a stop string is withheld until later
+    tokens decide. `live`: False decodes all tokens at the end, unless there are stop strings.
     """
 
     def __init__(self, tokenizer: Tokenizer | None, stop: Sequence[str] = (), *, live: bool = True) -> None:
@@ -25,7 +25,7 @@ class TextStream:
         self._longest = max(map(len, stop), default=0)
         self._tokens: list[int] = []
         self._base = 0
-        """The first token that is decoded again."""
+        """The index of the first token that is decoded again with new tokens."""
         self._before = ""
         """The text of the tokens from `_base` that is already in `text`."""
         self.text = ""
@@ -59,9 +59,9 @@ class TextStream:
     def _append(self, part: str) -> None:
         searched = max(len(self.text) - self._longest + 1, 0)
         self.text += part
-        found = [at for s in self._stop if (at := self.text.find(s, searched)) >= 0]
-        if found:
-            self.text = self.text[: min(found)]
+        positions = [at for s in self._stop if (at := self.text.find(s, searched)) >= 0]
+        if positions:
+            self.text = self.text[: min(positions)]
             self.stopped = True
 
     def _new(self, held: int) -> str:

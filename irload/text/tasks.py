@@ -51,7 +51,7 @@ class TextOptions:
 
 
 class TextTask(Protocol):
-    """Maps texts to results. `together`: texts per call at most that benefit from each other."""
+    """Maps texts to results. `together`: the number of texts per call up to which larger calls are faster."""
 
     compiled: CompiledModel
     fields: tuple[Field, ...]
@@ -115,7 +115,7 @@ class _Encoding:
         self.size = _last_dim(self.compiled, output)
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:
-        """The results of each text. If a text fails, all are run alone, so that each gets its error."""
+        """The results of each text. If the inference of several texts fails, each is run separately for its error."""
         results: list[Results | IRError] = [ExecutionError("the text has no result")] * len(texts)
         try:
             for batch in self._encoder.batches(texts):
@@ -143,12 +143,12 @@ class Embedding(_Encoding):
         self.fields = (Field("embedding", f32, None if self.size is None else (self.size * count,)),)
 
     def results(self, batch: Batch, output: Array) -> Iterator[Results]:
-        found = (
+        embeddings = (
             self._pooling.normalized(output.astype(np.float32, copy=False))
             if output.ndim == 2
             else self._pooling.embeddings(output, batch.mask)
         )
-        return ((row,) for row in found)
+        return ((row,) for row in embeddings)
 
 
 class Classifying(_Encoding):
@@ -171,7 +171,7 @@ class Classifying(_Encoding):
 
 
 class Generating:
-    """Generated texts, and the reason why each ended."""
+    """The generated text, and the reason why it ended."""
 
     fields = (Field("generated_text", string, ()), Field("finish", string, ()))
     labels: tuple[str, ...] = ()
@@ -182,20 +182,20 @@ class Generating:
         self._options = options
         self.compiled = model.compiled
         self.words = "one token of up to 8 texts in turn"
-        Settings.of(model.folder, **options.generation)  # fail early if an option cannot be met
+        Settings.of(model.folder, **options.generation)  # fail early for invalid options
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:
         prompts: Sequence[Any] = texts
         if self._options.chat:
             prompts = [[{"role": "user", "content": text}] for text in texts]
-        found: dict[int, Results | IRError] = {}
+        by_index: dict[int, Results | IRError] = {}
         parts = self._model.run(prompts, live=False, keep_going=True, numbers=numbers, **self._options.generation)
         for part in parts:
             if part.error is not None:
-                found[part.index] = part.error
+                by_index[part.index] = part.error
             elif part.result is not None:
-                found[part.index] = np.array(part.result.text, object), np.array(part.result.finish, object)
-        return [found[k] for k in range(len(texts))]
+                by_index[part.index] = np.array(part.result.text, object), np.array(part.result.finish, object)
+        return [by_index[k] for k in range(len(texts))]
 
 
 def _last_dim(compiled: CompiledModel, output: int) -> int | None:

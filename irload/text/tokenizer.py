@@ -49,8 +49,8 @@ class Tokenizer:
         without a tokenizer, and Unsupported without the packages of `irload[text]`.
         """
         single = isinstance(texts, str)
-        found = self._encoded([texts] if isinstance(texts, str) else list(texts))
-        return kept_ids(found)[0] if single else found
+        outputs = self._encoded([texts] if isinstance(texts, str) else list(texts))
+        return kept_ids(outputs)[0] if single else outputs
 
     def encode_each(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text without padding. Raises the errors of `encode`."""
@@ -59,9 +59,9 @@ class Tokenizer:
     def _encoded(self, texts: list[str]) -> dict[str, Array]:
         if not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputInvalid("a tokenizer takes a text or a sequence of texts")
-        given = np.empty(len(texts), object)
-        given[:] = texts
-        return self._tokenizer.create_infer_request().infer([given]).to_dict()
+        array = np.empty(len(texts), object)
+        array[:] = texts
+        return self._tokenizer.create_infer_request().infer([array]).to_dict()
 
     @overload
     def decode(self, ids: Sequence[int]) -> str: ...
@@ -87,7 +87,7 @@ class Tokenizer:
         if self._rows is not None:
             try:
                 return _readable(self._rows.text(ids))
-            except OverflowError:  # which the model converts
+            except OverflowError:  # ids beyond 32 bits, which the model converts
                 pass
         return self._decoded(np.array([ids], np.int64).reshape(1, -1))[0]
 
@@ -121,12 +121,12 @@ def kept_ids(outputs: dict[str, Array]) -> list[list[int]]:
 
 
 def kept_rows(outputs: dict[str, Array]) -> dict[str, list[list[int]]]:
-    """The elements of each output but the mask that are not padding, per row."""
+    """For each output except the mask, the elements of each row that are not padding."""
     mask = outputs.get("attention_mask")
-    found: dict[str, list[list[int]]] = {}
+    rows: dict[str, list[list[int]]] = {}
     for name, output in outputs.items():
         if mask is None:
-            found[name] = output.tolist()
+            rows[name] = output.tolist()
         elif output is not mask:
-            found[name] = [row[kept].tolist() for row, kept in zip(output, mask.astype(bool), strict=True)]
-    return found
+            rows[name] = [row[kept].tolist() for row, kept in zip(output, mask.astype(bool), strict=True)]
+    return rows

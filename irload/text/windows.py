@@ -1,4 +1,4 @@
-"""The text of audio of any length: the texts of its parts, one after the other."""
+"""Generates the text of audio of any length: parts of 30 seconds in sequence."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from irload.text.sources import Start
 
 
 class Windows:
-    """Generates the texts of several starts in turn and joins them. `running` begins the text of a start.
+    """Generates the texts of several starts in sequence, and joins them. `running` creates the generation of a start.
 
-    A start is created when its text begins, so the outputs of an encoder exist for one part at a time.
+    A start is created when its text begins, so only one part has outputs of an encoder in memory.
     """
 
     def __init__(self, starts: Sequence[Callable[[], Start]], running: Callable[[Start], Running]) -> None:

@@ -1,4 +1,4 @@
-"""IR versions 2 to 7: their layers become operations of opset1 to opset4 while a file is read."""
+"""IR versions 2 to 7: rewrites their layers to operations of opset1 to opset5 while a file is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ for _family in (
     *("activations", "arithmetic", "convolutions", "detection", "endpoints", "movement", "normalizations"),
     *("poolings", "recurrent", "renamed", "resizing"),
 ):
-    import_module(f"{__name__}.{_family}")  # registers the layers that it rewrites
+    import_module(f"{__name__}.{_family}")  # registers the functions that rewrite layers
 
 
 def modernize(net: RawNet, file: str | None, report: OnFault) -> None:

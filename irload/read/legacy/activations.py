@@ -37,7 +37,7 @@ def clamp(layer: LegacyLayer) -> Wire:
 
 @rewrites("ReLU6")
 def relu6(layer: LegacyLayer) -> Wire:
-    """Clamp from 0 to `n`, 6 by default."""
+    """Clamp to 0 and `n`, 6 by default."""
     return layer.op("Clamp", layer.input(), data={"min": "0", "max": layer.text("n", "6")})
 
 
@@ -105,9 +105,9 @@ def selu(layer: LegacyLayer) -> Wire:
 @rewrites("ScaleShift")
 def scale_shift(layer: LegacyLayer) -> Wire:
     """Multiply by the weights and Add of the biases, one per channel; either may be missing."""
-    dims, found = layer.input_dims(), layer.input()
+    dims, output = layer.input_dims(), layer.input()
     for blob, type in (("weights", "Multiply"), ("biases", "Add")):
         values = layer.blob(blob, channelwise(len(dims), layer.blob_count(blob)))
         if values is not None:
-            found = layer.op(type, found, values)
-    return found
+            output = layer.op(type, output, values)
+    return output

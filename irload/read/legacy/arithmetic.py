@@ -1,4 +1,4 @@
-"""Eltwise, Power, comparisons, reductions, and choices."""
+"""Eltwise, Power, Select, reductions, FakeQuantize, ArgMax and TopK."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOGIC = {"logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor":
 
 @rewrites("Eltwise")
 def eltwise(layer: LegacyLayer) -> Wire:
-    """The operation between all inputs, from left to right. `coeff` scales the terms of sums."""
+    """The binary operation of all inputs, from left to right. `coeff` scales the terms of sums."""
     name = layer.text("operation", "sum").lower()
     inputs = layer.inputs
     if len(inputs) < 2:
@@ -64,13 +64,13 @@ def power(layer: LegacyLayer) -> Wire:
     """(shift + scale · x) ^ power, or x ^ y of two inputs."""
     if layer.arity == 2:
         return layer.op("Power", *layer.inputs)
-    found = layer.input()
+    output = layer.input()
     steps = ("Multiply", "scale", 1.0), ("Add", "shift", 0.0), ("Power", "power", 1.0)
     for type, name, neutral in steps:
         value = layer.number(name, neutral)
         if value != neutral:
-            found = layer.op(type, found, layer.scalar(name, value))
-    return found
+            output = layer.op(type, output, layer.scalar(name, value))
+    return output
 
 
 @rewrites("Select")
@@ -96,9 +96,9 @@ def fake_quantize(layer: LegacyLayer) -> Wire:
 
 @rewrites("ArgMax")
 def arg_max(layer: LegacyLayer) -> Wire:
-    """The indices of the largest `top_k` values as numbers, over `axis` or over all axes but the first.
+    """TopK: the indices of the largest `top_k` values as floats, over `axis` or over all axes except the first.
 
-    With `out_max_val` the values: instead of the indices if there is an axis, else beside them.
+    With `out_max_val`, the values: in place of the indices if `axis` is stated, else after them.
     """
     count = layer.constant("top_k", layer.integer("top_k", 1))
     with_values, data = layer.flag("out_max_val", False), layer.input()

@@ -1,4 +1,4 @@
-"""Bodies of TensorIterator: legacy ones have neither inputs nor results, their port map names ports of layers."""
+"""Bodies of TensorIterator. Legacy bodies have neither inputs nor results: the port map refers to ports of layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Line = dict[str, str]
 
 
 def add_endpoints(layer: RawLayer, body: RawGraph) -> None:
-    """Add inputs and results to a body, and let the port map and the back edges of the layer name these.
+    """Add inputs and results to a body, and change the port map and the back edges of the layer to refer to them.
 
     Raises ReadError for a port that the body does not have.
     """
@@ -34,9 +34,9 @@ class _Endpoints:
         key = "Input", id, port
         if key not in self.known:
             fed = self.port(id, port, "input")
-            made = self.add(key)
-            made.outputs.append(RawPort(0, fed.precision, fed.dims, (), fed.line, []))
-            self.body.edges.append(RawEdge(made.id, 0, id, port, fed.line))
+            layer = self.add(key)
+            layer.outputs.append(RawPort(0, fed.precision, fed.dims, (), fed.line, []))
+            self.body.edges.append(RawEdge(layer.id, 0, id, port, fed.line))
         return self.known[key]
 
     def result(self, id: int, port: int) -> int:
@@ -44,28 +44,28 @@ class _Endpoints:
         key = "Result", id, port
         if key not in self.known:
             source = self.port(id, port, "output")
-            made = self.add(key)
-            made.inputs.append(RawPort(0, source.precision, source.dims, (), source.line, []))
-            self.body.edges.append(RawEdge(id, port, made.id, 0, source.line))
+            layer = self.add(key)
+            layer.inputs.append(RawPort(0, source.precision, source.dims, (), source.line, []))
+            self.body.edges.append(RawEdge(id, port, layer.id, 0, source.line))
         return self.known[key]
 
     def add(self, key: tuple[str, int, int]) -> RawLayer:
         type, id, _ = key
-        near = self.layers[id]
-        made = RawLayer(self.next, f"{near.name}/{type.lower()}_{self.next}", type, "", near.line)
-        made.precision = near.precision
-        self.known[key] = made.id
-        self.body.layers.append(made)
+        neighbour = self.layers[id]
+        layer = RawLayer(self.next, f"{neighbour.name}/{type.lower()}_{self.next}", type, "", neighbour.line)
+        layer.precision = neighbour.precision
+        self.known[key] = layer.id
+        self.body.layers.append(layer)
         self.next += 1
-        return made
+        return layer
 
     def port(self, id: int, port: int, side: str) -> RawPort:
         layer = self.layers.get(id)
         ports = [] if layer is None else layer.inputs if side == "input" else layer.outputs
-        found = next((p for p in ports if p.id == port), None)
-        if found is None:
+        match = next((p for p in ports if p.id == port), None)
+        if match is None:
             raise ReadError(f"the port map or a back edge names {side} port {port} of layer {id}, absent in the body")
-        return found
+        return match
 
 
 def _ends_of(line: Line) -> tuple[int, int]:

@@ -56,12 +56,12 @@ def _convolved(
     weights = layer.blob("weights", shape)
     if weights is None:
         weights = layer.reshaped(layer.input(1), shape, "weights")
-    found = layer.op(f"Group{type}" if groups > 1 else type, layer.input(), weights, data=data)
-    found = layer.plus_biases(found, len(layer.input_dims()), channels)
+    output = layer.op(f"Group{type}" if groups > 1 else type, layer.input(), weights, data=data)
+    output = layer.plus_biases(output, len(layer.input_dims()), channels)
     if layer.arity < 3:
-        return found
+        return output
     biases = layer.reshaped(layer.input(2), [1, channels, *[1] * (len(layer.input_dims()) - 2)], "biases")
-    return layer.op("Add", found, biases)
+    return layer.op("Add", output, biases)
 
 
 def _require_division(groups: int, *channels: int) -> None:
@@ -82,6 +82,6 @@ def fully_connected(layer: LegacyLayer) -> Wire:
     weights = layer.blob("weights", [channels, length])
     if weights is None:
         weights = layer.reshaped(layer.input(1), [channels, length], "weights")
-    found = layer.op("MatMul", data, weights, data={"transpose_a": "false", "transpose_b": "true"})
+    output = layer.op("MatMul", data, weights, data={"transpose_a": "false", "transpose_b": "true"})
     biases = layer.blob("biases", [channels])
-    return found if biases is None else layer.op("Add", found, biases)
+    return output if biases is None else layer.op("Add", output, biases)

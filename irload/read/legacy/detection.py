@@ -14,20 +14,20 @@ _FLAGS = frozenset(
 )
 
 _SIZES = ("input_height", "input_width")
-"""Attributes that files state as −1 where the boxes are normalized."""
+"""Attributes that are −1 in files if the boxes are normalized."""
 
 
 @rewrites("PriorBox")
 def prior_box(layer: LegacyLayer) -> Wire:
     """PriorBox; the declared dims of the inputs are the sizes of the feature map and of the image."""
-    data = _flags(layer, layer.kept(*_BOXES, "clip", "flip", "scale_all_sizes", "step", "offset", "variance"))
+    data = _flags(layer, layer.copied(*_BOXES, "clip", "flip", "scale_all_sizes", "step", "offset", "variance"))
     return _priors(layer, "PriorBox", data)
 
 
 @rewrites("PriorBoxClustered")
 def prior_box_clustered(layer: LegacyLayer) -> Wire:
     """PriorBoxClustered of the declared dims, or of the image size in the attributes."""
-    data = layer.kept("width", "height", "clip", "step", "step_w", "step_h", "offset", "variance")
+    data = layer.copied("width", "height", "clip", "step", "step_w", "step_h", "offset", "variance")
     return _priors(layer, "PriorBoxClustered", _flags(layer, data))
 
 
@@ -47,14 +47,14 @@ def detection_output(layer: LegacyLayer) -> Wire:
     names = ("num_classes", "background_label_id", "top_k", "keep_top_k", "code_type", "nms_threshold")
     names += ("confidence_threshold", "input_height", "input_width", "objectness_score", "share_location")
     names += ("variance_encoded_in_target", "clip_before_nms", "clip_after_nms", "decrease_label_id", "normalized")
-    data = {"confidence_threshold": "-1", "normalized": "true"} | _flags(layer, layer.kept(*names))
+    data = {"confidence_threshold": "-1", "normalized": "true"} | _flags(layer, layer.copied(*names))
     data = {"keep_top_k": "-1"} | {k: v for k, v in data.items() if k not in _SIZES or layer.integer(k) > 0}
     return layer.op("DetectionOutput", *layer.inputs, data=data)
 
 
 @rewrites("Proposal")
 def proposal(layer: LegacyLayer) -> list[Wire]:
-    """Proposal; the sizes of the image have one axis, and legacy plugins read the first 4 of more."""
+    """Proposal. The sizes of the image are reshaped to one axis; only the first 4 are used, as by legacy plugins."""
     names = ("base_size", "pre_nms_topn", "post_nms_topn", "nms_thresh", "feat_stride", "min_size", "ratio", "scale")
     names += ("clip_before_nms", "clip_after_nms", "normalize", "box_size_scale", "box_coordinate_scale", "framework")
     size, dims = layer.input(2), layer.input_dims(2)
@@ -63,20 +63,20 @@ def proposal(layer: LegacyLayer) -> list[Wire]:
     if dims and dims[-1] > 4:
         indices, axis = layer.constant("image/indices", range(4)), layer.constant("image/axis", 0)
         size = layer.op("Gather", size, indices, axis, name="image/sizes")
-    data, count = _flags(layer, layer.kept(*names)), len(layer.raw.outputs)
+    data, count = _flags(layer, layer.copied(*names)), len(layer.raw.outputs)
     opset = "opset4" if count > 1 else "opset1"
-    found = layer.op("Proposal", layer.input(), layer.input(1), size, data=data, opset=opset, outputs=count)
-    return [Wire(found.source, k) for k in range(count)]
+    output = layer.op("Proposal", layer.input(), layer.input(1), size, data=data, opset=opset, outputs=count)
+    return [Wire(output.source, k) for k in range(count)]
 
 
 @rewrites("RegionYolo")
 def region_yolo(layer: LegacyLayer) -> Wire:
-    """RegionYolo. All anchors are used if there is a SoftMax."""
+    """RegionYolo. With SoftMax, all anchors are used."""
     names = ("anchors", "axis", "coords", "classes", "end_axis", "num", "mask")
     softmax = layer.flag("do_softmax", True)
-    data = {"axis": "1", "end_axis": "3"} | layer.kept(*names) | {"do_softmax": str(softmax).lower()}
-    found = layer.op("RegionYolo", layer.input(), data=data)
-    return found if softmax and len(layer.output_dims()) < 4 else layer.reshaped(found, layer.output_dims())
+    data = {"axis": "1", "end_axis": "3"} | layer.copied(*names) | {"do_softmax": str(softmax).lower()}
+    output = layer.op("RegionYolo", layer.input(), data=data)
+    return output if softmax and len(layer.output_dims()) < 4 else layer.reshaped(output, layer.output_dims())
 
 
 @rewrites("ReorgYolo")

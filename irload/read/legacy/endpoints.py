@@ -10,7 +10,7 @@ from irload.read.legacy.table import rewrites
 
 @rewrites("Input")
 def parameter(layer: LegacyLayer) -> Wire:
-    """A Parameter of the declared dims. f16 is f32; 8-bit integers are f32, which plugins converted them to."""
+    """A Parameter of the declared dims, in f32 for f16 and for integers of 8 and 16 bits, which plugins converted."""
     precision = widened(layer.precision())
     if precision in ("U8", "I8", "U16", "I16"):
         precision = "FP32"
@@ -22,11 +22,11 @@ def parameter(layer: LegacyLayer) -> Wire:
 @rewrites("Const")
 def const(layer: LegacyLayer) -> Wire:
     """A constant; f16 is converted to f32."""
-    found = layer.raw.blobs.get("custom")
-    if found is None:
+    blob = layer.raw.blobs.get("custom")
+    if blob is None:
         raise ReadError("has no <custom> blob")
     element = element_of_precision(layer.precision()).name
-    return layer.stored("Const", element, layer.output_dims(), *found)
+    return layer.stored("Const", element, layer.output_dims(), *blob)
 
 
 @rewrites("Result")

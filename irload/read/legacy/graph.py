@@ -17,9 +17,9 @@ Ends = tuple[int, int]
 
 
 def rewritten(graph: RawGraph, file: str | None, report: OnFault, log: list[str], *, is_body: bool = False) -> RawGraph:
-    """The graph in operations. `log` gets a line for each layer whose operations differ from it.
+    """The graph as operations. A line is appended to `log` for each layer that is not a single operation of its type.
 
-    Outputs without consumers become results of the model; bodies state their results.
+    Outputs without consumers become results of the model. The results of bodies are added by `add_endpoints`.
     """
     return _Rewriting(graph, file, report, log).graph(with_results=not is_body)
 
@@ -34,7 +34,7 @@ class _Rewriting:
         self.ids: Iterator[int] = count(1 + max((layer.id for layer in old.layers), default=0))
         self.sources = {(e.to_layer, e.to_port): e for e in old.edges}
         self.moved: dict[Ends, Ends] = {}
-        """Outputs of legacy layers that are outputs of other layers now."""
+        """Outputs of legacy layers → the outputs of other layers that replace them."""
 
     def graph(self, *, with_results: bool) -> RawGraph:
         """Rewrite every layer."""
@@ -46,7 +46,7 @@ class _Rewriting:
                 self.layer(layer)
             except IRError as error:
                 self.report(error.at(Where(self.file, layer.line, layer.id, layer.name, layer.type)))
-                self.kept(layer)
+                self.keep_unknown(layer)
         if with_results:
             self.results()
         for edge in self.new.edges:
@@ -59,24 +59,24 @@ class _Rewriting:
     def layer(self, raw: RawLayer) -> None:
         rewrite = rewrite_of(raw.type)
         if rewrite is None:
-            self.kept(raw)
+            self.keep_unknown(raw)
             return
         layer = LegacyLayer(raw, [self.source(raw, port) for port in raw.inputs])
         try:
-            found = rewrite(layer)
+            result = rewrite(layer)
         except (ArithmeticError, LookupError, ValueError):
             raise ReadError(f"has ports or attributes that do not fit its type {raw.type}") from None
-        outputs = [found] if isinstance(found, Wire) else list(found)
+        outputs = [result] if isinstance(result, Wire) else list(result)
         if len(outputs) < len(raw.outputs):
             raise ReadError(f"has {len(raw.outputs)} outputs, expected {len(outputs)}")
-        final = _final(layer.made, outputs, raw)
-        numbers: dict[NewLayer, int] = {made: raw.id if made is final else next(self.ids) for made in layer.made}
-        for made, id in numbers.items():
-            self.add(made, id, numbers, raw, is_final=made is final)
+        final = _final(layer.operations, outputs, raw)
+        numbers: dict[NewLayer, int] = {new: raw.id if new is final else next(self.ids) for new in layer.operations}
+        for new, id in numbers.items():
+            self.add(new, id, numbers, raw, is_final=new is final)
         if final is None:
             for port, wire in zip(raw.outputs, outputs, strict=False):
                 self.moved[raw.id, port.id] = _end(wire, numbers, raw)
-        types = [made.type for made in layer.made if made.type != "Const"]
+        types = [new.type for new in layer.operations if new.type != "Const"]
         if types != [raw.type]:
             self.log.append(f"{raw.type} '{raw.name}' → {', '.join(types) or 'nothing'}")
 
@@ -84,22 +84,22 @@ class _Rewriting:
         edge = self.sources.get((raw.id, port.id))
         return None if edge is None else Wire(edge.from_layer, edge.from_port)
 
-    def add(self, made: NewLayer, id: int, numbers: dict[NewLayer, int], raw: RawLayer, *, is_final: bool) -> None:
+    def add(self, new: NewLayer, id: int, numbers: dict[NewLayer, int], raw: RawLayer, *, is_final: bool) -> None:
         """Add a new layer with its ports and the edges to it."""
-        layer = RawLayer(id, raw.name if is_final else made.name, made.type, made.opset, raw.line, dict(made.data))
-        layer.values, layer.bodies, layer.maps, layer.rt_info = made.values, made.bodies, made.maps, [*made.rt_info]
+        layer = RawLayer(id, raw.name if is_final else new.name, new.type, new.opset, raw.line, dict(new.data))
+        layer.values, layer.bodies, layer.maps, layer.rt_info = new.values, new.bodies, new.maps, [*new.rt_info]
         if is_final:
             layer.outputs = [_declared(port, raw) for port in raw.outputs]
         else:
-            layer.outputs = [_inner_port(k, raw) for k in range(made.outputs)]
+            layer.outputs = [_inner_port(k, raw) for k in range(new.outputs)]
         first = 1 + max((port.id for port in layer.outputs), default=-1)
-        for k, wire in enumerate(made.inputs, first):
+        for k, wire in enumerate(new.inputs, first):
             layer.inputs.append(_inner_port(k, raw))
             self.new.edges.append(RawEdge(*_end(wire, numbers, raw), id, k, raw.line))
         self.new.layers.append(layer)
 
-    def kept(self, raw: RawLayer) -> None:
-        """Keep a layer that cannot be rewritten, as an unknown operation, which warns."""
+    def keep_unknown(self, raw: RawLayer) -> None:
+        """Keep a layer that cannot be rewritten as an unknown operation, for which loading warns."""
         raw.version = "legacy"
         raw.outputs = [_declared(port, raw) for port in raw.outputs]
         self.new.layers.append(raw)
@@ -118,10 +118,10 @@ class _Rewriting:
                     self.new.edges.append(RawEdge(raw.id, port.id, id, 0, raw.line))
 
 
-def _final(made: Sequence[NewLayer], outputs: Sequence[Wire], raw: RawLayer) -> NewLayer | None:
+def _final(operations: Sequence[NewLayer], outputs: Sequence[Wire], raw: RawLayer) -> NewLayer | None:
     """The new layer that has exactly the outputs of the legacy layer, and takes over its id, name and ports."""
-    source = outputs[0].source if outputs else (made[-1] if made else None)
-    if not isinstance(source, NewLayer) or source not in made or source.outputs != len(raw.outputs):
+    source = outputs[0].source if outputs else (operations[-1] if operations else None)
+    if not isinstance(source, NewLayer) or source not in operations or source.outputs != len(raw.outputs):
         return None
     return source if [Wire(source, k) for k in range(len(outputs))] == list(outputs) else None
 
@@ -139,6 +139,6 @@ def _inner_port(id: int, raw: RawLayer) -> RawPort:
 
 
 def _declared(port: RawPort, raw: RawLayer) -> RawPort:
-    """The port as the file declares it, in the precision in which it is computed."""
+    """The declared port, in the precision in which it is computed."""
     precision = widened((port.precision or raw.precision or "FP32").upper())
     return RawPort(port.id, precision, port.dims, (), port.line, [])

@@ -1,4 +1,4 @@
-"""One legacy layer, as the functions that rewrite it see it: attributes, dims, inputs, blobs, and new operations."""
+"""A legacy layer for the functions that rewrite it: its attributes, dims, inputs and blobs, and the new operations."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class NewLayer:
 
 @record()
 class Wire:
-    """An output: the one at a position of a new layer, or the one with a port id of a legacy layer."""
+    """An output. `index`: its position for a new layer, its port id for a legacy layer (`source` is the layer's id)."""
 
     source: NewLayer | int
     index: int = 0
 
 
 class LegacyLayer:
-    """A layer to rewrite. `made` collects the new operations in order."""
+    """A layer to rewrite. `operations`: the new operations in order."""
 
     def __init__(self, raw: RawLayer, inputs: Sequence[Wire | None]) -> None:
         self.raw = raw
         self._inputs = inputs
         self._data = {_normal(key): value for key, value in raw.data.items()}
-        self.made: list[NewLayer] = []
+        self.operations: list[NewLayer] = []
 
     # -- the layer -----------------------------------------------------------------------------------------------------
 
@@ -67,15 +67,15 @@ class LegacyLayer:
 
     @property
     def inputs(self) -> list[Wire]:
-        """All inputs. Raises ReadError for one without an edge."""
+        """All inputs. Raises ReadError for an input without an edge."""
         return [self.input(k) for k in range(len(self._inputs))]
 
     def input(self, k: int = 0) -> Wire:
         """An input by position. Raises ReadError if it is missing."""
-        found = self._inputs[k] if k < len(self._inputs) else None
-        if found is None:
+        wire = self._inputs[k] if k < len(self._inputs) else None
+        if wire is None:
             raise ReadError(f"has no input {k}")
-        return found
+        return wire
 
     def input_dims(self, k: int = 0) -> tuple[int, ...]:
         """The declared dims of an input."""
@@ -97,11 +97,11 @@ class LegacyLayer:
         return bool(self._data.get(_normal(name)))
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The text of an attribute; upper and lower case, `-` and `_` are equal in names."""
-        found = self._data.get(_normal(name)) or default
-        if found is None:
+        """The text of an attribute. Names are compared without case, and with `-` equal to `_`."""
+        value = self._data.get(_normal(name)) or default
+        if value is None:
             raise AttributeInvalid(f"attribute {name} is missing; {self.type} requires it")
-        return found.strip()
+        return value.strip()
 
     def integer(self, name: str, default: int | None = None) -> int:
         """One integer."""
@@ -126,8 +126,8 @@ class LegacyLayer:
             raise AttributeInvalid(f"attribute {name} must be 0, 1, true or false, found '{text[:40]}'")
         return _FLAGS[text]
 
-    def kept(self, *names: str) -> dict[str, str]:
-        """The attributes of the operation that are unchanged, by the operation's names, where the layer has them."""
+    def copied(self, *names: str) -> dict[str, str]:
+        """The attributes with these names that the layer has, for an operation with equal attributes."""
         return {name: self.text(name) for name in names if self.has(name)}
 
     def _numbers(self, name: str, kind: Callable[[str], T], default: Sequence[T] | None) -> tuple[T, ...]:
@@ -146,17 +146,17 @@ class LegacyLayer:
 
         Raises ReadError if the size fits neither f32 nor f16.
         """
-        found = self.raw.blobs.get(name)
-        if found is None:
+        stored = self.raw.blobs.get(name)
+        if stored is None:
             return None
-        (offset, size), count = found, prod(shape)
+        (offset, size), count = stored, prod(shape)
         element = {4 * count: "f32", 2 * count: "f16"}.get(size)
         if element is None:
             raise ReadError(f"its {name} have {size} bytes; {list(shape)} takes {4 * count} in f32, {2 * count} in f16")
         return self.stored(name, element, shape, offset, size)
 
     def bits(self, name: str, shape: Sequence[int]) -> Wire:
-        """Packed bits from the .bin file. Raises ReadError unless the blob has as many bytes as they fill."""
+        """Packed bits from the .bin file. Raises ReadError if the blob has another size."""
         offset, size = self.raw.blobs.get(name, (0, 0))
         expected = -(-prod(shape) // 8)
         if size != expected:
@@ -171,10 +171,10 @@ class LegacyLayer:
     def stored(self, name: str, element: str, shape: Sequence[int], offset: int, size: int) -> Wire:
         """A constant from the .bin file; f16 is converted to f32."""
         data = {"element_type": element, "shape": listed(shape), "offset": str(offset), "size": str(size)}
-        found = self.op("Const", data=data, name=name)
+        constant = self.op("Const", data=data, name=name)
         if element != "f16":
-            return found
-        return self.op("Convert", found, data={"destination_type": "f32"}, name=f"{name}/convert", compressed=True)
+            return constant
+        return self.op("Convert", constant, data={"destination_type": "f32"}, name=f"{name}/convert", compressed=True)
 
     def constant(self, name: str, values: object, dtype: type[np.generic] = np.int64) -> Wire:
         """A constant that is not in the .bin file."""
@@ -182,7 +182,7 @@ class LegacyLayer:
         element = {"int64": "i64", "float32": "f32"}[array.dtype.name]
         data = {"element_type": element, "shape": listed(array.shape), "offset": "0", "size": str(array.nbytes)}
         wire = self.op("Const", data=data, name=name)
-        self.made[-1].values = array
+        self.operations[-1].values = array
         return wire
 
     def scalar(self, name: str, value: float) -> Wire:
@@ -203,11 +203,11 @@ class LegacyLayer:
     ) -> Wire:
         """Add an operation and return its first output."""
         full = f"{self.raw.name}/{name or type}"
-        made = NewLayer(type, opset, full, list(inputs), dict(data or {}), outputs)
+        operation = NewLayer(type, opset, full, list(inputs), dict(data or {}), outputs)
         if compressed:
-            made.rt_info.append({"name": "decompression", "version": "0"})
-        self.made.append(made)
-        return Wire(made)
+            operation.rt_info.append({"name": "decompression", "version": "0"})
+        self.operations.append(operation)
+        return Wire(operation)
 
     def reshaped(self, wire: Wire, dims: Sequence[int], name: str = "Reshape") -> Wire:
         """A Reshape to static dims."""
@@ -246,7 +246,7 @@ def listed(values: Sequence[int] | Sequence[float]) -> str:
 
 
 def _integer(text: str) -> int:
-    """An integer, which some converters wrote as `4.0`."""
+    """An integer; some converters wrote it as `4.0`."""
     return int(text.removesuffix(".0"))
 
 

@@ -17,7 +17,7 @@ def permute(layer: LegacyLayer) -> Wire:
 
 @rewrites("Reshape", "Flatten")
 def reshape(layer: LegacyLayer) -> Wire:
-    """Reshape to the declared dims; leading dims that do not change follow the input."""
+    """Reshape to the declared dims. Leading dims that do not change are copied from the input."""
     before, after = layer.input_dims(), layer.output_dims()
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
@@ -44,8 +44,8 @@ def split(layer: LegacyLayer) -> list[Wire]:
     axis, count = layer.integer("axis", 1), len(layer.raw.outputs)
     lengths = [layer.output_dims(k)[axis] for k in range(count)]
     inputs = layer.input(), layer.constant("axis", axis), layer.constant("lengths", lengths)
-    found = layer.op("VariadicSplit", *inputs, outputs=count)
-    return [Wire(found.source, k) for k in range(count)]
+    output = layer.op("VariadicSplit", *inputs, outputs=count)
+    return [Wire(output.source, k) for k in range(count)]
 
 
 @rewrites("Crop")
@@ -71,7 +71,7 @@ def _sliced(layer: LegacyLayer, begin: Sequence[int], end: Sequence[int], ignore
 
 @rewrites("StridedSlice")
 def strided_slice(layer: LegacyLayer) -> Wire:
-    """StridedSlice. In legacy files 1 in `begin_mask` and `end_mask` selects a bound, in operations it ignores it."""
+    """StridedSlice. A 1 in `begin_mask` or `end_mask` selects a bound in legacy layers, ignores it in operations."""
     count = layer.input_dims(1)[0] if layer.input_dims(1) else 0
     data: dict[str, str] = {}
     for name in ("begin_mask", "end_mask"):

@@ -47,7 +47,7 @@ def _counts(windows: Windows, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 def _regions(type: str, *names: str) -> Callable[[LegacyLayer], Wire]:
     def rewrite(layer: LegacyLayer) -> Wire:
-        data = layer.kept(*names)
+        data = layer.copied(*names)
         if "method" in data:
             data["method"] = data["method"].lower()
         return layer.op(type, *layer.inputs, data=data)

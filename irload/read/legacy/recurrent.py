@@ -15,7 +15,7 @@ _NAMES = ("activations", "activations_alpha", "activations_beta", "clip")
 
 @rewrites("LSTMCell", "GRUCell", "RNNCell")
 def cell(layer: LegacyLayer) -> list[Wire]:
-    """The cell. The blob holds the weights of the input and of the hidden state side by side."""
+    """The cell. The blob has the weights of the input and of the hidden state, concatenated along axis 1."""
     kind = layer.type.removesuffix("Cell")
     hidden = layer.integer("hidden_size")
     rows, length = _GATES[kind] * hidden, layer.input_dims()[-1]
@@ -24,7 +24,7 @@ def cell(layer: LegacyLayer) -> list[Wire]:
         raise ReadError("has no weights")
     axis, lengths = layer.constant("axis", 1), layer.constant("lengths", [length, hidden])
     parts = layer.op("VariadicSplit", weights, axis, lengths, outputs=2, name="split")
-    data = {"hidden_size": str(hidden)} | layer.kept(*_NAMES)
+    data = {"hidden_size": str(hidden)} | layer.copied(*_NAMES)
     biases_first = layer.flag("linear_before_reset", False) if kind == "GRU" else False
     if biases_first:
         data["linear_before_reset"] = "true"
@@ -32,23 +32,23 @@ def cell(layer: LegacyLayer) -> list[Wire]:
     biases = layer.blob("biases", shape) or layer.constant("biases", np.zeros(shape), np.float32)
     inputs = [*layer.inputs, parts, Wire(parts.source, 1), biases]
     count = 2 if kind == "LSTM" else 1
-    found = layer.op(layer.type, *inputs, data=data, opset=_OPSETS[kind], outputs=count)
-    return [Wire(found.source, k) for k in range(count)]
+    output = layer.op(layer.type, *inputs, data=data, opset=_OPSETS[kind], outputs=count)
+    return [Wire(output.source, k) for k in range(count)]
 
 
 @rewrites("TensorIterator")
 def tensor_iterator(layer: LegacyLayer) -> list[Wire]:
-    """TensorIterator, whose body is rewritten already."""
+    """TensorIterator. Its body has already been rewritten."""
     ports = {port.id: k for k, port in enumerate(layer.raw.inputs)}
     count = len(layer.raw.outputs)
     first = 1 + max((port.id for port in layer.raw.outputs), default=-1)
-    found = layer.op("TensorIterator", *layer.inputs, outputs=count)
-    made = layer.made[-1]
-    made.bodies, made.maps = layer.raw.bodies, layer.raw.maps
-    for line in made.maps.get("port_map", []):
+    output = layer.op("TensorIterator", *layer.inputs, outputs=count)
+    operation = layer.operations[-1]
+    operation.bodies, operation.maps = layer.raw.bodies, layer.raw.maps
+    for line in operation.maps.get("port_map", []):
         if line["tag"] == "input":
             line["external_port_id"] = str(first + _position(line, ports))
-    return [Wire(found.source, k) for k in range(count)]
+    return [Wire(output.source, k) for k in range(count)]
 
 
 def _position(line: dict[str, str], ports: dict[int, int]) -> int:

@@ -1,4 +1,4 @@
-"""Layers that are operations of the same inputs and attributes."""
+"""Layers that are rewritten to the operation of the same name, inputs and attributes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SAME: dict[str, tuple[str, tuple[str, ...]]] = {
 def _same(layer: LegacyLayer) -> list[Wire]:
     opset, names = _SAME[layer.type]
     count = len(layer.raw.outputs)
-    found = layer.op(layer.type, *layer.inputs, data=layer.kept(*names), opset=opset, outputs=count)
-    return [Wire(found.source, k) for k in range(count)]
+    output = layer.op(layer.type, *layer.inputs, data=layer.copied(*names), opset=opset, outputs=count)
+    return [Wire(output.source, k) for k in range(count)]
 
 
 rewrites(*_SAME)(_same)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from irload.read.legacy.layer import LegacyLayer, Wire
 
 Rewrite = Callable[[LegacyLayer], Wire | Sequence[Wire]]
-"""Adds operations to the layer, and returns its outputs: of the operations, or inputs of the layer."""
+"""Adds operations to `layer.operations`, and returns the outputs: outputs of operations, or inputs of the layer."""
 
 _table: dict[str, Rewrite] = {}
 
 
 def rewrites(*types: str) -> Callable[[Rewrite], Rewrite]:
-    """Register a function for legacy types, whose case is ignored."""
+    """Register a function for legacy types, ignoring case."""
 
     def register(function: Rewrite) -> Rewrite:
         for type in types:

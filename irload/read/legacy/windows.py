@@ -52,7 +52,7 @@ class Windows:
         }
 
     def convolved_pads(self, data: Sequence[int], outputs: Sequence[int]) -> Pads:
-        """The pads with which a convolution of this data has the declared outputs."""
+        """The pads for which a convolution of this data has the declared outputs."""
         total = [
             (out - 1) * s + d * (k - 1) + 1 - n
             for n, out, k, s, d in zip(data, outputs, self.kernel, self.strides, self.dilations, strict=True)
@@ -60,7 +60,7 @@ class Windows:
         return self._pads(total, data, outputs)
 
     def transposed_pads(self, data: Sequence[int], outputs: Sequence[int]) -> Pads:
-        """The pads with which a transposed convolution has the declared outputs; negative ends add outputs."""
+        """The pads for which a transposed convolution has the declared outputs; negative ends add outputs."""
         total = [
             (n - 1) * s + d * (k - 1) + 1 - out
             for n, out, k, s, d in zip(data, outputs, self.kernel, self.strides, self.dilations, strict=True)
@@ -76,7 +76,7 @@ class Windows:
         return [0] * len(total) if self.auto_pad == "valid" else self.pads_begin
 
     def _pads(self, total: Sequence[int], data: Sequence[int], outputs: Sequence[int]) -> Pads:
-        """Pads as stated where they give the declared outputs, else ends that do."""
+        """The stated pads if they result in the declared outputs, else with ends changed so that they do."""
         begin = self._begin(total)
         stated = self.pads_end if self.auto_pad == "explicit" else [0] * len(total)
         ends = [
@@ -104,9 +104,9 @@ def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...
 
 def _list(layer: LegacyLayer, rank: int, name: str) -> tuple[int, ...]:
     """Return one value per axis. A single value applies to all axes."""
-    found = layer.integers(name)
-    if len(found) == 1:
-        found *= rank
-    if len(found) != rank:
-        raise AttributeInvalid(f"attribute {name} must have {rank} values, found {len(found)}")
-    return found
+    values = layer.integers(name)
+    if len(values) == 1:
+        values *= rank
+    if len(values) != rank:
+        raise AttributeInvalid(f"attribute {name} must have {rank} values, found {len(values)}")
+    return values

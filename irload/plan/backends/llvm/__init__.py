@@ -1,1 +1,1 @@
-"""Compiled kernels: LLVM IR written by Python, compiled by llvmlite, kept as object files and run without Python."""
+"""The back end of compiled kernels: Python writes LLVM IR, llvmlite compiles it, object files are cached and run."""

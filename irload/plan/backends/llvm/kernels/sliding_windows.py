@@ -218,7 +218,7 @@ class SlidingWindows(Kernel):
 
 
 def _varies(k: int, stride: int) -> bool:
-    """True if the code reads the stride along axis k: all except that of channels, and that of columns if it is 0."""
+    """True if the code reads the stride along axis k. The channel stride, and a column stride of 0, are compiled in."""
     return k != 1 and (k != 4 or stride != 0)
 
 

@@ -56,7 +56,7 @@ class WindowedKernel:
 
     @property
     def tensors(self) -> list[Array]:
-        """The result and the operands of its epilogue, in its shape."""
+        """The result and the operands of the epilogue, broadcast to the shape of the result."""
         return [self.out, *(spread(operand, self.out.shape) for operand in self.operands)]
 
     def packed(

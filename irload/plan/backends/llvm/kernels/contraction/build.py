@@ -32,7 +32,7 @@ AnyContraction = TypeVar("AnyContraction", bound=Contraction)
 
 @record()
 class Results:
-    """y and the operands of its epilogue: for each the bytes between channels, and the type of its elements.
+    """y and the operands of the epilogue: the channel stride of each in bytes (`channel`), and its element type.
 
     `any_channels`: the number of channels differs between shapes, so that code reads it.
     """

@@ -49,7 +49,7 @@ class _Sizes:
 class Product(RegisterBlocks):
     """A tile on one line without padding has one address and a stride; other tiles have an address per row.
 
-    The address of taps in the padding is that of zeros.
+    Taps in the padding have the address of zeros.
     """
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:

@@ -227,7 +227,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _part(self) -> WidenedPart:
-        """The part of a panel that is widened at once."""
+        """The part of a panel that is widened before the tiles of a block use it."""
         weights = self.dot.weights
         assert weights is not None
         return WidenedPart(Panel(weights, self._length, self.packed_channels), self._length // self.parts)

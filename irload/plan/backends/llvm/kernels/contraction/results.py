@@ -34,7 +34,7 @@ class TileResults:
     count: Int | None = None
 
     def prefetch(self, f: Function) -> None:
-        """Prefetch the cache lines of y, and of operands of its size, before the sums are computed."""
+        """Prefetch the cache lines of y, and of operands that are not broadcast, before the sums are computed."""
         for k, (pointer, access) in enumerate((self.y, *self.operands)):
             size = SIZES[access.element]
             if access.column and access.channel == size:

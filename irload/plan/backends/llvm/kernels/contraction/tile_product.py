@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.tiles import Tiles
 from irload.record import record
 
 _DATA, _WEIGHTS = 4, 6
-"""The first tiles that hold data, and weights; those before hold sums."""
+"""The indices of the first tile of data, and of the first tile of weights. Tiles before these are sums."""
 
 
 @record()
