@@ -99,7 +99,7 @@ def test_a_negative_sampling_ratio_takes_no_samples(mode: str) -> None:
         ("NormalizeL2", {"eps": -9, "eps_mode": "add"}, [[3 / 4, 4 / 4 * -1], [NAN, NAN]]),
     ],
 )
-def test_a_negative_epsilon_is_added_as_it_is(type_: str, attributes: dict[str, Any], expected: Any) -> None:
+def test_a_negative_epsilon_is_added_unchanged(type_: str, attributes: dict[str, Any], expected: Any) -> None:
     x = [[3, 1], [0, 2]] if type_ == "MVN" else [[3, -4], [1, 0]]
     case = case_of(type_, "opset6" if type_ == "MVN" else "opset1", attributes, et.f32, x)
     model = irload.read_model(*ir_of(case))

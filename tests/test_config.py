@@ -66,7 +66,7 @@ def test_irrun_sets_the_variable_unless_it_is_set(given, used):
     assert found.stdout.split()[-1] == used
 
 
-def test_the_config_tells_of_kernels_and_caches(monkeypatch, tmp_path):
+def test_the_config_shows_kernels_and_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("IRLOAD_JIT", "off")
     monkeypatch.setenv("IRLOAD_MODEL_CACHE", "Off")

@@ -192,7 +192,7 @@ def test_shapes_that_depend_on_values():
         strict([x, [3, 2]])
 
 
-def test_a_rank_that_only_a_run_tells_is_not_declared():
+def test_a_rank_determined_only_at_run_time_is_not_declared():
     block = Block(
         layer(0, "x", "Parameter", [], [f32(4, 3)], 'shape="4,3" element_type="f32"', names=["x"])
         + layer(1, "axes", "Parameter", [], [i64(2)], 'shape="2" element_type="i64"', names=["axes"])
@@ -205,7 +205,7 @@ def test_a_rank_that_only_a_run_tells_is_not_declared():
     assert compiled.warnings == []
 
 
-def test_bodies_that_only_a_run_tells_the_shapes_of():
+def test_bodies_whose_shapes_are_determined_at_run_time():
     step = f32(-1, -1)
     block = Block(
         layer(0, "x", "Parameter", [], [f32(-1)], 'shape="?" element_type="f32"', names=["x"])

@@ -149,7 +149,7 @@ def test_an_input_from_an_output_that_the_operation_lacks() -> None:
     run.node(out)
 
 
-def test_faults_of_declarations_are_replaced_by_what_ports_declare() -> None:
+def test_faulty_declarations_are_replaced_by_declared_port_types() -> None:
     """A layer that cannot be inferred has the types of its ports, unknown where these declare none."""
     odd = RELU.replace('type="ReLU"', 'type="Odd"')
     model, run, errors = inferred(net(PARAMETER + odd + RESULT))

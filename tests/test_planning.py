@@ -71,7 +71,7 @@ def test_limits_and_memory_hold_during_planning(monkeypatch: pytest.MonkeyPatch)
         irload.compile_model(STATIC)
 
 
-def test_irrun_shows_planning_and_inference_apart():
+def test_irrun_shows_planning_and_inference_separately():
     done = irrun_process(DIGITS, MODELS / "digits" / "digit_7_0.npy", "--json")
     document = json.loads(done.stdout)
     assert document["planning_seconds"] > 0

@@ -84,14 +84,14 @@ GONE = {("RNNCell", 2), ("ShuffleChannels", 2)} | {(type, n) for type in ("Rever
 """Gaps of the tables."""
 
 
-def test_every_opset_holds_what_the_runtime_holds() -> None:
+def test_every_opset_has_the_operations_of_the_runtime() -> None:
     """All types in all versions, names in other case, and invalid namespaces, against the recorded runtime."""
     assert len(opset_tables.pairs()) > 4000
     assert opset_tables.disagreements() == []
 
 
 @pytest.mark.skipif(not NIGHTLY, reason="asks the runtime about thousands of layers: make test-all")
-def test_the_recorded_opsets_are_those_of_the_runtime() -> None:
+def test_the_recorded_opsets_equal_the_runtimes() -> None:
     command = [sys.executable, "-m", "tests.opset_tables", "--check"]  # a new process: it forks
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr or "run python -m tests.opset_tables"

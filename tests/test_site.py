@@ -67,7 +67,7 @@ def test_pages_of_the_navigation_exist(pages: Path) -> None:
     assert all((pages / name).is_file() for name in named)
 
 
-def test_lowest_versions_are_those_that_the_project_states() -> None:
+def test_lowest_versions_equal_the_requirements_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     for requirement in [*project["dependencies"], *project["optional-dependencies"]["test"]]:
         assert requirement.startswith("irload[") or re.fullmatch(r"[A-Za-z0-9_.-]+>=[0-9.]+", requirement), requirement

@@ -112,7 +112,7 @@ def test_a_job_continues_after_bad_items(batch, tmp_path):
     assert (again["before"], again["done"], again["failed"]) == (475, 25, 0)
 
 
-def test_failed_rows_join_the_others_once_mended(batch, tmp_path):
+def test_failed_rows_are_added_after_they_are_repaired(batch, tmp_path):
     digits(tmp_path / "in", 40)
     shutil.copytree(tmp_path / "in", tmp_path / "mended")
     bad = bad_files(tmp_path / "in", 5, np.random.default_rng(1))

@@ -145,7 +145,7 @@ def test_names_that_are_no_utf8(batch, model, tmp_path, form):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
-def test_carried_columns_keep_their_values_beside_outputs(batch, model, tmp_path, form):
+def test_copied_columns_have_their_values_next_to_outputs(batch, model, tmp_path, form):
     write_table(tmp_path / "t.parquet", 2, y=pa.array(["mine", "too"]), input=pa.array([7, 8]))
     model = identity(tmp_path / "y.xml", x="?,4")
     model.write_text(model.read_text().replace('names="x"', 'names="x,y"'))

@@ -72,7 +72,7 @@ COMMANDS = (
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["digits", "state", "loop", "unknown"])
-def test_no_name_is_shown_as_it_is(model: str, irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_escaped(model: str, irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     source = MODELS / ("digits" if model == "unknown" else model) / "model.xml"
     file = hostile(source, tmp_path)

@@ -157,7 +157,7 @@ def test_one_seed_gives_one_result(irrun):
     assert first(1) == first(1) != first(2)
 
 
-def test_dynamic_inputs_ask_for_a_shape(irrun):
+def test_dynamic_inputs_require_a_shape(irrun):
     found = irrun(DIGITS / "model.xml", "--random", 1)
     assert found.code == USAGE
     assert "--shape 'image[1,1,8,8]'" in found.err

@@ -16,7 +16,7 @@ def run(model: irload.Model, *inputs: np.ndarray) -> list[np.ndarray]:
     return list(irload.compile_model(model, optimize=False)(inputs).values())
 
 
-def test_two_parts_compute_what_the_model_computes(digits, image) -> None:
+def test_two_parts_compute_the_results_of_the_model(digits, image) -> None:
     before, after = edit.extract(digits, None, "pool0"), edit.extract(digits, "pool0")
     (middle,) = run(before, image)
     np.testing.assert_array_equal(run(after, middle)[0], run(digits, image)[0])

@@ -47,7 +47,7 @@ def test_large_constants_are_computed_and_keep_their_names(tmp_path) -> None:
         np.testing.assert_allclose(found[k], expected[k], atol=1e-4)
 
 
-def test_what_grows_is_not_folded(tmp_path) -> None:
+def test_layers_with_larger_outputs_than_inputs_are_not_folded(tmp_path) -> None:
     x = op.parameter([1000, 1000], np.float32, name="x")
     wide = op.broadcast(op.constant(np.float32([1])), op.constant(np.int64([1000, 1000])))
     assert "Broadcast" in types(edit.fold(read(ov.Model([op.add(x, wide)], [x]), tmp_path)))

@@ -99,7 +99,7 @@ def test_refused_batches(digits, tmp_path) -> None:
         edit.set_batch(read(ov.Model([op.relu(scalar)], [scalar]), tmp_path), 3)
 
 
-def test_parameters_of_bodies_are_declared_anew(tmp_path) -> None:
+def test_parameters_of_bodies_get_new_declarations(tmp_path) -> None:
     model = irload.read_model(MODELS / "loop" / "model.xml")
     irload.save_model(edit.set_batch(model, 3), tmp_path / "changed.xml")
     assert irload.check(tmp_path / "changed.xml").findings == []

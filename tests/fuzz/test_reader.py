@@ -88,7 +88,7 @@ def test_shapes_are_read_and_written_back_or_rejected(text):
 
 @given(names=st.sets(st.text(st.characters(exclude_characters="\\"), min_size=1)))
 @QUICK
-def test_names_are_split_as_they_were_joined(names):
+def test_splitting_reverses_joining_of_names(names):
     assert split_names(join_names(names)) == tuple(sorted(names))
 
 

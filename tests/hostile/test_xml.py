@@ -171,7 +171,7 @@ except Exception as error:
     assert said in found.stdout
 
 
-def test_the_parser_is_one_that_resolves_no_external_entities() -> None:
+def test_the_parser_resolves_no_external_entities() -> None:
     """lxml before 6.1 resolved them in iterparse."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "lxml>=6.1" in project["dependencies"]

@@ -69,7 +69,7 @@ def functions(module):
 
 
 @pytest.mark.parametrize("number", range(1, 17))
-def test_signatures_are_those_of_the_runtime(number):
+def test_signatures_equal_the_runtimes(number):
     theirs = functions(getattr(openvino, f"opset{number}"))
     ours = getattr(irov, f"opset{number}")
     differing = {}

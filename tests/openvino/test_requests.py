@@ -216,7 +216,7 @@ def test_queue():
     assert queue[0].get_output_tensor().data.argmax() == 7
 
 
-def test_a_queue_raises_what_callbacks_and_inferences_raise():
+def test_a_queue_raises_errors_of_callbacks_and_inferences():
     model = irov.compile_model(DIGITS)
     queue = irov.AsyncInferQueue(model, 2)
     queue.set_callback(lambda request, data: [][data])

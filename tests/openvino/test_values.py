@@ -103,7 +103,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_values_are_those_of_the_runtime(expression):
+def test_values_equal_the_runtimes(expression):
     def value(module):
         return plain(failure(lambda: eval(expression, {"ov": module, "np": np})))
 

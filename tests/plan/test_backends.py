@@ -54,7 +54,7 @@ def test_a_step_without_a_row_is_not_supported() -> None:
     assert not Table[Any]("anywhere", {}).supports(step)
 
 
-def test_every_lowering_is_that_of_an_operation() -> None:
+def test_every_lowering_belongs_to_an_operation() -> None:
     known = {name for types in MODULES.values() for name in types.split()}
     assert set(LOWERINGS) <= known
 

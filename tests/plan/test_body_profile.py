@@ -30,7 +30,7 @@ def test_a_loop_has_the_steps_of_its_body():
     assert many.nbytes == 9 * one.nbytes
 
 
-def test_it_is_measured_where_no_plan_runs():
+def test_a_loop_without_a_plan_is_profiled():
     steps = irload.compile_model(LOOP, threads=1, optimize=False).profile(INPUTS)
     assert ("Loop", "doubled") in spent(steps)
 

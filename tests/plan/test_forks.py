@@ -137,7 +137,7 @@ def inside(gate: Unforked, left: threading.Event) -> threading.Thread:
     return thread
 
 
-def test_it_does_not_wait_for_ever(monkeypatch):
+def test_a_fork_waits_for_a_limited_time(monkeypatch):
     """The forking thread may hold a lock for which the other one waits."""
     monkeypatch.setattr(forks, "PATIENCE", 0.2)
     gate, left = Unforked(), threading.Event()

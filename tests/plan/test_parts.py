@@ -143,7 +143,7 @@ def test_more_axes_than_arrays_have_are_left_to_the_run() -> None:
         compiled(np.float32(1))
 
 
-def test_a_loop_is_inferred_again_where_its_count_or_a_shape_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_is_inferred_again_if_its_count_or_a_shape_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = irload.compile_model("models/loop/model.xml")
     inferred: list[int] = []
     infer = Loop.infer

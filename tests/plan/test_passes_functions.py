@@ -86,7 +86,7 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_it_hangs_on_the_matmul_before_it(name: str) -> None:
+def test_an_activation_becomes_the_epilogue_of_a_matmul(name: str) -> None:
     x, weights, bias, chain = value(5, 8), constant(random(8, 16)), constant(random(16, seed=1)), Chain()
     product = chain.add(MatMulStep([x, weights], [value(5, 16)]))
     out = WRITTEN[name][0](chain, chain("add", product, bias))

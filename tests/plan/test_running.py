@@ -185,7 +185,7 @@ def test_a_convolution_with_bias_whose_block_is_one_element(data, kernel, thread
     np.testing.assert_allclose(fast(image(*data))[0], plain(image(*data))[0], rtol=1e-5)
 
 
-def test_a_scalar_that_only_bounds_tell_is_a_constant(tmp_path):
+def test_a_scalar_with_equal_bounds_is_a_constant(tmp_path):
     g = Graph()
     x = g.parameter("x", "f32", ("?", 3))
     places = g.layer("NonZero", [x], [("i64", (2, "?"))], version="opset3", attributes={"output_type": "i64"})[0]

@@ -114,7 +114,7 @@ def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         plan(convolution()[0], tmp_path / "file" / "tuned.json")
 
 
-def test_the_key_tells_shapes_layouts_and_threads_apart() -> None:
+def test_the_key_distinguishes_shapes_layouts_and_threads() -> None:
     _, step = convolution()
     product = MatMulStep([value(4, 8), constant(random(8, 16))], [value(4, 16)])
     keys = {described(step, 1), described(step, 2), described(product, 1)}

@@ -124,7 +124,7 @@ def test_a_value_is_computed_before_it_is_read() -> None:
         verify(program, "a pass")
 
 
-def test_a_value_has_one_maker() -> None:
+def test_a_value_is_computed_by_one_step() -> None:
     x, y = value(2), value(2)
     with pytest.raises(PlanInvalid, match="step 0 already produces"):
         verify(

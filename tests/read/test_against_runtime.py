@@ -78,7 +78,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("text", SAME.values(), ids=SAME)
-def test_same_face(text: str) -> None:
+def test_inputs_and_outputs_equal_the_runtimes(text: str) -> None:
     assert ours(text, ONE) == theirs(text, ONE)
 
 
@@ -171,7 +171,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
-def test_both_refuse(text: str) -> None:
+def test_invalid_files_are_rejected_by_both(text: str) -> None:
     with pytest.raises(IRError):
         ours(text, ONE)
     with pytest.raises(RuntimeError):

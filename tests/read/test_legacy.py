@@ -153,7 +153,7 @@ def test_integers_may_be_written_as_floats() -> None:
     assert irload.read_model(*net).outputs[0].shape == (1, 5)
 
 
-def test_strides_by_axis_precede_those_of_the_source_framework() -> None:
+def test_strides_by_axis_override_strides_of_the_source_framework() -> None:
     """Files of v2 have both; `stride` has four values there."""
     data = (
         '<convolution_data kernel-x="3" kernel-y="3" stride="1,1,2,2" stride-x="2" stride-y="2" output="4" group="1"/>'

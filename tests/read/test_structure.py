@@ -189,7 +189,7 @@ def test_means_that_do_not_fit(text: str) -> None:
     assert len(found) >= 1
 
 
-def test_means_without_a_name_are_those_of_the_first_input_of_rank_4() -> None:
+def test_means_without_a_name_apply_to_the_first_input_of_rank_4() -> None:
     """A net of three inputs; only the last two have rank 4."""
     inputs = "".join(
         IMAGE.replace('id="0" name="in"', f'id="{k}" name="in{k}"').replace("1,3,2,2", shape)

@@ -81,7 +81,7 @@ def test_ranges_that_were_dropped_do_not_count(file: Path) -> None:
     assert weights.bytes(0, 50) is kept
 
 
-def test_what_is_held_is_counted_once_for_each_size_of_the_file(file: Path) -> None:
+def test_live_ranges_are_counted_after_each_size_of_the_file(file: Path) -> None:
     weights = Weights(file)
     weights.bytes(0, 50)
     assert owner_of(weights.bytes(0, 51)).nbytes == 51  # counted: nothing else is held

@@ -43,7 +43,7 @@ def test_other_users_cannot_read_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
-def test_one_that_is_damaged_is_replaced(folder: Path, content: bytes) -> None:
+def test_a_damaged_secret_is_replaced(folder: Path, content: bytes) -> None:
     in_a_new_process()
     (folder / "secret.key").write_bytes(content)
     made = in_a_new_process()

@@ -70,7 +70,7 @@ def test_texts(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "\n\n".join(f"{prompts[k]}\n{results[k].text}" for k in (0, 1)) + "\n"
 
 
-def test_guesses_are_taken_back(texts: Path) -> None:
+def test_wrong_guesses_are_removed_from_the_cache(texts: Path) -> None:
     model = irload.TextGeneration(texts)
     plain = model.generate("The model", repetition_penalty=0.2, max_tokens=12)
     assert model.generate("The model", repetition_penalty=0.2, max_tokens=12, lookup=3) == plain
@@ -140,7 +140,7 @@ def test_wav_files(tmp_path: Path, width: int, channels: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [44100, 48000, 11025])
-def test_resampling_keeps_tones_and_removes_those_beyond_the_new_rate(rate: int) -> None:
+def test_resampling_preserves_tones_below_half_of_the_new_rate_only(rate: int) -> None:
     times = np.arange(rate // 4) / rate
     found = resampled(np.sin(2 * np.pi * 1000 * times), rate, 16000)
     np.testing.assert_allclose(found[200:-200], np.sin(np.pi / 8 * np.arange(len(found)))[200:-200], atol=1e-4)

@@ -55,7 +55,7 @@ def test_lookup_gives_the_same_tokens(model: irload.TextGeneration) -> None:
     assert model.generate(prompt, lookup=4) == model.generate(prompt)
 
 
-def test_lookup_finds_what_followed() -> None:
+def test_lookup_returns_the_tokens_after_the_last_occurrence() -> None:
     lookup = Lookup([1, 2, 3, 4, 1, 2])
     assert lookup.candidates(3) == [3, 4, 1]
     lookup.add(9)
@@ -75,7 +75,7 @@ def test_more_prompts_than_run_at_once(model: irload.TextGeneration) -> None:
     ]
 
 
-def test_a_seed_reproduces_a_text_beside_any_others(model: irload.TextGeneration) -> None:
+def test_a_seed_reproduces_a_text_with_any_other_prompts(model: irload.TextGeneration) -> None:
     options = {"temperature": 1.0, "seed": 7, "max_tokens": 8}
     first = model.generate([PROMPTS[0], PROMPTS[1]], **options)
     assert model.generate([PROMPTS[0]], **options) == first[:1]

@@ -52,7 +52,7 @@ def test_tokens_are_appended_in_place() -> None:
     assert [room.capacity for room in rooms] == [64, 130, 262]
 
 
-def test_precision_auto_appends_where_it_computes_in_f32() -> None:
+def test_precision_auto_appends_if_it_computes_in_f32() -> None:
     backend = compiled_backend(Options(precision="auto"))
     request = irload.compile_model(decoder(), 1, precision="auto").create_infer_request()
     for rows in (7, 1, 1):
@@ -156,7 +156,7 @@ def test_variables_are_a_mapping() -> None:
     assert set(variables) == {"a", "other"}
 
 
-def test_tokens_leave_nothing_behind() -> None:
+def test_tokens_accumulate_no_objects() -> None:
     """A plan stays bound to the last shapes only, and no other objects accumulate."""
     rng = np.random.default_rng(6)
     request = compiled(decoder())[0].create_infer_request()

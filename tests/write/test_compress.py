@@ -62,7 +62,7 @@ def test_double_precision_keeps_its_type(tmp_path):
     assert irload.read_model(tmp_path / "ours.xml").outputs[0].element_type is et.f64
 
 
-def test_the_file_has_what_the_runtime_writes(tmp_path):
+def test_the_file_equals_the_runtimes(tmp_path):
     both(sum_with([0.5, 2.0]), tmp_path)
     for file in ("ours.xml", "theirs.xml"):
         model = irload.read_model(tmp_path / file)
@@ -80,7 +80,7 @@ def test_extremes_are_clamped():
     assert found[:4].tolist() == [65504, -65504, 65504, 0]
 
 
-def test_what_leads_to_a_shape_is_kept(tmp_path):
+def test_operands_of_shapes_are_not_compressed(tmp_path):
     x = op.parameter([2, 6], np.float32)
     scale, offset = (op.constant(np.array([2.0, 0.5], np.float32)) for _ in range(2))
     scale.set_friendly_name("shaping")

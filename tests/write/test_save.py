@@ -179,7 +179,7 @@ def test_bodies_of_unknown_operations_are_not_lost_in_silence(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_ports_in_their_order_whatever_their_ids(tmp_path):
+def test_ports_are_written_in_order_with_new_ids(tmp_path):
     body = Body(bytearray())
     x = body.parameter(et.f32, "4,6")
     split = body.op("Split", x, body.constant(np.int64(0)), num_splits=2)

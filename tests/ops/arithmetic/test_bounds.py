@@ -54,7 +54,7 @@ def test_binary(type: str, a: TensorType, b: TensorType, expected: Any) -> None:
         ("Add", sizes(None), TensorType(et.i64, Shape(1))),
     ],
 )
-def test_what_has_no_bounds(type: str, a: TensorType, b: TensorType) -> None:
+def test_bounds_of_unsupported_operands_are_none(type: str, a: TensorType, b: TensorType) -> None:
     assert operation(type, "opset1").bounds(a, b) is None
 
 

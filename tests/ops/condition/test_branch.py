@@ -52,7 +52,7 @@ def test_the_shape_admits_both(then: Any, otherwise: Any, expected: str) -> None
 
 
 @pytest.mark.parametrize(("cond", "expected"), [(True, "[2,3]"), (False, "[7]")])
-def test_a_known_condition_tells_the_shape(cond: bool, expected: str) -> None:
+def test_a_constant_condition_determines_the_shape(cond: bool, expected: str) -> None:
     assert str(load(branches(ones(2, 3), ones(7), cond, constant=True)).output(0).partial_shape) == expected
 
 

@@ -60,7 +60,7 @@ def test_without_boundaries_all_is_one_bucket() -> None:
         (lambda: _bucketize(Shape(2), et.boolean, Shape(2)), TypeMismatch),
     ],
 )
-def test_what_does_not_fit(make: Any, error: type[IRError]) -> None:
+def test_invalid_inputs_are_rejected(make: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         make()
 

@@ -74,7 +74,7 @@ def test_inferred_shapes(attributes: dict[str, Any], cond: Shape, then: Shape, o
         ),
     ],
 )
-def test_what_does_not_fit(
+def test_invalid_inputs_are_rejected(
     attributes: dict[str, Any], cond: TensorType, then: TensorType, other: TensorType, error: type[IRError]
 ) -> None:
     with pytest.raises(error):

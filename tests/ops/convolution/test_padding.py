@@ -53,7 +53,7 @@ def test_onednn(attributes: dict[str, Any], expected: list[float]) -> None:
     ("auto_pad", "expected"),
     [("same_upper", [12, 45]), ("same_lower", [1, 34])],
 )
-def test_onednn_puts_the_odd_pad_where_the_name_says(auto_pad: str, expected: list[float]) -> None:
+def test_onednn_pads_the_odd_element_at_the_named_end(auto_pad: str, expected: list[float]) -> None:
     # Kernel 2 pads one element in all. With stride 3, upper sees (1,2) and (4,5), lower (0,1) and (3,4).
     (found,) = computed(
         "Convolution",

@@ -102,7 +102,7 @@ def test_number_of_priors(attributes: dict[str, Any], count: int) -> None:
     assert op.compute(*(t.value for t in given)).shape == (2, 4 * 6 * count)
 
 
-def test_priors_that_the_count_does_not_know_of_move_the_others_on() -> None:
+def test_uncounted_priors_shift_the_boxes_of_the_next_cell() -> None:
     # Density 2 of two ratios makes eight boxes a cell; seven are counted, so the second cell begins one box late.
     op = make("PriorBox", "opset8", fixed_size=(8.0,), density=(2.0,), fixed_ratio=(1.0, 2.0), offset=0.5)
     boxes, variances = op.compute(np.array([1, 2]), np.array([40, 60])).reshape(2, 14, 4)

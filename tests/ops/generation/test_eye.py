@@ -61,7 +61,7 @@ def test_inferred_shapes(batch: tuple[TensorType, ...], expected: Shape) -> None
         ((SCALAR, SCALAR, SCALAR, TensorType.of(np.array([-1]))), ShapeMismatch),
     ],
 )
-def test_what_does_not_fit(inputs: Any, error: type[IRError]) -> None:
+def test_invalid_inputs_are_rejected(inputs: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         Eye(output_type=et.f32).infer(*inputs)
 

@@ -87,7 +87,7 @@ def test_inferred_shapes(shape: TensorType, expected: Shape) -> None:
         ((TensorType(et.i64, Shape(1)), *(TensorType.of(np.array(1, np.float32)),) * 2), ShapeMismatch),
     ],
 )
-def test_what_does_not_fit(inputs: Any, error: type[IRError]) -> None:
+def test_invalid_inputs_are_rejected(inputs: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         RandomUniform(output_type=et.f32).infer(*inputs)
 
@@ -140,6 +140,6 @@ def test_specification_examples(
         (TensorType(et.f32, Shape(1, 3)), np.array([1, 1]), ShapeMismatch),
     ],
 )
-def test_what_cannot_be_drawn(probs: TensorType, samples: Any, error: type[IRError]) -> None:
+def test_multinomial_rejects_invalid_inputs(probs: TensorType, samples: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         Multinomial(convert_type=et.i32).infer(probs, TensorType.of(samples))

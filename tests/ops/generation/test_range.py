@@ -66,7 +66,7 @@ def test_unknown_length() -> None:
         ("opset1", (0, 5.0, 1), TypeMismatch),
     ],
 )
-def test_what_does_not_fit(version: str, inputs: Any, error: type[IRError]) -> None:
+def test_invalid_inputs_are_rejected(version: str, inputs: Any, error: type[IRError]) -> None:
     op: Any = resolve("Range", version)[0](**({"output_type": et.i64} if version == "opset4" else {}))
     with pytest.raises(error):
         op.infer(*(TensorType.of(np.asarray(n)) for n in inputs))

@@ -39,7 +39,7 @@ def test_ties_of_nearest(nearest_mode: str, expected: list[int]) -> None:
     assert resized(4, nearest_mode=nearest_mode) == expected
 
 
-def test_simple_truncates_where_it_enlarges() -> None:
+def test_nearest_mode_simple_truncates_when_enlarging() -> None:
     attributes = {"nearest_mode": "simple", "coordinate_transformation_mode": "asymmetric"}
     assert resized(5, [10.0, 20.0, 30.0], **attributes) == [10, 10, 20, 20, 30]
 
@@ -164,7 +164,7 @@ def test_inferred_shapes(data: Shape, sizes: TensorType, expected: Shape) -> Non
         ),
     ],
 )
-def test_what_does_not_fit(
+def test_invalid_inputs_are_rejected(
     attributes: dict[str, Any], data: TensorType, target: Any, axes: Any, error: type[IRError]
 ) -> None:
     inputs = [data, TensorType.of(target)] + ([] if axes is None else [TensorType.of(axes)])

@@ -66,7 +66,7 @@ def test_parts(rest: dict[str, int], expected: list[int]) -> None:
     assert shapes(case) == [f"[{len(expected)}]"]
 
 
-def test_last_part_is_what_the_last_iteration_gives() -> None:
+def test_the_last_part_is_the_output_of_the_last_iteration() -> None:
     assert run(iterator({}, only_last=True)) == [[15]]
 
 
@@ -91,7 +91,7 @@ def test_parts_that_cannot_be(rest: dict[str, Any], error: type[IRError], messag
 
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize(("data", "found"), [([1, 0, 0, 2], None), ([1, 0, 3, 2], 2), ([1, 0, 0, 0], 0)])
-def test_parts_whose_size_shows_at_run_time_must_be_as_long_as_the_port_map_says(
+def test_parts_of_dynamic_size_must_have_the_length_of_the_port_map(
     data: list[float], found: int | None, optimize: bool
 ) -> None:
     body = Body(bytearray())
@@ -176,7 +176,7 @@ def test_iterations(trips: Any, going: Any, stop: int | None, expected: list[Any
 
 
 @pytest.mark.parametrize("shape", ["", "1", "?", "..."])
-def test_the_counter_is_shaped_as_its_parameter_says(shape: str) -> None:
+def test_the_counter_has_the_shape_of_its_parameter(shape: str) -> None:
     assert run(loop(2, shape=shape)) == [[101], [0, 1]]
 
 
@@ -200,7 +200,7 @@ def test_state_may_grow() -> None:
     assert run(loop(3, grow=True)) == [[100, 0, 1, 2], [0, 1, 2]]
 
 
-def test_endless_loop_meets_the_budget() -> None:
+def test_an_endless_loop_exceeds_the_limit_of_iterations() -> None:
     case = loop(-1)
     model = load(case)
     model.limits = irload.Limits(iterations=50)
@@ -279,7 +279,7 @@ def test_types_of_deeply_nested_bodies_settle_within_a_budget() -> None:
         (et.boolean, et.f32, [True, False, True, True], [1, 0, 1, 1]),
     ],
 )
-def test_inputs_become_what_the_parameters_of_the_body_declare(
+def test_inputs_are_converted_to_the_declared_types_of_body_parameters(
     outer: ElementType, inner: ElementType, given_: Any, expected: Any
 ) -> None:
     weights = bytearray()

@@ -121,7 +121,7 @@ def test_dynamic_axes_of_zeros_are_as_short_as_permitted() -> None:
     assert run.infer([f32(1, 2)])[0].tolist() == [[1, 2], [1, 2]]
 
 
-def test_assigning_is_seen_by_the_next_inference_only() -> None:
+def test_an_assigned_value_is_read_by_the_next_inference() -> None:
     graph = Body(bytearray())
     value = graph.parameter(et.f32, "1,2")
     graph.op("Assign", value, version="opset6", variable_id="v")
@@ -215,7 +215,7 @@ def test_unranked_variable_without_initial_value_cannot_begin() -> None:
         run.infer([f32(1, 2)])
 
 
-def test_a_variable_of_which_the_file_says_nothing_is_like_its_initial_value():
+def test_an_undeclared_variable_has_the_shape_of_its_initial_value():
     for shape in ("1,2", "?,2"):
         graph = Body(bytearray())
         value, initial = graph.parameter(et.f32, "1,2"), graph.parameter(et.f32, shape)

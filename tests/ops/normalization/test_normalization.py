@@ -154,7 +154,7 @@ def test_strings_are_not_normalized(type: str, version: str) -> None:
         operation(type, version).infer(TensorType(et.string, Shape(1, 2, 3)))
 
 
-def test_the_channel_inputs_tell_the_channels() -> None:
+def test_channels_are_inferred_from_the_channel_inputs() -> None:
     channel = TensorType(et.f32, Shape(3))
     data = TensorType(et.f32, Shape(1, None, None))
     found = operation("BatchNormInference", "opset5").infer(data, channel, channel, channel, channel)

@@ -189,6 +189,6 @@ def test_attributes_that_are_refused(version: str, attributes: dict[str, Any]) -
         (TWO_BY_TWO | {"auto_pad": "same_upper"}, "1,3,5..9,9", "1,3,?,5"),
     ],
 )
-def test_shapes_of_what_is_partly_known(attributes: dict[str, Any], shape: str, expected: str) -> None:
+def test_average_pool_infers_partly_known_shapes(attributes: dict[str, Any], shape: str, expected: str) -> None:
     found = operation("AvgPool", "opset1", **attributes).infer(TensorType(et.f32, Shape.parse(shape)))
     assert str(found.shape) == f"[{expected}]"

@@ -29,14 +29,14 @@ def sigmoid(x: float) -> float:
 ZERO, ONE = row(0), row(1)
 
 
-def test_lstm_gates_stand_in_the_order_f_i_c_o() -> None:
+def test_lstm_gates_are_in_the_order_f_i_c_o() -> None:
     # Nothing but the bias: f = σ(1), i = σ(2), c̃ = tanh(3), o = σ(4), and the cell before was 5.
     h, c = LSTMCell4().compute(ZERO, ZERO, row(5), np.zeros((4, 1)), np.zeros((4, 1)), np.array([1.0, 2, 3, 4]))
     cell = sigmoid(1) * 5 + sigmoid(2) * math.tanh(3)
     np.testing.assert_allclose([h, c], [[[sigmoid(4) * math.tanh(cell)]], [[cell]]], rtol=1e-6)
 
 
-def test_gru_gates_stand_in_the_order_z_r_h() -> None:
+def test_gru_gates_are_in_the_order_z_r_h() -> None:
     recurrence = np.array([[0.0], [0], [2]])
     got = GRUCell().compute(ZERO, row(3), np.zeros((3, 1)), recurrence, np.array([1.0, 2, 4]))
     inner = math.tanh(sigmoid(2) * 3 * 2 + 4)
@@ -50,7 +50,7 @@ def test_linear_before_reset_gates_the_recurrent_bias_too() -> None:
     np.testing.assert_allclose(got, [[(1 - sigmoid(1)) * inner + sigmoid(1) * 3]], rtol=1e-6)
 
 
-def test_clip_bounds_what_goes_into_the_activation() -> None:
+def test_clip_bounds_the_inputs_of_activations() -> None:
     cell = RNNCell(activations=("relu",), clip=0.5)
     got = cell.compute(
         np.array([[3.0], [-3], [0.25]]), np.zeros((3, 1)), np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1)
@@ -93,14 +93,14 @@ def test_lengths_and_directions(direction: str, lengths: list[int], y: Any, last
     assert sums(direction, lengths) == (y, last)
 
 
-def test_both_directions_stand_side_by_side() -> None:
+def test_outputs_of_both_directions_are_stacked() -> None:
     y, last = sums("bidirectional", [3, 1], 2)
     assert y == [[[1, 3, 7], [7, 6, 4]], [[8, 0, 0], [8, 0, 0]]]
     assert last == [[7, 7], [8, 8]]
 
 
 @pytest.mark.parametrize("lengths", [[4, 1], [1, -1]])
-def test_lengths_lie_within_the_data(lengths: list[int]) -> None:
+def test_lengths_beyond_the_data_are_rejected(lengths: list[int]) -> None:
     with pytest.raises(ExecutionError, match=r"sequence_lengths must be in 0\.\.3"):
         sums("forward", lengths)
 

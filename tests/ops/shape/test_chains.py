@@ -190,14 +190,14 @@ NOT_CARRIED = [element_picked, rolled]
 
 @pytest.mark.parametrize("data", ["2,3,8", "?,3,8", "?,?,8", "1..4,3,2..8", "?,..6,8", "?,?,?", "2..,5,3.."])
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda c: c.__name__)
-def test_infers_what_the_runtime_infers(chain: Callable[[Graph, Port], Port], data: str) -> None:
+def test_inference_equals_the_runtime(chain: Callable[[Graph, Port], Port], data: str) -> None:
     ours, theirs = both(chain, data)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("data", ["?,3,8", "2..,5,3.."])
 @pytest.mark.parametrize("chain", NOT_CARRIED, ids=lambda c: c.__name__)
-def test_what_the_runtime_does_not_carry(chain: Callable[[Graph, Port], Port], data: str) -> None:
+def test_values_that_the_runtime_does_not_propagate(chain: Callable[[Graph, Port], Port], data: str) -> None:
     ours, theirs = both(chain, data)
     assert ours == theirs
 

@@ -104,7 +104,7 @@ def test_errors_of_axes(op: Op, data: str, axes: Any, error: type[IRError]) -> N
         inferred(op, data, axes)
 
 
-def test_shape_of_knows_static_shapes_and_bounds_others() -> None:
+def test_shape_of_has_the_values_of_static_dims_and_bounds_of_others() -> None:
     exact = ShapeOf3(output_type=i32).infer(TensorType(f32, Shape(2, 0, 5)))
     assert exact.element is i32
     assert exact.ints == (2, 0, 5)

@@ -106,7 +106,7 @@ def test_inferred_shapes(type: str, data: Shape, inputs: Any, expected: Shape) -
         ("RDFT", Shape(4), ([1],), ShapeMismatch),
     ],
 )
-def test_what_does_not_fit(type: str, data: Shape, inputs: Any, error: type[IRError]) -> None:
+def test_invalid_inputs_are_rejected(type: str, data: Shape, inputs: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         shape(type, data, *inputs)
 
@@ -116,7 +116,7 @@ def test_what_does_not_fit(type: str, data: Shape, inputs: Any, error: type[IREr
 WINDOW = np.ones(4, np.float32)
 
 
-def test_a_short_window_stands_in_the_middle_of_the_frame() -> None:
+def test_a_short_window_is_centered_in_the_frame() -> None:
     found = run("STFT", [1, 2, 3, 4, 5], np.array([1, 1], np.float32), 4, 1)
     np.testing.assert_allclose(found[:, 0, 0], [2 + 3, 3 + 4], rtol=1e-6)  # the first bin is the sum of the frame
     assert run("STFT", [1, 2, 3, 4, 5], WINDOW, 4, 1, transpose_frames=True).shape == (3, 2, 2)

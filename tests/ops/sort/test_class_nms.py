@@ -69,7 +69,7 @@ def test_matrix_decay(attributes: dict[str, Any], scores: list[float]) -> None:
     assert np.allclose(rows[:, 1], sorted(scores, reverse=True), atol=2e-2)
 
 
-def test_matrix_goes_on_after_an_image_without_boxes() -> None:
+def test_matrix_nms_continues_after_an_image_without_boxes() -> None:
     boxes, scores = np.concatenate([BOXES, BOXES]), np.concatenate([SCORES * 0, SCORES])
     assert make("MatrixNms").compute(boxes, scores)[2].tolist() == [0, 8]
 

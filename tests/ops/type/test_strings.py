@@ -47,7 +47,7 @@ def test_unpack(data: list[str], begins: list[int], ends: list[int], text: str) 
     assert [found[0].tolist(), found[1].tolist(), found[2].tobytes().decode()] == [begins, ends, text]
 
 
-def test_unpack_knows_the_length_of_a_constant() -> None:
+def test_unpack_infers_the_length_of_a_constant() -> None:
     op = operation("StringTensorUnpack", "opset15")
     data = TensorType.of(np.array(["ab", "ü"], object), et.string)
     assert op.infer(data)[2].shape == (4,)

@@ -170,7 +170,7 @@ def test_instructions_compile_and_load(sizes: tuple[int, int, int, int]) -> None
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("queries", [1, 7, 16, 17, 33, 64, 100, 197, 1000])
-def test_strips_cut_queries_evenly(queries: int, threads: int) -> None:
+def test_strips_divide_queries_evenly(queries: int, threads: int) -> None:
     rows, tiles = strips(queries, 64, 3, threads)
     block = rows * tiles
     assert rows <= 16

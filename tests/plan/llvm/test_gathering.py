@@ -49,7 +49,7 @@ def test_random_gathers(seed: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-def test_rows_by_the_least_and_the_greatest_index(target: Target) -> None:
+def test_gathers_with_the_smallest_and_the_largest_index(target: Target) -> None:
     x = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
     for dtype in (np.int32, np.int64):
         least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max

@@ -98,7 +98,7 @@ def test_transposed_data_are_copied_inside_a_step(target: Target) -> None:
     agree(plan, steps, [x], [random(24, 24)])
 
 
-def test_a_copy_lives_as_long_as_it_is_read(target: Target) -> None:
+def test_a_copy_is_released_after_its_last_read(target: Target) -> None:
     """Steps between its readers, which copy and pack other values, do not overwrite it."""
     x, w = value(10, 40), value(40, 32)
     y = value(10, 40)

@@ -33,7 +33,7 @@ def random_boxes(rng: np.random.Generator, count: int) -> Array:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @pytest.mark.parametrize("seed", range(60))
-def test_the_same_boxes_stay(seed: int, target: Target) -> None:
+def test_the_same_boxes_are_selected(seed: int, target: Target) -> None:
     rng = np.random.default_rng(seed)
     boxes = random_boxes(rng, int(rng.integers(0, 400)))
     memory = guarded(boxes.shape)

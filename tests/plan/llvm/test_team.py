@@ -113,7 +113,7 @@ def test_every_part_runs_once(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch,
         counting.run()
 
 
-def test_helpers_that_never_come_delay_nothing(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helpers_that_never_start_delay_nothing(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     monkeypatch.setattr(Team, "help", lambda self, number: release.wait())
     counting = Counting(3, Count(), Count())
@@ -159,7 +159,7 @@ def test_helpers_run_python_between_tables(mine: ThreadPool) -> None:
     assert len(mine) == 2
 
 
-def test_an_exception_ends_the_helpers_and_the_pool_goes_on(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_ends_the_helpers_but_not_the_pool(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting(2, Count(together=True))
     counting.run()
     with monkeypatch.context() as patch:
@@ -172,7 +172,7 @@ def test_an_exception_ends_the_helpers_and_the_pool_goes_on(mine: ThreadPool, mo
     assert len(mine) == 1
 
 
-def test_a_leader_that_loses_time_invites_fewer(mine: ThreadPool) -> None:
+def test_a_leader_that_loses_time_uses_fewer_helpers(mine: ThreadPool) -> None:
     counting = Counting(4, *[Count()] * 3)
     counting.run()
     state = words(mine)
@@ -188,7 +188,7 @@ def test_a_leader_that_loses_time_invites_fewer(mine: ThreadPool) -> None:
     assert state[MOST // 8] == 1, "alone there is nothing to wait for"
 
 
-def test_helpers_are_invited_again(mine: ThreadPool) -> None:
+def test_helpers_are_used_again_after_a_quiet_period(mine: ThreadPool) -> None:
     counting = Counting(2, Count())
     counting.run()
     state = words(mine)

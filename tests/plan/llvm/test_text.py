@@ -39,7 +39,7 @@ def test_kernels_write_no_text(file):
         assert list(instructions(file.read_text(encoding="utf-8"))) == []
 
 
-def test_text_is_recognised():
+def test_the_scan_detects_text():
     source = 'f.value("i64", f"add i64 {a}, 1")\nf.emit("call void @x()")\n"""A docstring with getelementptr here."""\n'
     assert [line for line, _ in instructions(source)] == [1, 2]
     assert [line for line, _ in instructions('x = "load <8 x float>, ptr %p"')] == [1]

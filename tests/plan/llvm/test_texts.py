@@ -120,7 +120,7 @@ def test_models_give_equal_ids(seed: int, target: Target) -> None:
     assert ids(target, model, pieces) == [list(model.tokens(piece)) for piece in pieces]
 
 
-def test_words_beyond_the_room_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_beyond_the_capacity_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, nbytes, longest in ((3, 1 << 20, 2048), (100, 40, 2048), (100, 1 << 20, 4)):
         monkeypatch.setattr(tables, "REMEMBERED", most)
         monkeypatch.setattr(tables, "POOL", max(nbytes, 130))

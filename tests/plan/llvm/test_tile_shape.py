@@ -25,13 +25,13 @@ def test_more_rows_fit_a_cache_set_of_more_ways() -> None:
     assert tile_shape(AMX, 7, 512, pitch=4096)[0] == 7
 
 
-def test_tiles_are_wide_where_loads_cost() -> None:
+def test_tiles_are_wide_if_loads_delay_products() -> None:
     assert tile_shape(AVX512, 196, 1024) == (14, 2)
     assert tile_shape(AMX, 196, 1024) == (6, 4)
     assert tile_shape(AMX, 1, 1000, 2) == tile_shape(AVX512, 1, 1000, 2), "the time of a row is the time of its loads"
 
 
-def test_few_vectors_are_left_over() -> None:
+def test_tiles_divide_common_numbers_of_channels() -> None:
     for target in (AVX512, AMX):
         for channels in (160, 256, 320, 512, 1280):
             assert channels // 16 % tile_shape(target, 49, channels)[1] == 0

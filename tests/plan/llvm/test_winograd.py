@@ -75,7 +75,7 @@ def test_weights_are_transformed(
     assert (found == wanted).mean() > 0.999  # all except ties
 
 
-def test_turned_weights_are_transformed() -> None:
+def test_flipped_weights_are_transformed() -> None:
     weights = np.random.default_rng(0).standard_normal((40, 20, 3, 3)).astype(np.float32)[..., ::-1, ::-1]
     wanted = reference(weights, TARGETS[0].lanes)
     np.testing.assert_allclose(winograd_weights(weights, TARGETS[0], 1, 1), wanted, rtol=2e-7, atol=1e-14)

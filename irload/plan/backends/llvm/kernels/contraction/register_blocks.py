@@ -31,10 +31,9 @@ class RegisterBlocks(Contraction):
     three heights; shorter lines have two heights that differ by 1, or a single one. All tiles of `ragged` lines have
     `rows` columns, except for the last one, whose code reads its number of columns.
 
-    Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels (of
-    `any_channels`, which a group of one panel covers, the code reads them), taps, the
+    Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
-    and `ahead`, which `code` sets.
+    and `ahead`, which `code` sets. With `any_channels`, a group is one panel, and the code reads its channels.
 
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
     while weights are streamed through it. `split`: each iteration of the outermost level is a part of the sum; partial
