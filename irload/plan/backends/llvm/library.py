@@ -37,10 +37,10 @@ class Library:
         """The code of a kernel. Raises OSError if the system forbids executable memory."""
         key = f"{_generator()} {target!r} {kernel!r}"
         with unforked, self.lock:  # the locks inside LLVM would stay locked in a forked child
-            found = self._loaded.get(key)
-            if found is None:
-                found = self._loaded[key] = self._load(key, kernel, target)
-            return found
+            cached = self._loaded.get(key)
+            if cached is None:
+                cached = self._loaded[key] = self._load(key, kernel, target)
+            return cached
 
     def _load(self, key: str, kernel: Kernel, target: Target) -> Code:
         cached = self.cache.find(key)

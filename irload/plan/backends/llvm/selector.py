@@ -41,10 +41,10 @@ class Selector:
 
     def array(self, value: Value) -> Array:
         """Return the array of a value, or of a constant. Raises PlanInvalid for values stored in another type."""
-        found = self.stored(value)
-        if found.dtype != value.dtype:
-            raise PlanInvalid(f"{value} is stored in {found.dtype}, which this kernel does not read")
-        return found
+        stored = self.stored(value)
+        if stored.dtype != value.dtype:
+            raise PlanInvalid(f"{value} is stored in {stored.dtype}, which this kernel does not read")
+        return stored
 
     def stored(self, value: Value) -> Array:
         """Return the array of a value or constant in its stored type."""

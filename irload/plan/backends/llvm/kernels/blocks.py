@@ -41,14 +41,14 @@ class BlockKernel(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (*self.own, *self._division[1])
+        return (*self.row_numbers, *self._division[1])
 
     @property
     def count(self) -> int:
         return self._division[0]
 
     @property
-    def own(self) -> tuple[int, ...]:
+    def row_numbers(self) -> tuple[int, ...]:
         """The numbers that `row_code` reads."""
         return ()
 
@@ -74,7 +74,7 @@ class BlockKernel(Kernel):
 
     @abstractmethod
     def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        """Read the arguments of `own`, and return the emitter of a row."""
+        """Read the arguments of `row_numbers`, and return the emitter of a row."""
 
     @property
     def _division(self) -> tuple[int, tuple[int, ...]]:

@@ -54,7 +54,7 @@ class Pointwise(BlockKernel):
         return replace(self, axes=(self.row,), expression=without_numbers(self.expression))
 
     @property
-    def own(self) -> tuple[int, ...]:
+    def row_numbers(self) -> tuple[int, ...]:
         return tuple(map(float_word, numbers_of(self.expression)))
 
     @property

@@ -141,7 +141,7 @@ class ColumnFormula(BlockKernel):
         return replace(self, axes=(self.row,), inner=any_sizes(self.inner))
 
     @property
-    def own(self) -> tuple[int, ...]:
+    def row_numbers(self) -> tuple[int, ...]:
         number = self.how.word(self.group * size_of(self.inner))
         return (number, *unknown(self.inner, any_sizes(self.inner)))
 

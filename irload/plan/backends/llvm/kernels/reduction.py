@@ -22,9 +22,9 @@ LARGEST = 3.4028234663852886e38
 def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
     """The kernel of a reduction over any axes."""
     x, out = selector.stored(step.inputs[0]), selector.array(step.output)
-    kept = [k for k in range(x.ndim) if k not in step.axes]
-    strides = out.strides if len(kept) == out.ndim else tuple(out.strides[k] for k in kept)
-    outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(kept, strides, strict=True)])
+    outer_axes = [k for k in range(x.ndim) if k not in step.axes]
+    strides = out.strides if len(outer_axes) == out.ndim else tuple(out.strides[k] for k in outer_axes)
+    outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(outer_axes, strides, strict=True)])
     inner = by_memory([Axis(x.shape[k], (x.strides[k],)) for k in step.axes])
     inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner]
     kernel = formula_kernel(selector.target.lanes, outer, inner, Reduction(step.kind, element_of(x)))

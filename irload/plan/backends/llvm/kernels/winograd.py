@@ -102,14 +102,14 @@ class Winograd(Kernel):
 
     def write(self, function: Function) -> None:
         f = function
-        given = Arguments(f)
-        x, w, y, *operands = given.pointers(3 + len(self.operands))
-        count, tiles, *sizes = given.integers(4)
-        outputs, pitches = given.integers(2), (given.integer(), given.integer())
-        read: Any = given.integers(2)  # typed as the numbers of the record
+        arguments = Arguments(f)
+        x, w, y, *operands = arguments.pointers(3 + len(self.operands))
+        count, tiles, *sizes = arguments.integers(4)
+        outputs, pitches = arguments.integers(2), (arguments.integer(), arguments.integer())
+        read: Any = arguments.integers(2)  # typed as the numbers of the record
         depth, channels = read
         strides = [
-            (given.integer(), s[1], given.integer(), given.integer() if s[3] else 0)
+            (arguments.integer(), s[1], arguments.integer(), arguments.integer() if s[3] else 0)
             for s in (self.x, self.y, *self.operands)
         ]
         products = replace(self.products, depth=depth, channels=channels)

@@ -39,8 +39,8 @@ class TileBlocks(Contraction):
 
     @property
     def code(self) -> Self:
-        sizes = tuple(0 if k in (0, self.own) else size for k, size in enumerate(self.outer))
-        columns = self.columns if len(sizes) > self.own else 0
+        sizes = tuple(0 if k in (0, self.separate_axes) else size for k, size in enumerate(self.outer))
+        columns = self.columns if len(sizes) > self.separate_axes else 0
         return replace(self, outer=sizes, columns=columns, fixed=self.lines_fixed)
 
     @property
@@ -54,7 +54,7 @@ class TileBlocks(Contraction):
 
     @property
     def units(self) -> int:
-        return prod(self.outer[: self.own]) * self.blocks
+        return prod(self.outer[: self.separate_axes]) * self.blocks
 
     @property
     def panels(self) -> int:
@@ -89,14 +89,14 @@ class TileBlocks(Contraction):
         return -(-self.columns // self.rows)
 
     @property
-    def own(self) -> int:
+    def separate_axes(self) -> int:
         """The number of outer axes with separate weights."""
         return sum(stride != 0 for stride in self.weights)
 
     @property
     def _strips(self) -> int:
         """Strips that share their weights."""
-        return prod(self.outer[self.own :]) * self.line
+        return prod(self.outer[self.separate_axes :]) * self.line
 
     @property
     def blocks(self) -> int:
@@ -127,7 +127,7 @@ class TileBlocks(Contraction):
         columns, lines = min(self.columns, strips * self.rows), -(-strips // self.line)
         span = max(self.taps) - min(self.taps) + (columns - 1) * self.x.column + tiles.BYTES
         separate = 1  # parts without common data, such as samples
-        for size, stride in reversed([*zip(self.outer, self.x.outer, strict=True)][self.own :]):
+        for size, stride in reversed([*zip(self.outer, self.x.outer, strict=True)][self.separate_axes :]):
             if stride > span + self.chunks.last:
                 separate *= min(lines, size)
             else:

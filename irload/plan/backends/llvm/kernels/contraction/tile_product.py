@@ -92,9 +92,9 @@ class TileProduct(TileBlocks):
 
         If the last block has fewer strips, its last strip is computed several times.
         """
-        rest, block = divmod(turn.unit, sizes.blocks) if self.own else (0, turn.unit)
+        rest, block = divmod(turn.unit, sizes.blocks) if self.separate_axes else (0, turn.unit)
         strips = f.minimum(sizes.last_strip + 1 - block * self.height, self.height)
-        own = indices(rest, self.outer[: self.own])
+        own = indices(rest, self.outer[: self.separate_axes])
         channel = turn.panel * self.packed_channels
         x, weights, *pointers = turn.pointers
         for index, stride in zip(own, self.weights, strict=False):
@@ -104,7 +104,7 @@ class TileProduct(TileBlocks):
         for k in range(self.height):
             strip = f.minimum(block * self.height + k, sizes.last_strip)
             line, q = divmod(strip, self.line) if self.columns else (0, strip)
-            outer = [*own, *indices(line, self.outer[self.own :])]
+            outer = [*own, *indices(line, self.outer[self.separate_axes :])]
             column = f.minimum(q * self.rows, sizes.last_column)
             accesses = (self.x, self.y, *self.operands)
             source, *places = (

@@ -108,15 +108,15 @@ def _edges(source: bytes, replacement: Replacement) -> tuple[bytes, bytes, bool]
     whole = source[:1] == b"(" and source[1:2] != b"?" and source.endswith(b")") and source.count(b"(") == 1
     if not replacement.is_valid(1 if whole else 0):
         return None
-    before, after, kept = b"", b"", False
+    before, after, keeps_match = b"", b"", False
     for part in replacement.parts:
         if isinstance(part, bytes):
-            before, after = (before, after + part) if kept else (before + part, after)
-        elif not kept and (part == 0 or (part == 1 and whole)):
-            kept = True
+            before, after = (before, after + part) if keeps_match else (before + part, after)
+        elif not keeps_match and (part == 0 or (part == 1 and whole)):
+            keeps_match = True
         else:
             return None
-    return (before, after, kept) if len(before) + len(after) + kept <= _GROWTH else None
+    return (before, after, keeps_match) if len(before) + len(after) + keeps_match <= _GROWTH else None
 
 
 def split(
