@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from irload.comparison.sources import AHEAD, Names, Stream
 from irload.core.tensor import Array
 from irload.errors import IRError
-from irload.plan.interpreter import InterpreterRun, Scheduler
+from irload.plan.interpreter import InterpreterRun, RunPart, Scheduler
 from irload.plan.schedule import Schedule, ScheduledNode
 from irload.runtime.observation import Observe, ObservedRun, Visit, values
 
@@ -42,8 +42,11 @@ class PairedRun(ObservedRun):
         self.free_results: list[Array] = []
         """The results of the free run, once it has ended."""
 
-    def _nodes(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
-        results = super()._nodes(schedule, arrays, wide=wide)
+    def nodes(
+        self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
+    ) -> tuple[Array, ...]:
+        """Run both runs; keep the results of the free one."""
+        results = super().nodes(schedule, arrays, plan, wide=wide)
         if self._scheduled is None:
             self.free_results = [self._free.get(k, r) for k, r in zip(schedule.results, results, strict=True)]
         return results

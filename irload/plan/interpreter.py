@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from irload.plan.executor import Executor
 
 
+RunPart = Callable[[Sequence[Array]], tuple[Array, ...]]
+"""Returns the results of the planned part of a schedule; 16-bit floats are f32."""
+
+
 class Scheduler(Protocol):
     """Provides schedules for a model's graphs."""
 
@@ -88,7 +92,7 @@ class InterpreterRun:
 
     def interpret(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Run every node of a schedule, dropping each value after its last use."""
-        return self.assigning(lambda: self._nodes(schedule, arrays, wide=wide))
+        return self.assigning(lambda: self.nodes(schedule, arrays, wide=wide))
 
     def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Run a graph; its assignments to variables take effect at the end."""
@@ -100,7 +104,10 @@ class InterpreterRun:
         self._assigned = outer
         return results
 
-    def _nodes(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
+    def nodes(
+        self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
+    ) -> tuple[Array, ...]:
+        """Return the results of the nodes of a schedule. `plan`: runs its planned part."""
         slots: list[Array | None] = [None] * schedule.slots
         for slot, constant in schedule.constants:
             slots[slot] = constant.held_array()
@@ -110,7 +117,7 @@ class InterpreterRun:
         for array in slots:
             if array is not None:
                 tracker.hold(array)
-        for node in self._planned(schedule, slots):
+        for node in self._planned(schedule, slots, plan):
             inputs = [cast(Array, slots[k]) for k in node.inputs]
             for slot, array in zip(node.outputs, self.run_node(node, inputs), strict=False):
                 slots[slot] = array
@@ -125,12 +132,13 @@ class InterpreterRun:
             return results
         return tuple(rounded_array(a, t) for a, t in zip(results, schedule.result_types, strict=True))
 
-    def _planned(self, schedule: Schedule, slots: list[Array | None]) -> Sequence[ScheduledNode]:
+    def _planned(self, schedule: Schedule, slots: list[Array | None], plan: RunPart | None) -> Sequence[ScheduledNode]:
         """Run the planned part; return the remaining nodes."""
         part = schedule.part
         if part is None or not self.plans:
             return schedule.nodes
-        results = self.compiled.run_part(part, [cast(Array, slots[k]) for k in part.taken], self, wide=True)
+        taken = [cast(Array, slots[k]) for k in part.taken]
+        results = self.compiled.run_part(part, taken, self, wide=True) if plan is None else plan(taken)
         for slot, array in zip(part.given, results, strict=True):
             slots[slot] = array
             self.tracker.hold(array)

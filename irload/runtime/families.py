@@ -27,6 +27,7 @@ from irload.validation.differences import RunDifferences
 if TYPE_CHECKING:
     from irload.core.shape import Shape
     from irload.plan.traced.pattern import Symbols
+    from irload.plan.traced.remainder import Remainder
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
 
@@ -40,11 +41,15 @@ ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, T
 
 @record(eq=False)
 class Variant:
-    """A traced plan, the symbols and element types of its inputs, and its idle workspaces."""
+    """A traced plan, the symbols and element types of its inputs, and its idle workspaces.
+
+    `remainder`: the nodes behind the plan; None if it runs the entire graph.
+    """
 
     template: Template
     symbols: Symbols
     elements: Sequence[ElementType]
+    remainder: Remainder | None = None
     idle: list[Workspace] = field(default_factory=list["Workspace"])
 
 
@@ -133,7 +138,7 @@ class PlanFamilies:
         found = self._traced(family, symbols, types, differences, state)
         if found is None:
             return None
-        if self.kept is not None and family.kept < VARIANTS:
+        if self.kept is not None and found.remainder is None and family.kept < VARIANTS:
             self.kept.keep(f"{names[0]} {family.kept}", found.template)
             family.kept += 1
         return self._bound(family, found, symbols, differences)
@@ -203,7 +208,7 @@ class PlanFamilies:
         """Trace a plan. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
-                template = self._template(symbols, types, differences, state)
+                template, remainder = self._template(symbols, types, differences, state)
         except (LimitExceeded, OutOfMemory, MemoryError) as error:
             family.reason = str(error)
             family.failed += 1
@@ -212,11 +217,18 @@ class PlanFamilies:
             family.reason = f"{type(error).__name__}: {error}"
             family.failed += 1
             return None
-        return self._added(family, template, symbols, types)
+        return self._added(family, template, symbols, types, remainder)
 
-    def _added(self, family: Family, template: Template, symbols: Symbols, types: Sequence[TensorType]) -> Variant:
+    def _added(
+        self,
+        family: Family,
+        template: Template,
+        symbols: Symbols,
+        types: Sequence[TensorType],
+        remainder: Remainder | None = None,
+    ) -> Variant:
         """Add a plan to its family."""
-        found = Variant(template, symbols, [t.element for t in types])
+        found = Variant(template, symbols, [t.element for t in types], remainder)
         family.variants.insert(0, found)
         family.traced += 1
         self.recent[found] = family
@@ -231,8 +243,10 @@ class PlanFamilies:
         types: Sequence[TensorType],
         differences: RunDifferences | None,
         state: State | None,
-    ) -> Template:
+    ) -> tuple[Template, Remainder | None]:
+        """Trace a plan. Raises ValueError if no part of the graph can be planned."""
         from irload.plan.traced.planning import traced_program
+        from irload.plan.traced.remainder import Remainder
         from irload.plan.traced.template import Template
 
         trace, limits = Trace(), self._options.limits
@@ -243,9 +257,9 @@ class PlanFamilies:
         schedule = schedule_graph(self._model, given, self._folding, limits, known, state=state)
         if differences is not None:
             differences.require_none(self._model, given, schedule.types)
-        if schedule.part is None or not schedule.is_static:
+        if schedule.part is None:
             raise ValueError("some shapes depend on values")
         template = Template(traced_program(schedule.part, trace, self._options), self._options, self._shared)
         if not template.holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
-        return template
+        return template, None if schedule.is_static else Remainder(schedule, trace)

@@ -146,6 +146,16 @@ class TracedPlans:
     def run(
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
+        """Return the results of the graph for a shape."""
+        remainder = shape.variant.remainder
+        if remainder is None:
+            return self._planned(shape, arrays, run, wide=wide)
+        schedule = remainder.at(shape.values)
+        return run.nodes(schedule, arrays, lambda taken: self._planned(shape, taken, run, wide=True), wide=wide)
+
+    def _planned(
+        self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool
+    ) -> tuple[Array, ...]:
         """Return the results of the plan for a shape."""
         template = shape.variant.template
         rows = None

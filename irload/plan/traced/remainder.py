@@ -1,0 +1,60 @@
+"""The nodes behind a traced plan: shapes that depend on values, as after NonZero, end the plan but not the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from irload.core.shape import Dim, Shape
+from irload.core.size import has_sizes, is_size, terms_of
+from irload.core.tensor import TensorType
+from irload.core.trace import Trace
+from irload.plan.ir.constant import Constant
+from irload.plan.schedule import Schedule, ScheduledNode
+
+
+class Remainder:
+    """The schedule of a graph that was traced, for interpreting the nodes that its plan does not run.
+
+    Types that depend on symbols are inferred again when a node runs. `trace`: closed.
+    """
+
+    def __init__(self, schedule: Schedule, trace: Trace) -> None:
+        rest = tuple(map(_without_sizes, schedule.rest))
+        read = {*schedule.results, *(slot for node in rest for slot in node.inputs)}
+        constants = [(slot, constant) for slot, constant in schedule.constants if slot in read]
+        self._symbolic = [(slot, c.array) for slot, c in constants if c.held and has_sizes(c.array)]
+        symbolic = {slot for slot, _ in self._symbolic}
+        numbers = tuple((slot, c) for slot, c in constants if slot not in symbolic)
+        self._schedule = replace(schedule, rest=rest, constants=numbers)
+        outputs = zip(schedule.constants, schedule.folded, strict=True)
+        self._dtypes = {slot: schedule.types[output].element.dtype for (slot, _), output in outputs}
+        self._numbers = trace.compiled([terms_of(n) for _, array in self._symbolic for n in array.flat])
+
+    def at(self, symbols: Sequence[int]) -> Schedule:
+        """Return the schedule for values of the symbols."""
+        if not self._symbolic:
+            return self._schedule
+        numbers, found = iter(self._numbers(symbols)), list(self._schedule.constants)
+        for slot, array in self._symbolic:
+            values = [next(numbers) for _ in range(array.size)]
+            found.append((slot, Constant.of(np.array(values, self._dtypes[slot]).reshape(array.shape))))
+        return replace(self._schedule, constants=tuple(found))
+
+
+def _without_sizes(node: ScheduledNode) -> ScheduledNode:
+    """The node with types that are known for all shapes."""
+    inputs, outputs = (tuple(map(_open, types)) for types in (node.input_types, node.types))
+    pairs = zip((*inputs, *outputs), (*node.input_types, *node.types), strict=True)
+    known = node.known and all(own is before for own, before in pairs)
+    return replace(node, input_types=inputs, types=outputs, known=known)
+
+
+def _open(tensor: TensorType) -> TensorType:
+    """The type with any size in place of those that depend on symbols."""
+    if tensor.rank is None or not any(is_size(dim.lo) or is_size(dim.hi) for dim in tensor.shape.dims):
+        return tensor
+    dims = (Dim() if is_size(dim.lo) or is_size(dim.hi) else dim for dim in tensor.shape.dims)
+    return TensorType(tensor.element, Shape(*dims))
