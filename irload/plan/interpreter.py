@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_si
 from irload.plan.variables import GrownRows, Variables
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
 from irload.safety.limits import Deadline, Limits
+from irload.system.blas import single_threaded_blas
 from irload.validation.differences import RunDifferences
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Scheduler(Protocol):
     model: Model
     limits: Limits
     optimize: bool
+    threads: int
 
     def schedule(self, graph: Graph, given: Sequence[TensorType], differences: RunDifferences | None) -> Schedule:
         """Return the schedule of a graph for these input types; `differences` compares types with declarations."""
@@ -108,6 +111,12 @@ class InterpreterRun:
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
         """Return the results of the nodes of a schedule. `plan`: runs its planned part."""
+        with single_threaded_blas if self.compiled.threads == 1 else nullcontext():
+            return self._in_order(schedule, arrays, plan, wide=wide)
+
+    def _in_order(
+        self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None, *, wide: bool
+    ) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * schedule.slots
         for slot, constant in schedule.constants:
             slots[slot] = constant.held_array()

@@ -12,7 +12,6 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import SharedData, StepKernel
-from irload.plan.backends.numpy.blas import single_threaded_blas
 from irload.plan.backends.numpy.kernels.packing import PackedWeights
 from irload.plan.backends.numpy.measured import CHECKED
 from irload.plan.backends.numpy.reasons import REASONS
@@ -26,6 +25,7 @@ from irload.plan.sanitizing import is_on
 from irload.plan.threads import Call, pool, run_part
 from irload.record import record
 from irload.safety.limits import checkpoint
+from irload.system.blas import single_threaded_blas
 
 
 @record(frozen=False)

@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData, StepKernel
-from irload.plan.backends.numpy.blas import single_threaded_blas
 from irload.plan.backends.numpy.executable import NumpyExecutable, shared_packing
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.backends.numpy.selection.compute import computed, is_plain
@@ -18,6 +17,7 @@ from irload.plan.ir.program import Step
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.memory.aliases import Aliases
 from irload.record import record
+from irload.system.blas import single_threaded_blas
 
 
 @record(eq=False)

@@ -9,13 +9,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.blas import small_kernels
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import PACK_COLUMNS, PACK_ROWS
 from irload.plan.ir.constant import Constant
 from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
+from irload.system.blas import small_kernels
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
 """Packed weights by kind; they live as long as a plan that uses them."""

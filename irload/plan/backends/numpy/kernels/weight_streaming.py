@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.blas import small_kernels
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.small_gemm import products
@@ -26,6 +25,7 @@ from irload.plan.backends.numpy.measured import (
     WORK,
 )
 from irload.plan.threads import ThreadCalls
+from irload.system.blas import small_kernels
 
 
 def suits(rows: int, k: int, n: int) -> bool:

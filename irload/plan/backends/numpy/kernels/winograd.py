@@ -10,7 +10,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.blas import small_kernels
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.conv2d import Conv2d
 from irload.plan.backends.numpy.kernels.packing import aligned
@@ -20,6 +19,7 @@ from irload.plan.backends.numpy.kernels.views import frozen, shaped, shaped_cons
 from irload.plan.backends.numpy.kernels.windows import fill_band
 from irload.plan.backends.numpy.measured import PANEL, PRODUCTS, TILES, TRANSFORMED, WINOGRAD_CHANNELS, WINOGRAD_MAP
 from irload.plan.threads import ThreadCalls
+from irload.system.blas import small_kernels
 
 # fmt: off
 INPUT = frozen(np.array([

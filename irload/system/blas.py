@@ -1,4 +1,4 @@
-"""BLAS limited to one thread while plans run, because the threads of the plan share the work of each step."""
+"""BLAS limited to one thread: in plans, whose threads share the work of each step, and in models of one thread."""
 
 from __future__ import annotations
 
