@@ -53,7 +53,7 @@ def _without_sizes(node: ScheduledNode) -> ScheduledNode:
 
 
 def _open(tensor: TensorType) -> TensorType:
-    """The type with any size in place of those that depend on symbols."""
+    """The type with dims that depend on symbols unknown."""
     if tensor.rank is None or not any(is_size(dim.lo) or is_size(dim.hi) for dim in tensor.shape.dims):
         return tensor
     dims = (Dim() if is_size(dim.lo) or is_size(dim.hi) else dim for dim in tensor.shape.dims)
