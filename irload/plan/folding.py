@@ -76,9 +76,10 @@ class Folding:
             return None  # a port that the operation does not have
         if not node.outputs or node.type == "Const":
             return None
-        if not any(is_short(types[o]) for o in node.outputs) and (inferred := _inferred(node, types)):
-            if not any(is_short(types[i]) for i in node.inputs if i in types):  # rounded, as plans do not
-                self._add_recipe(node, inferred, known)
+        computed = [i for i in node.inputs if i in known]
+        rounded = any(is_short(types[o]) for o in (*node.outputs, *computed))  # by inference, but not in plans
+        if not rounded and (inferred := _inferred(node, types)):
+            self._add_recipe(node, inferred, known)
             return inferred
         if all(o in self._kept for o in node.outputs):
             return tuple(self._kept[o] for o in node.outputs)

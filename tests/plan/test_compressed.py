@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import irload
+from irload.core import element as et
+from irload.core.element import ElementType
 from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.steps import MatMulStep
 from models import ir
+from tests.plan.compressed_weights import Weights
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
 
@@ -88,3 +92,15 @@ def test_weights_that_are_not_compressed(kind: str) -> None:
     if kind == "a product of floats":
         w = net.op("Multiply", w, net.constant(np.float32(2)))
     assert weights_of(net, w)[0] is None
+
+
+@pytest.mark.parametrize("element", [et.u8, et.i4], ids=str)
+def test_small_weights_are_decompressed_in_f32(element: ElementType) -> None:
+    """Inference rounds the values of small weights to f16 after each operation; a plan does not."""
+    net = Net()
+    weights = Weights(element, 4, 8, groups=1)
+    model = net.model(net.op("MatMul", net.input(8, 8), weights.of(net), transpose_a=False, transpose_b=True))
+    found = irload.compile_model(model, 1)(np.eye(8, dtype=np.float32))[0]
+    assert np.any(found != found.astype(np.float16)), "the weights are rounded"
+    rounded = irload.compile_model(model, 1, optimize=False)(np.eye(8, dtype=np.float32))[0]
+    np.testing.assert_array_equal(found.astype(np.float16), rounded)

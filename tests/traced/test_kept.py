@@ -98,7 +98,7 @@ def agree(
 def compressed(element: et.ElementType) -> Model:
     net = Net()
     groups = 0 if element is et.f16 else 3
-    weights = Weights(element, 400, 96, groups, groups > 0).of(net)
+    weights = Weights(element, 400, 96, groups, groups > 0, "f32").of(net)
     return net.model(net.op("MatMul", net.input(-1, 96), weights, transpose_a=False, transpose_b=True))
 
 

@@ -281,7 +281,7 @@ def test_compressed_weights(element: ElementType, options: dict[str, Any], monke
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     net = Net()
     groups = 0 if element is et.f16 else 3
-    x = net.op("MatMul", net.input(-1, 96), Weights(element, 40, 96, groups, groups > 0).of(net), **TRANSPOSED)
+    x = net.op("MatMul", net.input(-1, 96), Weights(element, 40, 96, groups, groups > 0, "f32").of(net), **TRANSPOSED)
     model = net.model(net.op("ReLU", x))
     compiled = irload.compile_model(model, 1, **options)
     plain = irload.compile_model(model, 1, optimize=False)

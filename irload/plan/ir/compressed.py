@@ -137,12 +137,14 @@ def _is_widening(constant: Constant) -> bool:
 
 
 def _unconverted(constant: Constant) -> Constant:
-    """Return the constant that a Convert to f32 reads; the constant itself if it is not converted."""
+    """Return the constant that a Convert to f32 reads; the constant itself if it is not converted, or rounded."""
     op = _operation(constant)
     if op is None or op.type != "Convert" or constant.dtype != np.float32:
         return constant
     assert constant.recipe is not None
-    return constant.recipe.inputs[0]
+    (source,), to = constant.recipe.inputs, op.attributes["destination_type"]
+    rounds = source.element is not None and source.element.bits == to.bits == 16 and source.element is not to
+    return constant if rounds else source
 
 
 def _operation(constant: Constant) -> Op | None:
