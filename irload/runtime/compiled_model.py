@@ -275,8 +275,11 @@ class CompiledModel(Plans):
         if found is not None:
             with suppress(NotBound):
                 return self._run_found(run, found, [*arrays, *held])
-        if held and self._traced.applies:  # planning each length takes longer than interpreting
-            return self._run_found(run, self.schedule(self.model, given, run.differences), arrays)
+        if state and held and self._traced.applies:  # planning each length takes longer than interpreting
+            schedule = self.schedule(self.model, given, run.differences)
+            if not all(t is None or schedule.types[n.outputs[0]].shape.contains(t.shape) for n, t in state.items()):
+                schedule = replace(schedule, part=None)  # which is planned for the shapes of initial values
+            return self._run_found(run, schedule, arrays)
         return self._run_found(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
 
     def _run_found(

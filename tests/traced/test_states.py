@@ -7,7 +7,9 @@ import pytest
 
 import irload
 from irload.core.tensor import Array
+from irload.runtime.traced import TracedPlans
 from tests.harness.tiers import tiered
+from tests.plan.graphs import Net
 from tests.traced.states import Decoder
 
 
@@ -70,3 +72,23 @@ def test_random_decoders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [Pair(decoder, models), Pair(decoder, models)]
     for _ in range(24):
         pairs[int(rng.integers(2))].turn(rng)
+
+
+@pytest.mark.parametrize("traces", [True, False])
+def test_a_variable_may_have_another_shape_than_its_initial_value(
+    traces: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input of a ReadValue has a new length, but the variable is not reset and keeps its value."""
+    if not traces:
+        monkeypatch.setattr(TracedPlans, "find", lambda *_: None)
+    net = Net()
+    x = net.input(1, -1, 8)
+    read = net.op("ReadValue", x, version="opset6", variable_id="v", variable_type="dynamic", variable_shape="...")
+    kept = net.op("Assign", read, version="opset6", variable_id="v")
+    model = net.model(net.op("MatMul", kept, net.weights(8, 4), transpose_a=False, transpose_b=False))
+    found, expected = (irload.compile_model(model, 1, optimize=optimize) for optimize in (True, False))
+    for seed, length in enumerate((9, 12, 5)):
+        data = np.random.default_rng(seed).standard_normal((1, length, 8)).astype(np.float32)
+        a, b = found(data)[0], expected(data)[0]
+        assert a.shape == b.shape == (1, 9, 4)
+        np.testing.assert_allclose(a, b, rtol=1e-5)
