@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from irload.core.bounds import bounds_of
 from irload.core.context import RunContext
 from irload.core.element import boolean
 from irload.core.op import Op, evaluate, infer_outputs, is_builtin
@@ -176,7 +177,7 @@ class Inference:
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         if all(t.value is not None or t.bounds is not None for t in inputs):
-            bounds = node.op.bounds(*inputs)
+            bounds = _bounds(node.op, inputs)
             if bounds is not None:
                 return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))
         return outputs
@@ -218,6 +219,17 @@ class Inference:
     def declare_variable(self, name: str, tensor: TensorType) -> None:
         """Record the type of a variable."""
         self.variables[name] = tensor
+
+
+def _bounds(op: Op, inputs: Sequence[TensorType]) -> Sequence[Bounds | None] | None:
+    """Return the bounds of the outputs; None if they are unknown, as where an operation cannot compute with sizes."""
+    try:
+        return op.bounds(*inputs)
+    except TypeError:
+        known = (bounds_of(t) for t in inputs)
+        if any(b is not None and (has_sizes(b.lower) or has_sizes(b.upper)) for b in known):
+            return None
+        raise
 
 
 def as_shape(shape: ShapeLike) -> Shape:

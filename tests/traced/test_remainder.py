@@ -47,3 +47,23 @@ def test_errors_behind_the_plan_name_the_layer() -> None:
     for size in (3, 4, 5):
         with pytest.raises(irload.IRError, match=r"Add.*cannot broadcast"):
             compiled(values(1, 3, size, size))
+
+
+def test_slices_of_dims_that_depend_on_values_are_traced() -> None:
+    """A slice of an axis of unknown size up to a symbol, and a product of sizes of which one is unknown."""
+    net = Net()
+    y = net.conv(net.input(1, 3, -1, -1), 3, 4, 1)
+    sizes = net.op("ShapeOf", y, version="opset3", output_type="i64")
+    width = net.op("Gather", sizes, net.constant([3]), net.constant(0))
+    flat = net.op("Reshape", y, net.constant([-1]), special_zero=False)
+    positive = net.op("NonZero", net.op("ReLU", flat), version="opset3", output_type="i64")
+    first = net.op("Slice", positive, net.constant([0]), width, net.constant([1]), net.constant([1]), version="opset8")
+    known = net.concat(net.op("ShapeOf", first, version="opset3", output_type="i64"), width, axis=0)
+    count = net.op("ReduceProd", known, net.constant([0]), keep_dims=False)
+    model = net.model(
+        net.op("Convert", count, destination_type="f32"), net.op("Convert", first, destination_type="f32")
+    )
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for height, width in ((4, 5), (6, 4), (5, 9)):
+        agrees(compiled, plain, values(1, 3, height, width))
+    assert variants(compiled) == 1

@@ -47,6 +47,8 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
     if dim.is_static and start[0] == start[1] and stop[0] == stop[1]:
         length = _length(dim.lo, start[0], stop[0], step)
         return Dim(length, length)
+    if any(map(is_size, (dim.lo, dim.hi, *start, *stop))):
+        return Dim(0, dim.hi)
     start, stop = _one_sided(start, dim), _one_sided(stop, dim)
     # The earliest start and the latest stop select the most elements; the reverse for a negative step.
     most, least = ((start[0], stop[1]), (start[1], stop[0])) if step > 0 else ((start[1], stop[0]), (start[0], stop[1]))

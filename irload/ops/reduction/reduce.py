@@ -14,7 +14,8 @@ from irload.core.bounds import bounds_of
 from irload.core.element import ElementType
 from irload.core.op import Op
 from irload.core.shape import Dim, Shape, normalize_axis
-from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
+from irload.core.size import number
+from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType, array_of
 from irload.errors import ShapeMismatch
 from irload.ops.elementwise import require_numeric
 from irload.ops.ports import require_element, require_integer
@@ -80,7 +81,8 @@ def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..
             reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
             for values in (known.lower, known.upper)
         ]
-        lower, upper = (np.vectorize(_finite, otypes=[np.int64])(np.asarray(end, object)) for end in ends)
+        found = (np.asarray(end, object) for end in ends)
+        lower, upper = (array_of(map(_finite, end.flat), np.int64).reshape(end.shape) for end in found)
     return [Bounds(lower, upper)]
 
 
@@ -94,7 +96,7 @@ def _extended(values: Array) -> Array:
 def _finite(value: float) -> int:
     if value != value:  # 0 · ∞: the product is 0 for any other size
         return 0
-    return UNBOUNDED_HI if value >= UNBOUNDED_HI else UNBOUNDED_LO if value <= UNBOUNDED_LO else int(value)
+    return UNBOUNDED_HI if value >= UNBOUNDED_HI else UNBOUNDED_LO if value <= UNBOUNDED_LO else number(value)
 
 
 class ReduceSum(Reduction, since=1):
