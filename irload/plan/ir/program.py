@@ -33,8 +33,8 @@ class Value:
     """False for an output that no node of the graph reads."""
     origin: Output | None = None
     """The output of the graph with the same elements, None for an intermediate value of a lowering or a pass."""
-    element: Array | None = None
-    """The constant that a Broadcast repeats along sizes, for lowerings; None for other values."""
+    repeated: Array | None = None
+    """The element that a Broadcast of a constant repeats, for lowerings; None for other values."""
 
     @staticmethod
     def of(array: Array, name: str = "") -> Value:

@@ -68,5 +68,5 @@ def broadcast(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     if operation.is_explicit(inputs[2] if len(inputs) > 2 else None):
         return None
     if inputs[0].is_constant and inputs[0].size == 1:
-        outputs[0].element = inputs[0].constant
+        outputs[0].repeated = inputs[0].constant
     return BroadcastStep(inputs[:1], outputs)

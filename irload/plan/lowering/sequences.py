@@ -21,7 +21,7 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
         return None
     if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (w, r, b)):
         return None
-    known = lengths.element if lengths.constant is None else lengths.constant
+    known = lengths.repeated if lengths.constant is None else lengths.constant
     if known is None or any(length != x.shape[1] for length in known.flat):  # an array of sizes compares one by one
         return None
     if cell == "gru" and attributes["linear_before_reset"]:

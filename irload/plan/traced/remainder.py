@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from irload.core.shape import Dim, Shape
 from irload.core.size import has_sizes, is_size, terms_of
-from irload.core.tensor import TensorType
+from irload.core.tensor import Array, TensorType
 from irload.core.trace import Trace
 from irload.plan.ir.constant import Constant
 from irload.plan.schedule import Schedule, ScheduledNode
@@ -24,23 +25,25 @@ class Remainder:
     def __init__(self, schedule: Schedule, trace: Trace) -> None:
         rest = tuple(map(_without_sizes, schedule.rest))
         read = {*schedule.results, *(slot for node in rest for slot in node.inputs)}
-        constants = [(slot, constant) for slot, constant in schedule.constants if slot in read]
-        self._symbolic = [(slot, c.array) for slot, c in constants if c.held and has_sizes(c.array)]
-        symbolic = {slot for slot, _ in self._symbolic}
-        numbers = tuple((slot, c) for slot, c in constants if slot not in symbolic)
-        self._schedule = replace(schedule, rest=rest, constants=numbers)
-        outputs = zip(schedule.constants, schedule.folded, strict=True)
-        self._dtypes = {slot: schedule.types[output].element.dtype for (slot, _), output in outputs}
-        self._numbers = trace.compiled([terms_of(n) for _, array in self._symbolic for n in array.flat])
+        known: list[tuple[int, Constant]] = []
+        self._symbolic: list[tuple[int, Array, np.dtype[Any]]] = []
+        """Constants of sizes: slot, sizes, dtype of their values."""
+        for (slot, constant), output in zip(schedule.constants, schedule.folded, strict=True):
+            if slot in read and constant.held and has_sizes(constant.array):
+                self._symbolic.append((slot, constant.array, schedule.types[output].element.dtype))
+            elif slot in read:
+                known.append((slot, constant))
+        self._schedule = replace(schedule, rest=rest, constants=tuple(known))
+        self._numbers = trace.compiled([terms_of(n) for _, array, _ in self._symbolic for n in array.flat])
 
     def at(self, symbols: Sequence[int]) -> Schedule:
         """Return the schedule for values of the symbols."""
         if not self._symbolic:
             return self._schedule
         numbers, found = iter(self._numbers(symbols)), list(self._schedule.constants)
-        for slot, array in self._symbolic:
+        for slot, array, dtype in self._symbolic:
             values = [next(numbers) for _ in range(array.size)]
-            found.append((slot, Constant.of(np.array(values, self._dtypes[slot]).reshape(array.shape))))
+            found.append((slot, Constant.of(np.array(values, dtype).reshape(array.shape))))
         return replace(self._schedule, constants=tuple(found))
 
 

@@ -63,15 +63,15 @@ class ChosenKernel(Kernel):
         self.here.write(function)
 
 
-def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[Kernel, Chosen]:
+def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel, Chosen]:
     """The kernel that `choose` returns for each shape, and the kernel at the traced shape.
 
-    `arguments`: of `choose`; they may contain symbolic sizes. Without these, both are the same kernel.
+    `arguments`: of `choose`; they contain symbolic sizes.
     """
     sizes: list[Any] = []
     build = _builder(arguments, sizes)
     here = choose(*build([hint(size) for size in sizes]))
-    return ChosenKernel(choose, arguments, here) if sizes else here, here
+    return ChosenKernel(choose, arguments, here), here
 
 
 def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:

@@ -55,10 +55,6 @@ def _gather(step: ir.GatherStep) -> bool:
     return all(v.size for v in step.inputs) and _is_copied(data.dtype) and indices.dtype.name in ir.INDICES
 
 
-def _ranks(step: ir.TopKStep | ir.ScatterStep) -> bool:
-    return all(v.size for v in (*step.inputs, *step.outputs))
-
-
 def _near(step: ir.ConvStep | ir.PoolStep) -> bool:
     return all(map(is_near, step.windows))
 
@@ -130,10 +126,10 @@ TABLE = Table[Callable[[Any, Selector], list[Launch]]](
         ir.ReshapeStep: Row("copying.select_view", _copies),
         ir.RotaryEmbeddingStep: Row("rotary.select_rotary_embedding", _computes),
         ir.SampleStep: Row("grid_sampling.select_sample", _computes, _sample),
-        ir.ScatterStep: Row("ranking.select_scatter", _ranks),
+        ir.ScatterStep: Row("ranking.select_scatter", lambda s: _computes(s, s.inputs[1:2])),
         ir.SliceStep: Row("copying.select_view", _copies),
         ir.SoftmaxStep: Row("softmax.select_softmax", _computes),
-        ir.TopKStep: Row("ranking.select_top_k", _ranks),
+        ir.TopKStep: Row("ranking.select_top_k", lambda s: _computes(s, s.outputs[1:])),
         ir.TransposeStep: Row("copying.select_view", _copies),
     },
 )

@@ -1,13 +1,11 @@
-"""TopK by a heap per line, and scatters at the positions that it finds."""
+"""TopK by a heap per line, and scatters at the positions of a TopK."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from irload.plan.backends.llvm.arguments import WORD, Arguments
-from irload.plan.backends.llvm.axes import ANY, Axis, merged, size_of, table
+from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.intrinsics import bits, none_of
@@ -27,9 +25,9 @@ GREATEST = 0x7FFFFFFF
 class TopK(Kernel):
     """The `best` greatest or least of `size` elements of each line, and their positions. Pointers: x, best, positions.
 
-    A unit is one line. Its best elements so far are keys in a heap, the worst first. The upper half of a key orders
-    like the element, its lower half is greater for earlier positions; so all keys differ. Elements are compared with
-    the worst of the heap in vectors if they are contiguous. `strides`: bytes along the line, of the three tensors;
+    A unit is one line. A heap holds a key for each of the best elements read, the worst first. The upper half of a key
+    has the order of the elements; the lower half is greater for earlier positions, so that all keys differ. Contiguous
+    elements are compared with the worst of the heap in vectors. `strides`: bytes along the line, of the three tensors;
     `index`: bytes of a position.
     """
 
@@ -74,17 +72,17 @@ class TopK(Kernel):
             x, y, positions = lines.pointers(number, pointers)
             for at in f.range(0, best):
                 f.store_scalar(self._key(f, x, at, strides[0]), heap, at * WORD)
-            self._order(f, heap, best)
+            _make_heap(f, heap, best)
             self._scan(f, x, size, best, strides[0])
             if self.by_position:
                 for at in f.range(0, best):
                     f.store_scalar(bits(f, "and", f.load_int(heap, at * WORD), LOW), heap, at * WORD)
-                self._order(f, heap, best)
+                _make_heap(f, heap, best)
             for taken in f.range(0, best):
                 last = best - 1 - taken
-                at = LOW - bits(f, "and", f.load_int(heap), LOW)
+                at = _worst(f, heap)
                 f.store_scalar(f.load_int(heap, last * WORD), heap)
-                self._sink(f, heap, 0, last)
+                _sink(f, heap, 0, last)
                 f.store_scalar(f.load_scalar(x, at * strides[0]), y, last * strides[1])
                 position = at if self.index == WORD else f.integer(at).cast("trunc", "i32")
                 f.store_scalar(position, positions, last * strides[2])
@@ -102,14 +100,13 @@ class TopK(Kernel):
         heap, worst = f["scratch"], f.local(SIZES[F32])
 
         def remember() -> None:
-            at = LOW - bits(f, "and", f.load_int(heap), LOW)
-            f.store_scalar(f.load_scalar(x, at * stride), worst)
+            f.store_scalar(f.load_scalar(x, _worst(f, heap) * stride), worst)
 
         def compare(at: AnyInt) -> None:
             key = self._key(f, x, at, stride)
             with f.when(key > f.load_int(heap)):
                 f.store_scalar(key, heap)
-                self._sink(f, heap, 0, best)
+                _sink(f, heap, 0, best)
                 remember()
 
         remember()
@@ -119,21 +116,28 @@ class TopK(Kernel):
             how = "ugt" if self.largest else "ult"  # true for NaN, which keys compare
             for first in f.range(best, whole, f.lanes):
                 better = f.load(x, first * SIZES[F32]).compare(how, f.broadcast(worst))
-                with f.when(f.differ(none_of(f, better).as_int(), 1)):
+                with f.when(f.equal(none_of(f, better).as_int(), 0)):
                     for lane in f.range(0, f.lanes):
                         compare(first + lane)
         for at in f.range(whole, size):
             compare(at)
 
-    def _order(self, f: Function, heap: Pointer, count: Int) -> None:
-        """Make a heap of keys in any order."""
-        half = count // 2
-        for turn in f.range(0, half):
-            self._sink(f, heap, half - 1 - turn, count)
 
-    def _sink(self, f: Function, heap: Pointer, node: AnyInt, count: AnyInt) -> None:
-        """Move a key down until both keys below are greater."""
-        f.call("sink", {"heap": heap, "node": node, "count": count}, partial(_write_sink))
+def _worst(f: Function, heap: Pointer) -> AnyInt:
+    """The position of the worst element in the heap."""
+    return LOW - bits(f, "and", f.load_int(heap), LOW)
+
+
+def _make_heap(f: Function, heap: Pointer, count: Int) -> None:
+    """Make a heap of keys in any order."""
+    half = count // 2
+    for turn in f.range(0, half):
+        _sink(f, heap, half - 1 - turn, count)
+
+
+def _sink(f: Function, heap: Pointer, node: AnyInt, count: AnyInt) -> None:
+    """Move a key down until both keys below are greater."""
+    f.call("sink", {"heap": heap, "node": node, "count": count}, _write_sink)
 
 
 def _write_sink(f: Function) -> None:
@@ -204,24 +208,17 @@ class Scatter(Kernel):
 def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:
     """The kernel of a TopK."""
     arrays = x, best, positions = [selector.array(v) for v in (*step.inputs, *step.outputs)]
-    lines, strides = _lines(step.axis, best.shape, [a.strides for a in arrays])
-    size, count = x.shape[step.axis], best.shape[step.axis]
-    kernel = TopK(lines, size, count, strides, positions.itemsize, step.largest, step.by_position)
+    lines = axes_of(best.shape, *(a.strides for a in arrays))
+    line, size = lines.pop(step.axis), x.shape[step.axis]
+    index, order = positions.itemsize, (step.largest, step.by_position)
+    kernel = TopK(tuple(merged(lines)), size, line.size, line.strides, index, *order)
     return [selector.launch(kernel, arrays)]
 
 
 def select_scatter(step: ScatterStep, selector: Selector) -> list[Launch]:
     """The kernel of a scatter."""
     arrays = x, positions, updates, _ = [selector.array(v) for v in (*step.inputs, step.output)]
-    lines, strides = _lines(step.axis, x.shape, [a.strides for a in arrays])
-    sizes = x.shape[step.axis], updates.shape[step.axis]
-    return [selector.launch(Scatter(lines, sizes, strides, positions.itemsize), arrays)]
-
-
-def _lines(
-    axis: int, shape: Sequence[int], strides: Sequence[Sequence[int]]
-) -> tuple[tuple[Axis, ...], tuple[int, ...]]:
-    """The axes other than `axis` of tensors with these strides, and the strides along it."""
-    axes = [Axis(n, tuple(s[k] for s in strides)) for k, n in enumerate(shape)]
-    along = axes.pop(axis)
-    return tuple(merged(axes)), along.strides
+    lines = axes_of(x.shape, *(a.strides for a in arrays))
+    line, count = lines.pop(step.axis), updates.shape[step.axis]
+    kernel = Scatter(tuple(merged(lines)), (line.size, count), line.strides, positions.itemsize)
+    return [selector.launch(kernel, arrays)]
