@@ -279,9 +279,9 @@ def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkey
     with monkeypatch.context() as patch:
         planned = planning.traced_program
 
-        def specialised(part: Any, trace: Any, options: Any) -> planning.TracedProgram:
+        def specialised(part: Any, trace: Any, options: Any, **how: Any) -> planning.TracedProgram:
             trace.holds("==", {(0,): 1, (): -trace.hints[0]})
-            return planned(part, trace, options)
+            return planned(part, trace, options, **how)
 
         patch.setattr(planning, "traced_program", specialised)
         results(irload.compile_model(path, 1), [[values(1, n, 32)] for n in (10, 20, 30)])

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,10 +184,10 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
 def _specialised(planned: Callable[..., planning.TracedProgram]) -> Callable[..., planning.TracedProgram]:
     """Fixes every symbol, as a kernel does in which sizes are compiled in."""
 
-    def created(part: Any, trace: Any, options: Any) -> planning.TracedProgram:
+    def created(part: Any, trace: Any, options: Any, **how: Any) -> planning.TracedProgram:
         for k, hint in enumerate(trace.hints[: trace.symbols]):
             trace.holds("==", {(k,): 1, (): -hint})
-        return planned(part, trace, options)
+        return planned(part, trace, options, **how)
 
     return created
 
@@ -256,6 +257,29 @@ def test_a_product_along_a_dynamic_axis(monkeypatch: pytest.MonkeyPatch) -> None
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for seed, shape in enumerate(((1, 4, 7), (2, 4, 9), (3, 4, 8), (2, 4, 3000), (5, 4, 11))):
         agrees(compiled, plain, values(*shape, seed=seed))
+    assert variants(compiled) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"jit": False}], ids=str)
+def test_late_constants_at_two_positions(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two concatenations of constants, which differ only in which of them depends on the size of the input.
+
+    The other constants are the same bytes of the file.
+    """
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    x = net.input(-1, 8)
+    rows = net.op("Gather", net.op("ShapeOf", x, version="opset3", output_type="i64"), net.constant([0]), net.constant(0))
+    left = net.op("FloorMod", net.op("Multiply", rows, net.constant([-1])), net.constant([5]))
+    joined = [net.concat(*(left if k == at else net.constant([0]) for k in range(7)), axis=0) for at in (2, 4)]
+    product = net.op("MatMul", x, net.constant(values(8, 4)), transpose_a=False, transpose_b=False)
+    path = tmp_path / "model.xml"
+    irload.save_model(net.model(product, *joined), path)
+    compiled, plain = irload.compile_model(path, 1, **options), irload.compile_model(path, 1, optimize=False)
+    for size in (7, 8, 11, 13):
+        agrees(compiled, plain, values(size, 8))
     assert variants(compiled) == 1
 
 

@@ -6,7 +6,7 @@ types, have equal kernels at every shape, which are selected once per group.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -41,7 +41,7 @@ def grouped(steps: Sequence[Step], aliases: Aliases, numbering: Mapping[Value, i
     for k, step in enumerate(steps):
         if step.view is not None and aliases.alias(step.output) is not None:
             continue  # a view of memory has no kernels at any shape
-        groups.setdefault(_signature(step, aliases), []).append(k)
+        groups.setdefault(_signature(step, aliases, numbering), []).append(k)
     return [_group([(k, steps[k]) for k in group], numbering, aliases) for group in groups.values()]
 
 
@@ -58,15 +58,19 @@ def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int], 
     return Group(positions, steps, values, tuple(numbers), is_external)
 
 
-def _signature(step: Step, aliases: Aliases) -> Hashable:
-    """A key that is equal for steps with equal kernels at every shape, except for addresses."""
+def _signature(step: Step, aliases: Aliases, late: Container[Value]) -> Hashable:
+    """A key that is equal for steps with equal kernels at every shape, except for addresses.
+
+    `late`: contains the constants that are computed when a shape is bound.
+    """
     names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
     parameters = tuple(hashable(getattr(step, name)) for name in names)
     values = distinct_values(step)
     slots = {value: k for k, value in enumerate(values)}
     order = tuple(tuple(slots[v] for v in side) for side in (step.inputs, step.outputs))
     roots: dict[Value, Value] = {}
-    return type(step), parameters, order, tuple(_value_key(value, aliases, roots, slots) for value in values)
+    computed = tuple(value.source is not None and value in late for value in values)
+    return type(step), parameters, order, computed, *(_value_key(value, aliases, roots, slots) for value in values)
 
 
 def _form(constant: Constant) -> Hashable:
