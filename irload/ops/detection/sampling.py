@@ -76,13 +76,34 @@ def sample_bins(
         return np.zeros((channels, *bins), image.dtype)
     check_samples(channels * math.prod(bins) * math.prod(counts))
     y, x = (
-        (begin + step * np.arange(n)[:, None] + step / count * (np.arange(count) + 0.5)).ravel().astype(image.dtype)
+        (begin + step * np.arange(n)[:, None] + step / count * (np.arange(count) + 0.5)).astype(image.dtype)
         for begin, step, n, count in zip(start, steps, bins, counts, strict=True)
     )
-    y, x = y[:, None], x[None, :]
+    if mode == "avg" and place is None:
+        (top, rows), (left, columns) = _means(y, height), _means(x, width)
+        part = image[:, top : top + rows.shape[1], left : left + columns.shape[1]]
+        if np.isfinite(part).all():
+            return np.tensordot(np.tensordot(rows, part, (1, 1)), columns, (2, 1)).swapaxes(0, 1)
+    y, x = y.reshape(-1, 1), x.reshape(1, -1)
     if place is not None:
         y, x = place(y, x)
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     values = bilinear(cells(image), y, x, (height, width)) * inside
     values = values.reshape(channels, bins[0], counts[0], bins[1], counts[1])
     return values.max((2, 4), initial=0) if mode == "max" else values.mean((2, 4))
+
+
+def _means(at: Array, size: int) -> tuple[int, Array]:
+    """The mean over the samples of each bin along one axis as a matrix [bins, cells], and the first of these cells.
+
+    `at`: coordinates [bins, samples]. Bilinear samples of a grid are interpolated along each axis separately.
+    """
+    inside = ((at >= -1) & (at <= size)) / at.dtype.type(at.shape[1])
+    at = np.clip(at, 0, size - 1)
+    low = np.floor(at).astype(np.int64)
+    high, share = np.minimum(low + 1, size - 1), at - low.astype(at.dtype)
+    first, bins = int(low.min()), np.arange(len(at))[:, None]
+    found = np.zeros((len(at), int(high.max()) + 1 - first), at.dtype)
+    np.add.at(found, (bins, low - first), (1 - share) * inside)
+    np.add.at(found, (bins, high - first), share * inside)
+    return first, found

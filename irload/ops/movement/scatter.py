@@ -101,13 +101,27 @@ class ScatterElementsUpdate(Op, since=3):
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         result = data.copy()
-        reduce_at(result, element_grid(data, indices, axis), updates, "none")
+        along = int(axis.reshape(())) % data.ndim
+        slices = index_of_slices(indices, along)
+        if slices is None:
+            reduce_at(result, element_grid(data, indices, axis), updates, "none")
+        else:
+            where = [slice(n) for n in indices.shape]
+            result[(*where[:along], wrapped(slices, data.shape[along]), *where[along + 1 :])] = updates
         return result
 
     def bounds(
         self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType
     ) -> Sequence[Bounds | None] | None:
         return moved(self, (data, indices, updates, axis), (0, 2))
+
+
+def index_of_slices(indices: Array, axis: int) -> Array | None:
+    """The index of each slice along an axis if all its elements have the same, as exporters of PyTorch expand them."""
+    if not indices.size:
+        return None
+    slices = np.moveaxis(indices, axis, 0).reshape(indices.shape[axis], -1)
+    return slices[:, 0] if (slices == slices[:, :1]).all() else None
 
 
 def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
@@ -131,9 +145,11 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate
     widens = True
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        if self.reduction == "none":
+            return super().compute(data, indices, updates, axis)
         grid = element_grid(data, indices, axis)
         result = data.copy()
-        if self.reduction != "none" and not self.use_init_val:
+        if not self.use_init_val:
             result[grid] = neutral(self.reduction, data.dtype)
         reduce_at(result, grid, updates, self.reduction)
         if self.reduction == "mean":
