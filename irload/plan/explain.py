@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from irload.graph import Graph
 from irload.plan.executor import Executor, Segment
-from irload.plan.schedule import Schedule
+from irload.plan.schedule import Schedule, ScheduledNode
 
 
 def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
@@ -39,13 +40,18 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 
 def explain_rest(schedule: Schedule) -> str:
-    """Return the explanation of the operations that run one by one after a plan."""
-    counts = Counter(s.node.type for s in schedule.rest)
-    lines = [
-        f"then {len(schedule.rest)} operations, run one by one, because {_why_not_planned(schedule)}:",
-        *(f"  {count:4} × {type}" for type, count in counts.most_common()),
-    ]
+    """Return the explanation of the operations behind a plan."""
+    first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.ahead]
+    lines = [f"then without a plan, because {_why_not_planned(schedule)}:", *_counted(first)]
+    if schedule.tail is not None:
+        later = schedule.rest[schedule.ahead :]
+        lines += [f"then {len(later)} operations, planned when the shapes of their inputs are known:", *_counted(later)]
     return "\n".join(lines)
+
+
+def _counted(nodes: Iterable[ScheduledNode]) -> list[str]:
+    counts = Counter(s.node.type for s in nodes)
+    return [f"  {count:4} × {type}" for type, count in counts.most_common()]
 
 
 def _why_not_planned(schedule: Schedule) -> str:
@@ -59,13 +65,12 @@ def _why_not_planned(schedule: Schedule) -> str:
 def explain_interpreted(graph: Graph, schedule: Schedule, *, optimize: bool) -> str:
     """Return the explanation of a graph that runs operation by operation."""
     why = _why_not_planned(schedule) if optimize else "optimize=False was passed"
-    counts = Counter(s.node.type for s in schedule.nodes)
     lines = [
         f"plain plan for {_inputs(graph, schedule)}: operations run one by one, because {why}",
         f"steps: {len(schedule.nodes)}; constants {_size(sum(c.nbytes for _, c in schedule.constants))}",
         "",
         "operations:",
-        *(f"  {count:4} × {type}" for type, count in counts.most_common()),
+        *_counted(schedule.nodes),
     ]
     return "\n".join(lines)
 

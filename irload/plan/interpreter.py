@@ -22,6 +22,7 @@ from irload.inference import Inference
 from irload.model import Model
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_size
+from irload.plan.tail import Tail
 from irload.plan.variables import GrownRows, Variables
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
 from irload.safety.limits import Deadline, Limits
@@ -56,6 +57,10 @@ class Scheduler(Protocol):
         self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
         """Return the results of the plan of a part of a graph; with `wide`, 16-bit floats as f32."""
+        ...
+
+    def run_tail(self, tail: Tail, arrays: Sequence[Array], run: InterpreterRun) -> tuple[Array, ...] | None:
+        """Return the results of a tail by a plan, 16-bit floats as f32; None if it is not planned for these shapes."""
         ...
 
 
@@ -126,14 +131,14 @@ class InterpreterRun:
         for array in slots:
             if array is not None:
                 tracker.hold(array)
-        for node in self._planned(schedule, slots, plan):
-            inputs = [cast(Array, slots[k]) for k in node.inputs]
-            for slot, array in zip(node.outputs, self.run_node(node, inputs), strict=False):
-                slots[slot] = array
-                tracker.hold(array)
-            for slot in node.last_use:
-                tracker.release(slots[slot])
-                slots[slot] = None
+        if not self.plans:
+            self._one_by_one(schedule.nodes, slots)
+        else:
+            self._planned(schedule, slots, plan)
+            first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.ahead]
+            self._one_by_one(first, slots)
+            if schedule.tail is not None and not self._tail(schedule, schedule.tail, slots):
+                self._one_by_one(schedule.rest[schedule.ahead :], slots)
         for array in slots:
             tracker.release(array)
         results = tuple(cast(Array, slots[k]) for k in schedule.results)
@@ -141,17 +146,35 @@ class InterpreterRun:
             return results
         return tuple(rounded_array(a, t) for a, t in zip(results, schedule.result_types, strict=True))
 
-    def _planned(self, schedule: Schedule, slots: list[Array | None], plan: RunPart | None) -> Sequence[ScheduledNode]:
-        """Run the planned part; return the remaining nodes."""
+    def _one_by_one(self, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:
+        """Run nodes by their operations."""
+        for node in nodes:
+            inputs = [cast(Array, slots[k]) for k in node.inputs]
+            self._fill(slots, node.outputs, self.run_node(node, inputs))
+            for slot in node.last_use:
+                self.tracker.release(slots[slot])
+                slots[slot] = None
+
+    def _planned(self, schedule: Schedule, slots: list[Array | None], plan: RunPart | None) -> None:
+        """Run the planned part of a schedule."""
         part = schedule.part
-        if part is None or not self.plans:
-            return schedule.nodes
-        taken = [cast(Array, slots[k]) for k in part.taken]
-        results = self.compiled.run_part(part, taken, self, wide=True) if plan is None else plan(taken)
-        for slot, array in zip(part.given, results, strict=True):
+        if part is not None:
+            taken = [cast(Array, slots[k]) for k in part.taken]
+            results = self.compiled.run_part(part, taken, self, wide=True) if plan is None else plan(taken)
+            self._fill(slots, part.given, results)
+
+    def _tail(self, schedule: Schedule, tail: Tail, slots: list[Array | None]) -> bool:
+        """Run the tail of a schedule by a plan for the shapes that are known now. False if it cannot be planned."""
+        results = self.compiled.run_tail(tail, [cast(Array, slots[k]) for k in schedule.read], self)
+        if results is not None:
+            self._fill(slots, schedule.made, results)
+        return results is not None
+
+    def _fill(self, slots: list[Array | None], outputs: Sequence[int], results: Sequence[Array]) -> None:
+        """Store results in their slots. A file may list fewer ports than an operation has."""
+        for slot, array in zip(outputs, results, strict=False):
             slots[slot] = array
             self.tracker.hold(array)
-        return schedule.rest
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run one operation. Output types that the schedule could not infer are inferred here, from the values."""

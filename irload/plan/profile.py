@@ -17,7 +17,7 @@ from irload.record import record
 if TYPE_CHECKING:
     from irload.plan.backends.compiled import Peaks
 
-__all__ = ["BodySteps", "StepTime", "of_interpreted", "of_plan", "with_bodies"]
+__all__ = ["BodySteps", "StepTime", "medians", "of_interpreted", "of_plan", "with_bodies"]
 
 
 @record()
@@ -55,11 +55,27 @@ BodySteps = Mapping[Graph, Mapping[tuple[str, str, tuple[Node, ...]], StepTime]]
 """The steps of each body by operation, kernel and layers, summed over all iterations of one run."""
 
 
-def of_plan(plan: Executor, rounds: Sequence[Sequence[float]]) -> list[StepTime]:
-    """Return one entry per kernel of a plan, with the median of its seconds over all rounds."""
+def of_plan(plan: Executor, seconds: Sequence[float]) -> list[StepTime]:
+    """Return one entry per kernel of a plan."""
     most = _peaks(plan)
-    times = zip(*rounds, strict=True)
-    return [_entry(kernel, median(seconds), most) for kernel, seconds in zip(plan.kernels, times, strict=True)]
+    return [_entry(kernel, time, most) for kernel, time in zip(plan.kernels, seconds, strict=True)]
+
+
+def medians(rounds: Sequence[Sequence[StepTime]]) -> list[StepTime]:
+    """Return the steps of the last round, each with its median time over the rounds that run the same steps.
+
+    Shapes that depend on random values may lead to other steps.
+    """
+    steps = [[(step.operation, step.kernel, step.shape) for step in found] for found in rounds]
+    same = [found for found, own in zip(rounds, steps, strict=True) if own == steps[-1]]
+    return [_median(times) for times in zip(*same, strict=True)]
+
+
+def _median(steps: Sequence[StepTime]) -> StepTime:
+    """Return a step with its median time; a rate is a median, too."""
+    reached = [step.reach for step in steps if step.reach is not None]
+    reach = median(reached) if reached else None
+    return replace(steps[-1], seconds=median([step.seconds for step in steps]), reach=reach)
 
 
 def _entry(kernel: StepKernel, seconds: float, most: Peaks | None) -> StepTime:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from math import prod
 
 from irload.analysis.macs import macs
@@ -15,6 +15,7 @@ from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference, Inferred
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
+from irload.plan.tail import FEW, Tail, tail_of
 from irload.plan.wide import is_short
 from irload.record import record
 from irload.safety.limits import DEFAULT, Limits
@@ -91,6 +92,18 @@ class Schedule:
     """The part to plan: the entire graph if it is static, else the nodes whose shapes do not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
     """The remaining nodes; all if nothing is planned."""
+    tail: Tail | None = None
+    """The last nodes of `rest` as a graph, whose Parameters are the slots `read`, and whose Results the slots `made`.
+
+    The first `ahead` nodes of `rest` run one by one, before it.
+    """
+    ahead: int = 0
+    read: tuple[int, ...] = ()
+    made: tuple[int, ...] = ()
+
+    def unplanned(self) -> Schedule:
+        """Return the schedule in which all nodes run one by one."""
+        return replace(self, part=None, rest=self.nodes, tail=None)
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
@@ -138,8 +151,10 @@ def schedule_graph(
     slot: dict[Output, int] = {}
     nodes = [n for n in _reached(graph, filled) if n.type not in ("Parameter", "Result")]
     parameters = [*(p.outputs[0] for p in graph.parameters), *(n.outputs[0] for n in filled)]
+    valued = {o: t.value for o, t in zip(parameters, given, strict=False) if t.value is not None}
     if state is not None:
-        nodes = _assigning_last(nodes)
+        read = {*(i for n in nodes for i in n.inputs), *(r.inputs[0] for r in graph.results)}
+        nodes = _assigning_last([n for n in nodes if not (_keeps_value(n, filled) and read.isdisjoint(n.outputs))])
     constant_bytes = _require_sizes(graph, nodes, types, limits)
     returned = [r.inputs[0] for r in graph.results]
     if folding is not None:
@@ -149,21 +164,13 @@ def schedule_graph(
         taken = {*returned, *(i for n in nodes for i in n.inputs)}
         constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in taken}
     nodes = [n for n in nodes if n.type != "Const"]
+    constants |= {output: Constant.of(value) for output, value in valued.items()}
     for output in (*constants, *parameters, *(o for node in nodes for o in node.outputs)):
-        slot[output] = len(slot)
+        slot.setdefault(output, len(slot))
     results = tuple(slot[o] for o in returned)
-    kept = set(results)
-    last: dict[int, int] = {}
-    for k, node in enumerate(nodes):
-        last.update({slot[source]: k for source in node.inputs})
-        last.update({slot[o]: k for o in node.outputs if slot[o] not in last})
-    ends: list[list[int]] = [[] for _ in nodes]
-    for s, k in last.items():
-        if s not in kept and s >= len(constants):
-            ends[k].append(s)
     scheduled: list[ScheduledNode] = []
     # A file may list more or fewer ports than the operation has: inferred at run time, so the schedule is interpreted.
-    for k, node in enumerate(nodes):
+    for node in nodes:
         before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
         scheduled.append(
@@ -171,7 +178,7 @@ def schedule_graph(
                 node,
                 tuple(slot[i] for i in node.inputs),
                 tuple(slot[o] for o in node.outputs),
-                tuple(ends[k]),
+                (),
                 before,
                 after,
                 all(t.is_static for t in (*before, *after)) and counts[node] == len(node.outputs),
@@ -184,14 +191,16 @@ def schedule_graph(
     )
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         _require_peak(graph, types, constant_bytes, limits)
-    part, rest = None, scheduled
+    part, rest, ahead, tail = None, scheduled, 0, None
     if plan and folding is not None:
-        part = _part(parameters, returned, scheduled, slot, constants, types, is_static)
-    if part is not None:
-        own = {s.node for s in part.nodes}
-        rest = [s for s in scheduled if s.node not in own]
+        taken = [o for o in parameters if o not in valued]
+        leading = scheduled if is_static else _leading(taken, scheduled, constants, types)
+        part = _part(taken, returned, scheduled, leading, slot, constants, types, is_static)
+        rest, ahead = _remaining(scheduled, leading, {*constants, *taken}, part)
+        tail = tail_of(graph, [s.node for s in rest[ahead:]], types)
+    kept, few = set(results), len(constants)
     return Schedule(
-        tuple(scheduled),
+        _releasing(scheduled, kept, few),
         len(slot),
         tuple(slot[o] for o in parameters),
         results,
@@ -201,8 +210,25 @@ def schedule_graph(
         is_static,
         tuple(types.get(o, UNKNOWN).without_value() for o in returned),
         part,
-        tuple(rest),
+        _releasing(rest, kept, few),
+        tail,
+        ahead,
+        () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters),
+        () if tail is None else tuple(slot[r.inputs[0]] for r in tail.results),
     )
+
+
+def _releasing(nodes: Sequence[ScheduledNode], kept: Container[int], constants: int) -> tuple[ScheduledNode, ...]:
+    """Return the nodes, each with the slots that it reads last. `kept` slots and the first `constants` are excluded."""
+    last: dict[int, int] = {}
+    for k, node in enumerate(nodes):
+        last.update(dict.fromkeys(node.inputs, k))
+        last.update({slot: k for slot in node.outputs if slot not in last})
+    ends: list[list[int]] = [[] for _ in nodes]
+    for slot, k in last.items():
+        if slot not in kept and slot >= constants:
+            ends[k].append(slot)
+    return tuple(replace(node, last_use=tuple(slots)) for node, slots in zip(nodes, ends, strict=True))
 
 
 def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
@@ -220,6 +246,13 @@ def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
     return [n for n in graph.nodes if n in found]
 
 
+def _keeps_value(node: Node, filled: Sequence[Node]) -> bool:
+    """True for an Assign of the value that its variable has, as for the keys of the encoder in a decoder."""
+    if node.type != "Assign" or node.inputs[0].node not in filled:
+        return False
+    return node.op.attributes["variable_id"] == node.inputs[0].node.op.attributes["variable_id"]
+
+
 def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes, with assignments whose results no node reads at the end: they take effect after the graph."""
     read = {i.node for n in nodes for i in n.inputs}
@@ -231,16 +264,16 @@ def _part(
     taken: Sequence[Output],
     left: Sequence[Output],
     nodes: Sequence[ScheduledNode],
+    planned: Sequence[ScheduledNode],
     slot: Mapping[Output, int],
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
     is_static: bool,
 ) -> StaticPart | None:
-    """Return the part to plan: all nodes, or the nodes before the first unknown types, if they multiply matrices."""
-    planned, key = nodes, object()  # unique, since a plan of all nodes belongs to one schedule
+    """Return the part to plan: all nodes, or the nodes before the first unknown types, unless they are few."""
+    key: Hashable = object()  # unique, since a plan of all nodes belongs to one schedule
     if not is_static:
-        planned = _leading(taken, nodes, constants, types)
-        if all(macs(s.node) == 0 for s in planned):
+        if len(planned) < FEW and all(macs(s.node) == 0 for s in planned):
             return None
         needed = {i for s in planned for i in s.node.inputs}
         taken, left = [o for o in taken if o in needed], _left(planned, nodes, left)
@@ -265,6 +298,21 @@ def _leading(
             made.update(scheduled.node.outputs)
             found.append(scheduled)
     return found
+
+
+def _remaining(
+    nodes: Sequence[ScheduledNode],
+    leading: Sequence[ScheduledNode],
+    known: set[Output],
+    part: StaticPart | None,
+) -> tuple[list[ScheduledNode], int]:
+    """Return the nodes behind the planned part, and how many of them, the first, read only values of known types."""
+    before = {s.node for s in leading}
+    made = known | {o for s in leading for o in s.node.outputs}
+    first = {s.node for s in nodes if s.node in before or made.issuperset(s.node.inputs)}
+    planned = before if part is not None else set[Node]()
+    ahead = [s for s in nodes if s.node in first and s.node not in planned]
+    return [*ahead, *(s for s in nodes if s.node not in first)], len(ahead)
 
 
 def _key(

@@ -21,15 +21,16 @@ __all__ = ["BodyRun", "TimedRun"]
 
 
 class TimedRun(InterpreterRun):
-    """A run that records output shapes, bytes moved, and seconds of each node."""
+    """A run that records its steps in `steps`, in execution order. The time of a step includes the bodies it runs."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
-        self.timed: list[tuple[list[tuple[int, ...]], int, float]] = []
+        self.steps: list[StepTime] = []
         self._within = False
+        """True while a step runs."""
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run one operation. The time of a body counts towards the operation that runs the body."""
+        """Run an operation that no plan runs."""
         if self._within:
             return super().run_node(scheduled, inputs)
         self._within = True
@@ -37,7 +38,18 @@ class TimedRun(InterpreterRun):
         results = super().run_node(scheduled, inputs)
         seconds = perf_counter() - start
         self._within = False
-        self.timed.append(([r.shape for r in results], sum(a.nbytes for a in (*inputs, *results)), seconds))
+        nbytes = sum(a.nbytes for a in (*inputs, *results))
+        self.steps.append(of_interpreted(scheduled, [r.shape for r in results], nbytes, seconds))
+        return results
+
+    def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
+        """Run a plan kernel by kernel, to time each; the plan of a body as a whole."""
+        if self._within:
+            return super().run_plan(plan, arrays, wide=wide)
+        self._within = True
+        results, seconds = plan.timed(arrays, self, wide=wide)
+        self._within = False
+        self.steps += of_plan(plan, seconds)
         return results
 
 
@@ -62,7 +74,7 @@ class BodyRun(InterpreterRun):
         if self._body is None:
             return super().run_plan(plan, arrays, wide=wide)
         results, seconds = plan.timed(arrays, self, wide=wide)
-        for step in of_plan(plan, [seconds]):
+        for step in of_plan(plan, seconds):
             self._add(self._body, step)
         return results
 

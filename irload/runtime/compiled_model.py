@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-import numpy as np
-
 from irload.core.tensor import Array, TensorType
 from irload.errors import (
     DeclaredDiffers,
@@ -160,29 +158,17 @@ class CompiledModel(Plans):
         by one. A step with bodies lists their steps as `inside`, which are measured in separate runs, so that timing
         them does not slow down the step.
         """
-        from irload.plan.profile import of_interpreted, of_plan, with_bodies
+        from irload.plan.profile import medians, with_bodies
         from irload.plan.timed_run import BodyRun, TimedRun
 
         arrays, given = self._bound(inputs)
         schedule = self.scheduled(given)
         variables = dict(self._variables)
         arrays = [*arrays, *self._state(variables)[1]]
-        steps: list[StepTime] = []
-        if schedule.part is not None:
-            by_slot = dict(zip(schedule.parameters, arrays, strict=True))
-            taken, plan = [by_slot[k] for k in schedule.part.taken], self.take(schedule.part)
-            contexts = [InterpreterRun(self, variables.copy()) for _ in range(rounds + 1)]
-            steps = of_plan(plan, [plan.profile(taken, context) for context in contexts][1:])
-            self.give_back(schedule.part, plan)
-        if schedule.rest:
-            runs = [TimedRun(self, variables.copy()) for _ in range(rounds)]
-            for run in runs:
-                run.interpret(schedule, arrays)
-            times = np.median([[seconds for *_, seconds in run.timed] for run in runs], 0)
-            steps += [
-                of_interpreted(scheduled, shapes, nbytes, float(seconds))
-                for scheduled, (shapes, nbytes, _), seconds in zip(schedule.rest, runs[0].timed, times, strict=True)
-            ]
+        runs = [TimedRun(self, variables.copy()) for _ in range(rounds + 1)]
+        for run in runs:
+            run.run(schedule, arrays)
+        steps = medians([run.steps for run in runs[1:]])
         if any(True for _ in self.model.subgraphs()):
             inside = [BodyRun(self, variables.copy()) for _ in range(rounds + 1)]
             for run in inside:
@@ -278,7 +264,7 @@ class CompiledModel(Plans):
         if state and held and self._traced.applies:  # planning each length takes longer than interpreting
             schedule = self.schedule(self.model, given, run.differences)
             if not all(t is None or schedule.types[n.outputs[0]].shape.contains(t.shape) for n, t in state.items()):
-                schedule = replace(schedule, part=None)  # which is planned for the shapes of initial values
+                schedule = schedule.unplanned()  # it is planned for the shapes of initial values
             return self._run_found(run, schedule, arrays)
         return self._run_found(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
 

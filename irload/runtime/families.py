@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from irload.validation.differences import RunDifferences
 
 if TYPE_CHECKING:
     from irload.core.shape import Shape
+    from irload.plan.tail import Tail
     from irload.plan.traced.pattern import Symbols
     from irload.plan.traced.remainder import Remainder
     from irload.plan.traced.template import Template
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
 
 VARIANTS = 8
 """Maximum number of traced plans of a model; the least recently used are dropped."""
+PATTERNS = 256
+"""Maximum number of patterns of input shapes whose plans are recorded."""
 REUSE = 4
 """Mean number of shapes per plan below which, after `VARIANTS` plans of one pattern, shapes are planned separately."""
+TAIL_VARIANTS = 2
+"""The number for a tail, of plans of all patterns together, as dims that depend on values may vary freely."""
 ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
 """Errors that end a trace. The shape is then planned without symbols, which raises true errors of planning again."""
 
@@ -43,14 +48,22 @@ ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, T
 class Variant:
     """A traced plan, the symbols and element types of its inputs, and its idle workspaces.
 
-    `remainder`: the nodes behind the plan; None if it runs the entire graph.
+    `template`: the plan of the first nodes, None if they are too few; `remainder`: the nodes behind it, None if it runs
+    the entire graph. `holds` returns True if all guards hold for values of the symbols.
     """
 
-    template: Template
+    template: Template | None
+    holds: Callable[[Sequence[int]], bool]
     symbols: Symbols
     elements: Sequence[ElementType]
     remainder: Remainder | None = None
     idle: list[Workspace] = field(default_factory=list["Workspace"])
+
+    @property
+    def planned(self) -> Template:
+        """The plan. Raises AssertionError if no nodes are planned."""
+        assert self.template is not None
+        return self.template
 
 
 @record(eq=False)
@@ -81,7 +94,7 @@ class PlanFamilies:
     """The traced plans of a model. Not thread-safe.
 
     `declared` and `variables`: the declared shapes of the inputs and of the variables that are read; `kept`: the plans
-    that other processes have stored.
+    that other processes have stored; `tail`: the part of the model that is planned, None for the entire model.
     """
 
     def __init__(
@@ -93,13 +106,15 @@ class PlanFamilies:
         folding: Folding,
         shared: SharedData,
         kept: KeptPlans | None,
+        tail: Tail | None,
     ) -> None:
-        self._model = model
+        self.model = model
+        self._tail = tail
         self._declared = declared
         self._variables = variables
         self._options = options
-        self._folding = folding
-        self._shared = shared
+        self.folding = folding
+        self.shared = shared
         self.kept = kept
         self._by_pattern: dict[Hashable, Family] = {}
         self.recent: OrderedDict[Variant, Family] = OrderedDict()
@@ -114,16 +129,16 @@ class PlanFamilies:
         held = {} if state is None else {n: t for n, t in state.items() if t is not None}
         declared = [*self._declared, *(self._variables[n] for n in held)]
         types = [*given, *held.values()]
-        shapes = [t.shape.static for t in types]
+        shapes = [t.shape.static if t.value is None else tuple(t.value.ravel().tolist()) for t in types]
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
         pairs: list[tuple[Family, Symbols]] = []
         for separate in (False, True):  # plans with separate symbols are valid for equal dims, too
             own = Symbols.of(declared, shapes, separate=separate)
             if separate and own == pairs[0][1]:
                 break
-            key = own.pattern, elements, differences is None
-            family = self._by_pattern.setdefault(key, Family())
-            found = next((v for v in family.variants if v.template.holds(own.values)), None)
+            key = own.pattern, own.negative, elements, differences is None
+            family = self._family(key)
+            found = next((v for v in family.variants if v.holds(own.values)), None)
             if found is not None:
                 return self._bound(family, found, own, differences)
             pairs.append((family, own))
@@ -138,10 +153,20 @@ class PlanFamilies:
         found = self._traced(family, symbols, types, differences, state)
         if found is None:
             return None
-        if self.kept is not None and found.remainder is None and family.kept < VARIANTS:
+        if self.kept is not None and found.template and not found.remainder and family.kept < VARIANTS:
             self.kept.keep(f"{names[0]} {family.kept}", found.template)
             family.kept += 1
         return self._bound(family, found, symbols, differences)
+
+    def _family(self, key: Hashable) -> Family:
+        """Return the plans of a pattern; of too many patterns, the oldest without plans is removed."""
+        found = self._by_pattern.get(key)
+        if found is None:
+            if len(self._by_pattern) >= PATTERNS:
+                unused = (k for k, family in self._by_pattern.items() if not family.variants)
+                self._by_pattern.pop(next(unused, None), None)
+            found = self._by_pattern[key] = Family()
+        return found
 
     def drop(self, variant: Variant, error: Exception) -> None:
         """Remove a plan that cannot be bound, and stop tracing plans of its family."""
@@ -177,22 +202,25 @@ class PlanFamilies:
         while self.kept is not None and not family.complete:
             template = None
             with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
-                template = self.kept.find(f"{name} {family.kept}", self._options, self._shared)
+                template = self.kept.find(f"{name} {family.kept}", self._options, self.shared)
             if template is None:
                 family.complete = True
                 break
             family.kept += 1
-            found = self._added(family, template, symbols, types)
+            found = self._added(family, Variant(template, template.holds, symbols, [t.element for t in types]))
             if template.holds(symbols.values):
                 return found
         return None
 
-    @staticmethod
-    def _is_worthwhile(family: Family, symbols: Symbols) -> bool:
-        """False if tracing has failed for this pattern, or if its plans serve only few shapes each."""
-        if not symbols.values or (family.failed and not family.traced) or family.failed >= VARIANTS:
+    def _is_worthwhile(self, family: Family, symbols: Symbols) -> bool:
+        """False if tracing has failed for this pattern, or if plans serve only few shapes each."""
+        if (family.failed and not family.traced) or family.failed >= VARIANTS:
             return False
-        if family.traced >= VARIANTS and family.bound < REUSE * family.traced:
+        if self._tail is None and not symbols.values:
+            return False  # the shape is planned alone
+        served, most = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
+        traced = sum(f.traced for f in served)
+        if traced >= most and sum(f.bound for f in served) < REUSE * traced:
             family.reason = "plans depend on the sizes"
             return False
         return True
@@ -208,7 +236,7 @@ class PlanFamilies:
         """Trace a plan. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
-                template, remainder = self._template(symbols, types, differences, state)
+                found = self._variant(symbols, types, differences, state)
         except (LimitExceeded, OutOfMemory, MemoryError) as error:
             family.reason = str(error)
             family.failed += 1
@@ -217,18 +245,10 @@ class PlanFamilies:
             family.reason = f"{type(error).__name__}: {error}"
             family.failed += 1
             return None
-        return self._added(family, template, symbols, types, remainder)
+        return self._added(family, found)
 
-    def _added(
-        self,
-        family: Family,
-        template: Template,
-        symbols: Symbols,
-        types: Sequence[TensorType],
-        remainder: Remainder | None = None,
-    ) -> Variant:
+    def _added(self, family: Family, found: Variant) -> Variant:
         """Add a plan to its family."""
-        found = Variant(template, symbols, [t.element for t in types], remainder)
         family.variants.insert(0, found)
         family.traced += 1
         self.recent[found] = family
@@ -237,29 +257,36 @@ class PlanFamilies:
             other.variants.remove(dropped)
         return found
 
-    def _template(
+    def _variant(
         self,
         symbols: Symbols,
         types: Sequence[TensorType],
         differences: RunDifferences | None,
         state: State | None,
-    ) -> tuple[Template, Remainder | None]:
+    ) -> Variant:
         """Trace a plan. Raises ValueError if no part of the graph can be planned."""
         from irload.plan.traced.planning import traced_program
         from irload.plan.traced.remainder import Remainder
         from irload.plan.traced.template import Template
 
-        trace, limits = Trace(), self._options.limits
-        known = self._model.inferred if limits == self._model.limits else None
+        trace, limits, graph = Trace(), self._options.limits, self._tail or self.model
+        known = self.model.inferred if limits == self.model.limits else None
         traced = iter(symbols.traced(types, trace))
         given = [next(traced) for _ in self._declared]
         state = None if state is None else {n: t and next(traced) for n, t in state.items()}
-        schedule = schedule_graph(self._model, given, self._folding, limits, known, state=state)
+        schedule = schedule_graph(graph, given, self.folding, limits, known, state=state)
         if differences is not None:
-            differences.require_none(self._model, given, schedule.types)
-        if schedule.part is None:
+            differences.require_none(graph, given, schedule.types)
+        template = None
+        if schedule.part is not None:
+            program = traced_program(schedule.part, trace, self._options, grows=self._tail is None)
+            template = Template(program, self._options, self.shared)
+        elif schedule.tail is None:
             raise ValueError("some shapes depend on values")
-        template = Template(traced_program(schedule.part, trace, self._options), self._options, self._shared)
-        if not template.holds(symbols.values):
+        trace.close()
+        holds = trace.test()
+        if not holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
-        return template, None if schedule.is_static else Remainder(schedule, trace)
+        entire = schedule.is_static and not any(t.value is not None for t in given)
+        remainder = None if entire else Remainder(schedule, trace)
+        return Variant(template, holds, symbols, [t.element for t in types], remainder)

@@ -34,7 +34,7 @@ class Successor:
     @staticmethod
     def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
         """Return the successor for variables in `room`; None if the plan has others, or variables of other shapes."""
-        growth, pattern = variant.template.growth, variant.symbols.pattern
+        growth, pattern = variant.planned.growth, variant.symbols.pattern
         if growth is None or len(growth.filled) + len(growth.growing) != len(pattern):
             return None
         axes = {pattern[g.input][g.axis] for g in growth.growing}
@@ -61,7 +61,7 @@ class Successor:
             if not all(_fits(n, code, known) for n, code in zip(tensor.shape.static, codes, strict=True)):
                 return None
         values = tuple(n for n in known if n is not None)
-        return values if len(values) == len(known) and self.variant.template.holds(values) else None
+        return values if len(values) == len(known) and self.variant.holds(values) else None
 
 
 def _fits(size: int, code: int, known: list[int | None]) -> bool:

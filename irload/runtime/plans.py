@@ -20,8 +20,9 @@ from irload.plan.backends.base import SharedData
 from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
+from irload.plan.tail import Tail
 from irload.runtime.kept import ModelPlans, PlanStore
-from irload.runtime.traced import TracedPlans
+from irload.runtime.traced import NotBound, TracedPlans
 from irload.runtime.variables import read_nodes
 from irload.safety.limits import bounded
 from irload.system.forks import unforked
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 PLANS = 8
 """Maximum number of cached plans per graph (the model and each body); the least recently used are dropped."""
+TAILS = 64
+"""Maximum number of tails of the model and its bodies whose plans are cached."""
 SCHEDULES = 64
 """Maximum number of cached schedules per graph: a body whose shapes grow has one for each iteration."""
 
@@ -54,6 +57,7 @@ class Plans:
         self._planned: Counter[Graph] = Counter()
         """Number of schedules of each body: a body whose shapes grow in each iteration is soon not planned any more."""
         self._graphs = sum(1 for _ in model.walk())
+        self._tails: OrderedDict[Hashable, TracedPlans] = OrderedDict()
         self._operations: dict[Node, Op] = {}
         """Operations that replace others outside of plans."""
         self._lock = Lock()
@@ -110,6 +114,24 @@ class Plans:
             raise  # only an interrupt may leave a thread that still writes to the plan's memory
         self.give_back(part, plan)
         return results
+
+    def run_tail(self, tail: Tail, arrays: Sequence[Array], run: InterpreterRun) -> tuple[Array, ...] | None:
+        """Return the results of a tail by a traced plan, 16-bit floats as f32; None if it cannot be traced."""
+        plans = tail.plans
+        if not isinstance(plans, TracedPlans):
+            with self._lock:
+                plans = tail.plans = self._tails.setdefault(tail.key, self._traced.of_tail(tail))
+                if len(self._tails) > TAILS:
+                    self._tails.popitem(last=False)
+        if not plans.traceable:
+            return None
+        found = plans.find(tail.types(arrays), run.differences)
+        if found is None:
+            return None
+        try:
+            return plans.run(found, arrays, run, wide=True)
+        except NotBound:
+            return None
 
     def take(self, part: StaticPart) -> Executor:
         """Return an idle plan, or a new one with separate memory. Raises OutOfMemory."""

@@ -29,6 +29,7 @@ from irload.validation.differences import RunDifferences
 
 if TYPE_CHECKING:
     from irload.plan.executor import Executor
+    from irload.plan.tail import Tail
     from irload.plan.traced.workspace import Workspace
     from irload.plan.variables import GrownRows, Variables
 
@@ -56,12 +57,14 @@ class TracedPlans:
         shared: SharedData,
         kept: KeptPlans | None = None,
         *,
+        tail: Tail | None = None,
         traces: bool = True,
     ) -> None:
         self._options = options
-        self._declared = [p.outputs[0].type.shape for p in model.parameters]
+        self._tail = tail
+        self._declared = [p.outputs[0].type.shape for p in model.parameters] if tail is None else tail.declared
         self._variables = {n: n.outputs[0].type.shape for n in reads}
-        self.families = PlanFamilies(model, self._declared, self._variables, options, folding, shared, kept)
+        self.families = PlanFamilies(model, self._declared, self._variables, options, folding, shared, kept, tail)
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
         """By the types of inputs and variables; None for the shape that is planned alone."""
         self._alone: Hashable = None
@@ -71,19 +74,27 @@ class TracedPlans:
         self.lock = Lock()
         _all.add(self)
 
+    def of_tail(self, tail: Tail) -> TracedPlans:
+        """Return the plans of a tail of the model. Each shape is traced, also the first."""
+        families = self.families
+        return TracedPlans(families.model, (), self._options, families.folding, families.shared, tail=tail)
+
     @property
     def applies(self) -> bool:
         """False if every shape is planned alone: no dim is dynamic, or the options exclude traced plans."""
-        options = self._options
-        dynamic = any(not shape.is_static for shape in (*self._declared, *self._variables.values()))
-        return dynamic and options.optimize and not options.tune and not is_on()
+        return self.traceable and any(not s.is_static for s in (*self._declared, *self._variables.values()))
+
+    @property
+    def traceable(self) -> bool:
+        """False if the options exclude traced plans."""
+        return self._options.optimize and not self._options.tune and not is_on()
 
     def find(
         self, given: Sequence[TensorType], differences: RunDifferences | None, state: State | None = None
     ) -> BoundShape | None:
         """Return the traced plan for inputs and variables of these types; None if this shape is planned alone."""
         held = () if state is None else state.values()
-        key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
+        key = differences is None, state is None, *map(_key, given), *map(_key, held)
         with self.lock:
             found = self._shapes.get(key)
             if found is not None:
@@ -92,7 +103,7 @@ class TracedPlans:
                     self.families.recent.move_to_end(found.variant)
                 return found
             begins = not any(held) and (self.families.kept is None and state is not None if self._variables else True)
-            if self._alone is None and begins:
+            if self._alone is None and begins and self._tail is None:
                 self._alone = key
                 self._shapes[key] = None
                 if self.families.kept is None:
@@ -119,7 +130,7 @@ class TracedPlans:
             with unforked:
                 from irload.plan.traced.workspace import Workspace
 
-                workspace = Workspace(shape.variant.template)
+                workspace = Workspace(shape.variant.planned)
         external = () if rows is None else rows.room.addresses
         plan = workspace.bound(shape.values, external)
         if plan is None:
@@ -147,17 +158,18 @@ class TracedPlans:
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
         """Return the results of the graph for a shape."""
-        remainder = shape.variant.remainder
+        template, remainder = shape.variant.template, shape.variant.remainder
         if remainder is None:
             return self._planned(shape, arrays, run, wide=wide)
         schedule = remainder.at(shape.values)
-        return run.nodes(schedule, arrays, lambda taken: self._planned(shape, taken, run, wide=True), wide=wide)
+        plan = None if template is None else lambda taken: self._planned(shape, taken, run, wide=True)
+        return run.nodes(schedule, arrays, plan, wide=wide)
 
     def _planned(
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool
     ) -> tuple[Array, ...]:
         """Return the results of the plan for a shape."""
-        template = shape.variant.template
+        template = shape.variant.planned
         rows = None
         if template.growth is not None:
             rows = extended(template.growth, template.numbers.evaluate(shape.values), arrays, run)
@@ -193,6 +205,13 @@ class TracedPlans:
         if values is None or last.variant not in self.families.recent:
             return None
         return BoundShape(last.variant, values, last.compares)
+
+
+def _key(tensor: TensorType | None) -> Hashable:
+    """Return the parts of an input's type on which its plan depends."""
+    if tensor is None or tensor.value is None:
+        return tensor and (tensor.element.name, tensor.shape)
+    return tensor.element.name, tensor.shape, tensor.value.tobytes()
 
 
 _all: WeakSet[TracedPlans] = WeakSet()

@@ -150,7 +150,7 @@ def test_a_rate_is_of_flops_or_bytes() -> None:
 def test_the_median_of_the_rounds_counts() -> None:
     net = Net()
     plan: Executor = plan_of(net.model(net.op("Tanh", net.input(3))), net.shapes)
-    (entry,) = profile.of_plan(plan, [[3.0], [1.0], [2.0]])
+    (entry,) = profile.medians([profile.of_plan(plan, [seconds]) for seconds in (3.0, 1.0, 2.0)])
     assert entry.seconds == 2.0
 
 

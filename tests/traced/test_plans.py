@@ -271,7 +271,9 @@ def test_late_constants_at_two_positions(
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     net = Net()
     x = net.input(-1, 8)
-    rows = net.op("Gather", net.op("ShapeOf", x, version="opset3", output_type="i64"), net.constant([0]), net.constant(0))
+    rows = net.op(
+        "Gather", net.op("ShapeOf", x, version="opset3", output_type="i64"), net.constant([0]), net.constant(0)
+    )
     left = net.op("FloorMod", net.op("Multiply", rows, net.constant([-1])), net.constant([5]))
     joined = [net.concat(*(left if k == at else net.constant([0]) for k in range(7)), axis=0) for at in (2, 4)]
     product = net.op("MatMul", x, net.constant(values(8, 4)), transpose_a=False, transpose_b=False)

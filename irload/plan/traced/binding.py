@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.base import StepKernel
 from irload.plan.executor import Executor, Segment
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.strides import Strided
@@ -230,7 +232,7 @@ class BoundPlan(Executor):
         template = binding.template
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
         self.external = binding.external
-        self._early = template.early
+        self._template = template
         filled, view = template.early.inputs, binding.memory.view
         self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}
         taken, given = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
@@ -240,5 +242,12 @@ class BoundPlan(Executor):
     def _array(self, value: Value) -> Array:
         return self.held[value] if value.source is None else value.source.array
 
+    @property
+    def kernels(self) -> list[StepKernel]:
+        """The kernels of all segments, in order, with concrete steps."""
+        sizes = Concrete(self._template, self.numbers, self.items, self.late.constants)
+        steps = {step: sizes.step(step) for step in self.program.steps}
+        return [replace(kernel, step=steps.get(kernel.step, kernel.step)) for kernel in super().kernels]
+
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
-        self.filling.fill(self._early.at(arrays, self.numbers, self.late.arrays, context))
+        self.filling.fill(self._template.early.at(arrays, self.numbers, self.late.arrays, context))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irload.core.trace import Trace
 from irload.options import Options
 from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16
-from irload.plan.ir.program import Program
+from irload.plan.ir.program import Program, Step
 from irload.plan.lowering.lower import lower
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
@@ -18,10 +18,14 @@ from irload.plan.traced.program import TracedProgram
 from irload.safety.limits import checkpoint
 
 
-def traced_program(part: StaticPart, trace: Trace, options: Options) -> TracedProgram:
-    """Plan a part of a graph whose dims are symbols."""
+def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: bool = True) -> TracedProgram:
+    """Plan a part of a graph whose dims are symbols. With `grows`, variables that grow are extended in place."""
     offered = backends(options)
-    program = lower(part, lambda step: any(b.supports(step) for b in offered), lambda op: operation(op, offered))
+
+    def supports(step: Step) -> bool:
+        return any(backend.supports(step) for backend in offered)
+
+    program = lower(part, supports, lambda op: operation(op, offered))
     optimize(program, _check, integer_steps(offered))
     late = take_late(program)
     given = program.inputs
@@ -29,7 +33,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options) -> TracedPr
     growing: list[Growing] = []
 
     def arrange(changed: Program, owners: Owners) -> None:
-        if not stores_bf16(offered):
+        if grows and not stores_bf16(offered):
             growing.extend(take_growing(changed, owners, offered[-1], given))
         gather_segments(changed, owners, offered[-1], readers(changed, growing))
 

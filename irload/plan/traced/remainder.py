@@ -24,7 +24,8 @@ class Remainder:
 
     def __init__(self, schedule: Schedule, trace: Trace) -> None:
         rest = tuple(map(_without_sizes, schedule.rest))
-        read = {*schedule.results, *(slot for node in rest for slot in node.inputs)}
+        read = {*schedule.results, *schedule.read, *(slot for node in rest for slot in node.inputs)}
+        read -= set(schedule.parameters)
         known: list[tuple[int, Constant]] = []
         self._symbolic: list[tuple[int, Array, np.dtype[Any]]] = []
         """Constants of sizes: slot, sizes, dtype of their values."""

@@ -182,6 +182,11 @@ class Build:
         self._types.update((v.ref, t) for v, t in zip(values, types, strict=True))
         return values
 
+    def selected(self, type: str, shape: tuple[int, ...], *inputs: Value, version: str, **data: Any) -> Value:
+        """A layer whose shape depends on values, which always give this one. Its elements are of type i64."""
+        layer = Layer(type, version, data, tuple(v.ref for v in inputs), ((et.i64, shape),), f"{type}{self.graph.work}")
+        return self._add(layer, INTEGER)[0]
+
     def nested(
         self,
         type: str,

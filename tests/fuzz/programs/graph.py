@@ -81,15 +81,34 @@ class Graph:
         return sum(layer.type not in ("Parameter", "Const") for layer in self.layers)
 
 
+class Weights(bytearray):
+    """The contents of a weights file. Equal small constants share their bytes, as in files that OpenVINO writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offsets: dict[bytes, int] = {}
+
+    def stored(self, raw: bytes) -> int:
+        """Append the bytes of a constant, unless they are stored; return their offset."""
+        found = self._offsets.get(raw)
+        if found is None:
+            self += b"\0" * (-len(self) % 8)
+            found = len(self)
+            self += raw or b"\0"
+            if len(raw) <= 8:
+                self._offsets[raw] = found
+        return found
+
+
 def ir(graph: Graph) -> tuple[bytes, bytes]:
     """The graph as a model: (XML, weights)."""
-    weights = bytearray()
+    weights = Weights()
     content = _content(graph, weights, graph.dynamic)
     name = "-".join(("program", *graph.traits))
     return f'<?xml version="1.0"?>\n<net name="{name}" version="11">\n{content}</net>\n'.encode(), bytes(weights)
 
 
-def _content(graph: Graph, weights: bytearray, dynamic: bool) -> str:
+def _content(graph: Graph, weights: Weights, dynamic: bool) -> str:
     lines: list[str] = []
     edges: list[str] = []
     for k, layer in enumerate(graph.layers):
@@ -97,10 +116,8 @@ def _content(graph: Graph, weights: bytearray, dynamic: bool) -> str:
         if layer.constant is not None:
             element, shape = layer.types[0]
             raw = pack(layer.constant, element)
-            weights += b"\0" * (-len(weights) % 8)
-            data = {"element_type": element, "shape": ",".join(map(str, shape)), "offset": len(weights)}
+            data = {"element_type": element, "shape": ",".join(map(str, shape)), "offset": weights.stored(raw)}
             data["size"] = max(len(raw), 1)
-            weights += raw or b"\0"
         attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in data.items())
         tail = "".join(_body(layer, inner, weights, dynamic) for inner in layer.bodies)
         unsized = dynamic and layer.type != "Const"
@@ -130,7 +147,7 @@ def _edge(graph: Graph, source: Ref, layer: int, port: int) -> str:
     return f'<edge from-layer="{source.layer}" from-port="{before + source.port}" to-layer="{layer}" to-port="{port}"/>'
 
 
-def _body(layer: Layer, inner: Inner, weights: bytearray, dynamic: bool) -> str:
+def _body(layer: Layer, inner: Inner, weights: Weights, dynamic: bool) -> str:
     """A body and its maps."""
     prefix = inner.tag.removesuffix("body")
     parameters, results = inner.graph.parameters, len(inner.graph.layers)

@@ -76,6 +76,8 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.3, ROWS, moves.turned),
     (0.4, ROWS, moves.by_own_shape),
     (0.7, ROWS, moves.crossed),
+    (0.5, ROWS, moves.chosen_rows),
+    (0.8, ROWS, moves.of_sizes),
     (1.5, ROWS, rows.layer_norm),
     (1, ROWS, rows.rms_norm),
     (1, ROWS, blocks.turned_norm),

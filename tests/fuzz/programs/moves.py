@@ -199,6 +199,36 @@ def by_own_shape(b: Build, x: Value) -> Value:
     return b.op("Reshape", x, sizes, special_zero=False)
 
 
+def chosen_rows(b: Build, x: Value) -> Value:
+    """Rows chosen by a mask that is computed from values; in fact by its constant part."""
+    rows = x.shape[0]
+    if x.rank < 2 or b.odd or not rows:
+        raise DoesNotFit("no rows, or NaN")
+    sums = b.op("ReduceSum", b.op("Abs", x), b.ints(*range(1, x.rank)), keep_dims=False)
+    mask = b.op("GreaterEqual", sums, b.scalar(0.0), auto_broadcast="numpy")
+    if not b.dynamic:
+        kept = b.rng.random(rows) < 0.7
+        mask = b.op("LogicalAnd", mask, b.const(kept, et.boolean), auto_broadcast="numpy")
+        rows = int(kept.sum())
+    where = b.selected("NonZero", (1, rows), mask, version="opset3", output_type="i64")
+    return b.op("Gather", x, b.op("Squeeze", where, b.ints(0)), b.const(np.int64(0)), version="opset8", batch_dims=0)
+
+
+def of_sizes(b: Build, x: Value) -> Value:
+    """Sums with two vectors that consist of numbers, and of numbers that depend on the shape of the input."""
+    if x.rank < 2:
+        raise DoesNotFit("the axis may be dynamic")
+    shape, n = b.op("ShapeOf", x, version="opset3", output_type="i64"), x.shape[-1]
+    rows = b.op("Gather", shape, b.ints(0), b.const(np.int64(0)), version="opset8", batch_dims=0)
+    by = b.op("Multiply", rows, b.ints(b.pick((-1, 2))), auto_broadcast="numpy")
+    by = b.op(b.pick(("FloorMod", "Add")), by, b.ints(5), auto_broadcast="numpy")
+    for _ in range(2):
+        at = b.number(0, n - 1)
+        vector = b.concat([by if k == at else b.ints(0) for k in range(n)], 0) if n > 1 else by
+        x = b.add(x, b.op("Convert", vector, destination_type=b.element.name))
+    return b.inexact(x)
+
+
 def crossed(b: Build, x: Value) -> Value:
     """A Transpose and its inverse with an elementwise layer between, or two Transposes equal to one."""
     order = [0, *(1 + int(k) for k in b.rng.permutation(x.rank - 1))] if x.rank > 1 else [0]

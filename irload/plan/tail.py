@@ -1,0 +1,103 @@
+"""The tail of a graph: the layers behind NonZero and other layers whose output shapes depend on values.
+
+When these shapes are known, the tail is planned as a separate graph, whose Parameters are the values that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import field
+
+from irload.core.element import ElementType, dynamic, element_of_dtype
+from irload.core.shape import Shape
+from irload.core.size import is_size
+from irload.core.tensor import UNKNOWN, Array, TensorType
+from irload.graph import Graph, Node, Output, UnknownOp, constant_nodes
+from irload.record import record
+
+FEW = 8
+"""Minimum number of layers that are planned; fewer run one by one, unless they multiply matrices."""
+DEEPEST = 32
+"""Maximum number of tails within tails, as each runs inside another."""
+
+
+@record(frozen=False, eq=False)
+class Tail(Graph):
+    """The layers of a tail.
+
+    `elements`: the element types of its Parameters. `declared`: the shapes of the Parameters as far as they are known;
+    for a Parameter whose value depends on shapes alone (`valued`), which elements of this value are numbers.
+    """
+
+    elements: Sequence[ElementType] = ()
+    declared: Sequence[Shape] = ()
+    valued: Sequence[bool] = ()
+    depth: int = 1
+    plans: object = field(default=None, repr=False)
+    """The traced plans, shared by tails with equal keys."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for tails of the same layers, of which the same is known."""
+        return tuple(self.nodes), tuple(self.declared), tuple(p.outputs[0] for p in self.parameters)
+
+    def types(self, arrays: Sequence[Array]) -> list[TensorType]:
+        """Return the types of the Parameters for these arrays. Floats of 16 bits may be f32."""
+        return [
+            TensorType(
+                element_of_dtype(array.dtype) if element is dynamic else element,
+                Shape(*array.shape),
+                array if valued else None,
+            )
+            for array, element, valued in zip(arrays, self.elements, self.valued, strict=True)
+        ]
+
+
+def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> Tail | None:
+    """Return the tail of a graph that consists of these nodes, and of the constants that they read.
+
+    `nodes`: in order; none is constant. None if there are too few.
+    """
+    depth = graph.depth + 1 if isinstance(graph, Tail) else 1
+    if len(nodes) < FEW or depth > DEEPEST:
+        return None
+    own, constant = set(nodes), constant_nodes(graph.nodes)
+    read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in own]
+    pending = [i.node for i in read if i.node in constant]
+    while pending:
+        node = pending.pop()
+        if node not in own:
+            own.add(node)
+            pending += [i.node for i in node.inputs]
+    taken = [i for i in read if i.node not in constant]
+    known = [types.get(i, UNKNOWN) for i in taken]
+    valued = [t.value is not None and t.element.is_integer for t in known]
+    return Tail(
+        [node for node in graph.nodes if node in own],
+        [_parameter(output) for output in taken],
+        [result for result in graph.results if result.inputs[0].node in own],
+        [sink for sink in graph.sinks if sink in own],
+        graph.file,
+        elements=[t.element for t in known],
+        declared=[_elements(t) if v else _dims(t.shape) for t, v in zip(known, valued, strict=True)],
+        valued=valued,
+        depth=depth,
+    )
+
+
+def _parameter(output: Output) -> Node:
+    """Return a Parameter of a tail, which stands for an output of another layer."""
+    return Node(output.node.id, output.node.name, UnknownOp("Parameter", "opset1", {}), outputs=[output])
+
+
+def _elements(tensor: TensorType) -> Shape:
+    """Return a dim for each element of a value: 0 for a number, unknown for a size."""
+    assert tensor.value is not None
+    return Shape(*(None if is_size(element) else 0 for element in tensor.value.flat))
+
+
+def _dims(shape: Shape) -> Shape:
+    """Return the shape with unknown dims where they depend on symbols."""
+    if shape.rank is None:
+        return shape
+    return Shape(*(None if is_size(dim.lo) or is_size(dim.hi) else dim for dim in shape.dims))
