@@ -21,6 +21,7 @@ from irload.plan.lowering.widening import in_own_type
 from irload.plan.memory.filling import Filling
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.memory import Memory
+from irload.plan.passes.booleans import lower_booleans
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import StaticPart
@@ -176,11 +177,16 @@ class Executor:
 def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executor:
     """Create the plan of a part of a graph. `shared`: data shared by all plans of the model."""
     offered = backends(options)
-    program = lower(
-        part, lambda step: any(backend.supports(step) for backend in offered), lambda op: operation(op, offered)
-    )
+
+    def supports(step: Step) -> bool:
+        return any(backend.supports(step) for backend in offered)
+
+    program = lower(part, supports, lambda op: operation(op, offered))
     _check(program, "lowering")
-    return Executor(optimize(program, _check, integer_steps(offered)), options, offered, shared)
+    optimize(program, _check, integer_steps(offered))
+    lower_booleans(program, supports)
+    _check(program, "lowering of booleans")
+    return Executor(program, options, offered, shared)
 
 
 def _made(step: Step) -> Iterator[tuple[Output, Value]]:

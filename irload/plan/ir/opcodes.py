@@ -40,6 +40,8 @@ OPCODES: dict[str, Opcode] = {
         Opcode("clamp", 1, (2,)),
         Opcode("hard_sigmoid", 1, (2,)),
         Opcode("swish", 1, (0, 1)),
+        Opcode("nonzero", 1, result="bool"),
+        Opcode("not", 1),
         Opcode("select", 3),
         Opcode("clip", 3),
         Opcode("convert", 1, result="given"),
@@ -48,5 +50,6 @@ OPCODES: dict[str, Opcode] = {
 """Every instruction by name.
 
 `clip` is `clamp` with operands as bounds, which are not NaN. `number_subtract` and `number_divide` use the number as
-their first operand; `round_f16` and `round_bf16` round to the nearest number of the type.
+their first operand; `round_f16` and `round_bf16` round to the nearest number of the type. `nonzero` is True for NaN.
+`not` negates booleans, whose `minimum` and `maximum` are conjunction and disjunction.
 """

@@ -7,6 +7,7 @@ from irload.options import Options
 from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16
 from irload.plan.ir.program import Program, Step
 from irload.plan.lowering.lower import lower
+from irload.plan.passes.booleans import lower_booleans
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
@@ -30,6 +31,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     late = take_late(program)
     given = program.inputs
     early = take_early(program)
+    lower_booleans(program, supports)
     growing: list[Growing] = []
 
     def arrange(changed: Program, owners: Owners) -> None:

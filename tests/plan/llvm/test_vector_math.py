@@ -147,7 +147,7 @@ def test_instructions_left_to_numpy() -> None:
     for instruction in (
         Instruction("power_number", (0,), (0.3,)),
         Instruction("maximum_number", (0,), (math.nan,)),
-        Instruction("equal", (0, 0)),
+        Instruction("power", (0, 0)),
     ):
         assert not supports_expression(Expression(1, (instruction,)))
 

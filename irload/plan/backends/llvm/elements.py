@@ -31,7 +31,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """NumPy's dtype of each."""
 
-_OF_DTYPE = {dtype: element for element, dtype in DTYPES.items()}
+_OF_DTYPE = {dtype: element for element, dtype in DTYPES.items()} | {np.dtype(bool): U8}
 
 
 def element_of(array: Array) -> str:

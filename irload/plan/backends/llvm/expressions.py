@@ -11,7 +11,7 @@ import numpy as np
 
 from irload.plan.backends.llvm import vector_math as functions
 from irload.plan.backends.llvm.bfloat16 import rounded_bits
-from irload.plan.backends.llvm.builder import Vec
+from irload.plan.backends.llvm.builder import Bool, Vec
 from irload.plan.backends.llvm.trigonometry import cos, sin
 from irload.plan.ir.expression import Expression, Instruction
 
@@ -35,6 +35,11 @@ def _hard_sigmoid(x: Vec, alpha: float, beta: float) -> Vec:
 def _reciprocal_root(x: Vec) -> Vec:
     """x^−½: ∞ for both zeros, 0 for −∞."""
     return (1.0 / (x + 0.0).unary("sqrt")).where(x.compare("une", -math.inf), 0.0)
+
+
+def _truth(mask: Bool, like: Vec) -> Vec:
+    """1 where a mask is set, 0 elsewhere."""
+    return like.constant(1.0).where(mask, 0.0)
 
 
 _POWERS: dict[float, Callable[[Vec], Vec]] = {
@@ -90,10 +95,16 @@ _TABLE: dict[str, Emit] = {
     "mish": functions.mish,
     "softplus": functions.softplus,
     "convert": lambda x: x,
+    "equal": lambda x, y: _truth(x.compare("oeq", y), x),
+    "less": lambda x, y: _truth(x.compare("olt", y), x),
+    "less_equal": lambda x, y: _truth(x.compare("ole", y), x),
+    "nonzero": lambda x: _truth(x.compare("une", 0.0), x),
+    "not": lambda x: 1.0 - x,
+    "select": lambda which, x, y: x.where(which.compare("une", 0.0), y),
 }
-"""All opcodes except powers with other exponents and opcodes with boolean results.
+"""All opcodes except powers with other exponents.
 
-All registers are f32: reads and writes convert from and to u8.
+All registers are f32: reads and writes convert from and to u8. Booleans are 0 and 1.
 """
 
 _QUANTIZED: dict[str, Emit] = {
@@ -103,7 +114,7 @@ _QUANTIZED: dict[str, Emit] = {
 """Opcodes in expressions with results in u8, which have no NaN."""
 
 _REGISTERS = (np.dtype(np.float32), np.dtype(np.uint8))
-"""The types that registers of f32 represent."""
+"""The types to which instructions convert, and which registers of f32 represent."""
 
 _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
 """Opcodes with one number that may be a run-time argument."""

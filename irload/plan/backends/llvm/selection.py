@@ -21,7 +21,7 @@ from irload.plan.ir.program import Step, Value
 from irload.plan.memory.layout import Layout
 
 F32, BF16 = np.dtype(np.float32), np.dtype(bfloat16)
-U8, I8 = np.dtype(np.uint8), np.dtype(np.int8)
+U8, I8, BOOL = np.dtype(np.uint8), np.dtype(np.int8), np.dtype(bool)
 
 Layouts = Mapping[Value, Layout]
 
@@ -35,6 +35,12 @@ def _multiplies_or_maps(step: Step) -> bool:
     """True if all values are f32 or bytes (quantized)."""
     values = (*step.inputs, *step.outputs)
     return all(v.size and v.dtype in (F32, U8, I8) for v in values) and supports_expression(step.elementwise_part)
+
+
+def _maps(step: ir.ElementwiseStep) -> bool:
+    """The same, or booleans."""
+    values = (*step.inputs, *step.outputs)
+    return all(v.size and v.dtype in (F32, U8, I8, BOOL) for v in values) and supports_expression(step.expression)
 
 
 def _matmul(step: ir.MatMulStep) -> bool:
@@ -113,7 +119,7 @@ TABLE = Table[Callable[[Any, Selector], list[Launch]]](
         ir.ConvTransposeStep: Row(
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
-        ir.ElementwiseStep: Row("elementwise.select_elementwise", _multiplies_or_maps, stored=_ALL),
+        ir.ElementwiseStep: Row("elementwise.select_elementwise", _maps, stored=_ALL),
         ir.GatherStep: Row("gathering.select_gather", _gather),
         ir.GroupNormalizeStep: Row("normalization.select_group_normalize", _computes),
         ir.MatMulStep: Row("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),

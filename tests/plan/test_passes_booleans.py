@@ -1,0 +1,100 @@
+"""Comparisons, logical operations and selections in compiled kernels give the bits of `compute`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core.tensor import Array
+from irload.options import Options
+from irload.plan.backends.registry import compiled_backend
+from tests.plan.graphs import Net
+
+NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
+COMPARISONS = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
+LOGICAL = ("LogicalAnd", "LogicalOr", "LogicalXor")
+BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    if compiled_backend(Options()) is None:
+        pytest.skip("no compiled kernels")
+
+
+def special(rng: np.random.Generator, *shape: int) -> Array:
+    """Numbers of which many are equal, zeros of both signs, infinities and NaN."""
+    return rng.choice(np.array([0, -0.0, 1, -1, 0.5, np.inf, -np.inf, np.nan], np.float32), shape)
+
+
+class Masks:
+    """Random booleans and numbers of one shape, from two inputs."""
+
+    def __init__(self, seed: int, *shape: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.net = Net(seed)
+        column = (*(-1 if n < 0 else 1 for n in shape[:-1]), shape[-1]) if self.rng.random() < 0.5 else shape
+        self.numbers = [self.net.input(*shape), self.net.input(*column)]
+        self.masks = [self._compared()]
+
+    def _pick(self, options: Any) -> Any:
+        return options[int(self.rng.integers(len(options)))]
+
+    def _compared(self) -> Any:
+        a, b = self._pick(self.numbers), self._pick(self.numbers)
+        other = self.net.constant(np.float32(0.5)) if self.rng.random() < 0.3 else b
+        return self.net.op(self._pick(COMPARISONS), a, other, **NUMPY)
+
+    def grow(self) -> None:
+        net, masks = self.net, self.masks
+        makers: list[Callable[[], Any]] = [
+            self._compared,
+            lambda: net.op(self._pick(LOGICAL), self._pick(masks), self._pick(masks), **NUMPY),
+            lambda: net.op(self._pick(BITWISE), self._pick(masks), self._pick(masks), version="opset13", **NUMPY),
+            lambda: net.op("LogicalNot", self._pick(masks)),
+            lambda: net.op("BitwiseNot", self._pick(masks), version="opset13"),
+            lambda: net.op("IsNaN", self._pick(self.numbers), version="opset10"),
+            lambda: net.op("Convert", self._pick(self.numbers), destination_type="boolean"),
+        ]
+        masks.append(self._pick(makers)())
+        if self.rng.random() < 0.6:
+            a, b = self._pick(self.numbers), self._pick(self.numbers)
+            self.numbers.append(net.op("Select", self._pick(masks), a, b, **NUMPY))
+        if self.rng.random() < 0.3:
+            self.numbers.append(net.op("Convert", self._pick(masks), destination_type="f32"))
+        if self.rng.random() < 0.3:
+            self.numbers.append(net.op("Multiply", self.numbers[-1], self._pick(self.numbers), **NUMPY))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_random_masks(seed: int, *, dynamic: bool) -> None:
+    rng = np.random.default_rng(seed)
+    shape = [int(n) for n in rng.choice([1, 2, 5, 8, 17, 33], int(rng.integers(1, 4)))]
+    masks = Masks(seed, *([-1] * dynamic), *shape)
+    for _ in range(8):
+        masks.grow()
+    model = masks.net.model(*masks.masks[-4:], *masks.numbers[2:][-4:])
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for batch in (3, 4, 9) if dynamic else (1,):
+        given = [special(rng, *(batch if n < 0 else n for n in shape)) for shape in masks.net.shapes]
+        for found, expected in zip(compiled(given).values(), plain(given).values(), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_they_are_one_kernel() -> None:
+    net = Net()
+    x, y = net.input(4, 50), net.input(4, 50)
+    mask = net.op(
+        "LogicalAnd", net.op("Less", x, y, **NUMPY), net.op("LogicalNot", net.op("Equal", x, y, **NUMPY)), **NUMPY
+    )
+    model = net.model(net.op("Select", mask, x, net.constant(np.float32(-1e9)), **NUMPY))
+    (step,) = irload.compile_model(model, 1).profile([np.ones((4, 50), np.float32)] * 2)
+    assert step.operation.count("+") == 4
+    assert step.kernel == "Pointwise"
