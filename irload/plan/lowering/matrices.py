@@ -18,9 +18,10 @@ def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower ScaledDotProductAttention without a sink and with a constant scale."""
+    """Lower ScaledDotProductAttention with a constant scale."""
     q, k, v, *rest = inputs
-    if len(rest) > 2 or not all_f32([q, k, v, *outputs]):
+    sink = rest[2:]
+    if not all_f32([q, k, v, *sink, *outputs]):
         return None
     scale = float(q.shape[-1] ** -0.5)
     if len(rest) > 1:
@@ -31,4 +32,5 @@ def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     mask = [m for m in rest[:1] if m.shape and not causal]  # a scalar means no mask
     if any(m.dtype.name not in ("float32", "bool") for m in mask):
         return None
-    return AttentionStep([q, k, v, *mask], outputs, scale=1.0, query_scale=scale, causal=causal)
+    inputs = [q, k, v, *mask, *sink]
+    return AttentionStep(inputs, outputs, scale=1.0, query_scale=scale, causal=causal, has_sink=bool(sink))

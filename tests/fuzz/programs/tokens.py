@@ -127,7 +127,8 @@ def attend(b: Build, q: Value, k: Value, v: Value) -> Value:
         causal = b.chance(0.25)
         mask = [mask_for(b, n, h, s, t, boolean=b.chance(0.4))] if b.chance(0.15 if causal else 0.75) else []
         scale = [b.scalar(b.pick((0.3, 1.5)))] if mask and b.chance(0.4) else []
-        y = b.op("ScaledDotProductAttention", q, k, v, *mask, *scale, version="opset13", causal=causal)
+        sink = [b.weights(1, h, 1, 1)] if scale and b.chance(0.4) else []
+        y = b.op("ScaledDotProductAttention", q, k, v, *mask, *scale, *sink, version="opset13", causal=causal)
         return without_nan(b, y) if b.chance(0.25) else y
     scale = float(d**-0.5)
     where = b.pick(("q", "scores", "k", "divide", "none"))

@@ -33,6 +33,15 @@ def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) 
     return step, arrays
 
 
+def add_sink(rng: np.random.Generator, step: AttentionStep, arrays: list[Array]) -> None:
+    """A further score for all rows, for each head, or for each row."""
+    batch, heads, queries, _ = step.output.shape
+    shape = [(1, heads, 1, 1), (1, 1, 1, 1), (batch, heads, queries, 1)][int(rng.integers(3))]
+    step.inputs.append(value(*shape))
+    step.has_sink = True
+    arrays.append(3 * rng.standard_normal(shape).astype(np.float32))
+
+
 def heads_first(value: Value, plain: Array) -> Array:
     """Heads between batch and width, as projections write them: [batch, length, heads, width] in memory."""
     if len(value.shape) != 4:

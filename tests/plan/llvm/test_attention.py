@@ -9,6 +9,7 @@ pytest.importorskip("llvmlite")
 
 from weakref import WeakValueDictionary
 
+from irload.ops.sequence.attention import ScaledDotProductAttention
 from irload.plan.backends.base import Options
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.attention import select_attention
@@ -16,7 +17,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.program import Program
 from irload.plan.ir.steps import AttentionStep
 from irload.plan.memory.memory import Memory
-from tests.plan.llvm.attentions import heads_first, random_attention
+from tests.plan.llvm.attentions import add_sink, heads_first, random_attention
 from tests.plan.llvm.harness import TARGETS, TILES, run_step
 from tests.plan.programs import run, value
 
@@ -32,6 +33,21 @@ def test_random_attention(seed: int) -> None:
         how = {"at_end": bool(rng.integers(2)), "laid": laid}
         (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, float(np.nanmax(np.abs(wanted)))))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_sinks(seed: int) -> None:
+    """A further score per head, or per row, beside masks of all kinds."""
+    rng = np.random.default_rng(seed)
+    step, arrays = random_attention(rng, [1, 2, 5, 8, 16, 31, 64, 100], seed % 3)
+    add_sink(rng, step, arrays)
+    mask = arrays[3] if step.masks else np.zeros((), np.float32)
+    op = ScaledDotProductAttention(causal=step.causal)
+    wanted = op.compute(*arrays[:3], mask, np.float32(step.scale).reshape(()), arrays[-1])
+    for target in TARGETS:
+        laid = heads_first if rng.integers(2) else None
+        (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=4e-6)
 
 
 @pytest.mark.parametrize("mask_shape", [None, (1, 1, 1, 1, 70), (2, 3, 7, 1, 70), (2, 1, 7, 1, 1)])

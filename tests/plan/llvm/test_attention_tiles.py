@@ -25,7 +25,7 @@ from irload.plan.ir.program import Program
 from irload.plan.ir.steps import AttentionStep
 from irload.plan.ir.steps.products import MASKED
 from irload.plan.memory.memory import Memory
-from tests.plan.llvm.attentions import heads_first, random_attention
+from tests.plan.llvm.attentions import add_sink, heads_first, random_attention
 from tests.plan.llvm.harness import DOTS, TILED, TILES, WIDE, run_step
 from tests.plan.programs import value
 
@@ -36,11 +36,14 @@ def reference(step: AttentionStep, arrays: list[Array], *, magnitudes: bool = Fa
     """The results in f64 of inputs rounded to bf16, or with the magnitudes of v instead of v."""
     q, k, v = (a.astype(bfloat16).astype(np.float64) for a in arrays[:3])
     scores = q @ k.swapaxes(-1, -2) * step.scale
-    if len(arrays) > 3:
+    if step.masks:
         mask = arrays[3]
         scores = np.where(mask, scores, MASKED) if mask.dtype == np.bool_ else scores + mask
     if step.causal:
         scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    if step.has_sink:
+        scores = np.concatenate([scores, np.broadcast_to(arrays[-1], (*scores.shape[:-1], 1))], -1)
+        v = np.concatenate([v, np.zeros_like(v[..., :1, :])], -2)
     with np.errstate(invalid="ignore"):
         powers = np.exp(scores - scores.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True) @ (np.abs(v) if magnitudes else v)
@@ -60,6 +63,8 @@ def agrees(step: AttentionStep, found: Array, arrays: list[Array]) -> None:
 def test_random_attention(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
     step, arrays = random_attention(rng, SIZES, seed % 3)
+    if seed % 4 == 3:
+        add_sink(rng, step, arrays)
     laid = heads_first if rng.integers(2) else None
     how = {"at_end": bool(rng.integers(2)), "laid": laid, "precision": "bf16"}
     (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)

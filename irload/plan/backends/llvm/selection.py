@@ -112,7 +112,7 @@ _ALL: StoredValues = {BF16: lambda s, *_: (*s.inputs, *s.outputs)}
 TABLE = Table[Callable[[Any, Selector], list[Launch]]](
     f"{__package__}.kernels",
     {
-        ir.AttentionStep: Row("attention.select_attention", lambda s: _computes(s, s.inputs[3:])),
+        ir.AttentionStep: Row("attention.select_attention", lambda s: _computes(s, s.masks)),
         ir.BroadcastStep: Row("copying.select_view", _copies),
         ir.ConcatStep: Row("copying.select_concat", _copies),
         ir.ConvStep: Row("convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv}),

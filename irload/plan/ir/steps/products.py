@@ -198,10 +198,11 @@ MASKED = float(np.finfo(np.float32).min)
 
 @record(frozen=False, eq=False)
 class AttentionStep(Step):
-    """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, optional mask.
+    """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, mask, sink.
 
     An f32 mask is added; a boolean mask keeps the scores where it is true and sets the others to `MASKED`. With
-    `causal`, query l attends to keys 0…l.
+    `causal`, query l attends to keys 0…l. A sink is a further score of each row, of a key without value; the last input
+    if `has_sink`. Mask and sink are optional.
 
     The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
     """
@@ -209,6 +210,12 @@ class AttentionStep(Step):
     scale: float = field(kw_only=True)
     query_scale: float = field(default=1.0, kw_only=True)
     causal: bool = field(default=False, kw_only=True)
+    has_sink: bool = field(default=False, kw_only=True)
+
+    @property
+    def masks(self) -> list[Value]:
+        """The mask, if there is one."""
+        return self.inputs[3:-1] if self.has_sink else self.inputs[3:]
 
     @property
     def flops(self) -> int:
@@ -216,7 +223,7 @@ class AttentionStep(Step):
         return 2 * attention_macs(prod(self.output.shape[:-1]), k.shape[-2], q.shape[-1], v.shape[-1])
 
     def check(self) -> None:
-        q, k, v, *masks = self.inputs
+        (q, k, v), masks = self.inputs[:3], self.masks
         rules.equal("the presence of more than one mask", len(masks) > 1, False)
         rules.f32(q, k, v, self.output)
         rules.equal("the width of the keys", k.shape[-1], q.shape[-1])
@@ -226,6 +233,9 @@ class AttentionStep(Step):
         for mask in masks:
             rules.broadcasts(mask, (*lead, q.shape[-2], k.shape[-2]))
             rules.equal("whether the mask is f32 or boolean", mask.dtype.name in ("float32", "bool"), True)
+        for sink in self.inputs[-1:] if self.has_sink else ():
+            rules.f32(sink)
+            rules.broadcasts(sink, (*lead, q.shape[-2], 1))
 
 
 @record(frozen=False, eq=False)

@@ -25,13 +25,14 @@ from irload.record import record
 
 @record()
 class Attend(Kernel):
-    """out = softmax(q kᵀ · scale + mask) v. Pointers: q, packed k, packed v, out, and the mask if there is one.
+    """out = softmax(q kᵀ · scale + mask) v. Pointers: q, packed k, packed v, out, and mask and sink if there are any.
 
     A unit is a block of `block` queries of one matrix, divided into strips; the last strip overlaps the previous one.
-    Strides in bytes: `outer`, between the matrices of each pointer; `q`, `out`, `mask`, between rows and columns.
+    Strides in bytes: `outer`, between the matrices of each pointer; `q`, `out`, `mask`, between rows and columns;
+    `sink`, between rows.
 
-    The code reads the outer axes, the numbers of queries and keys, the block, and the row stride of a mask. Compiled
-    in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the column
+    The code reads the outer axes, the numbers of queries and keys, the block, and the row strides of mask and sink.
+    Compiled in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the column
     stride of the mask, which are offsets in a tile; the shape of a tile (`sums`), which is lower if there are fewer
     queries; scale and kind of the mask.
     """
@@ -42,6 +43,7 @@ class Attend(Kernel):
     q: tuple[int, int]
     out: tuple[int, int]
     mask: tuple[int, int] | None
+    sink: int | None
     scoring: Scoring
     sums: Sums
     block: int
@@ -53,19 +55,21 @@ class Attend(Kernel):
     @property
     def code(self) -> Attend:
         mask = None if self.mask is None else (ANY if self.mask[0] else 0, self.mask[1])
-        return replace(self, outer=(), shape=(0, 0, *self.shape[2:]), mask=mask, sums=self.sums.code, block=0)
+        sink = None if self.sink is None else ANY if self.sink else 0
+        shape = (0, 0, *self.shape[2:])
+        return replace(self, outer=(), shape=shape, mask=mask, sink=sink, sums=self.sums.code, block=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         queries, keys, *_ = self.shape
-        mask = self.mask[:1] if self.mask is not None and self.mask[0] else ()
+        rows = [stride for stride in (self.mask and self.mask[0], self.sink) if stride]
         least = applied(lambda count: float_word(least_exponent(count)), keys)
-        sizes = (queries, keys, self.block, self._blocks, *mask, least)
+        sizes = (queries, keys, self.block, self._blocks, *rows, least)
         return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
 
     @property
     def _tensors(self) -> int:
-        return 4 if self.mask is None else 5
+        return 4 + (self.mask is not None) + (self.sink is not None)
 
     @property
     def count(self) -> int:
@@ -93,6 +97,7 @@ class Attend(Kernel):
         arguments.integers(len(self.sums.numbers))
         queries, keys, block, blocks = arguments.integers(4)
         mask_row = arguments.integer() if self.mask is not None and self.mask[0] else 0
+        sink_row = arguments.integer() if self.sink else 0
         (least,), outer = arguments.vectors(1), arguments.table(self._tensors)
         layout, scores = self.sums.layout(block, keys), f["scratch"] + self.sums.nbytes
         copies = scores + layout.all_bytes(f.lanes)
@@ -100,10 +105,12 @@ class Attend(Kernel):
         self.sums.begin(f, config, f["scratch"])
         for index in f.range(f["begin"], f["end"]):
             matrix, b = divmod(index, blocks)
-            q, k, v, out, *mask = outer.pointers(matrix, pointers)
+            q, k, v, out, *optional = outer.pointers(matrix, pointers)
+            mask = optional[0] if self.mask is not None else None
+            sink = optional[-1] if self.sink is not None else None
             first, last = b * block, queries - layout.rows
-            block_layout, mask_of = layout.of(f, queries - first), mask[0] if mask else None
-            rows = ScoreRows(f, self.scoring, block_layout, scores, keys, least, first, last, mask_of, mask_row)
+            memory = layout.of(f, queries - first), scores
+            rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, mask, mask_row, sink, sink_row)
             self._write_block(Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies), out)
         self.sums.end(f, f["scratch"])
 

@@ -36,38 +36,40 @@ from irload.plan.ir.steps import AttentionStep
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     """The kernels of attention: in bf16 by AMX if that is faster, else in f32."""
-    q, k, v, *masks = (selector.array(value) for value in step.inputs)
+    q, k, v = (selector.array(value) for value in step.inputs[:3])
+    masks = [selector.array(value) for value in step.masks]
     out = selector.array(step.output)
     *outer, queries, depth = out.shape
     keys, width = k.shape[-2:]
     q = np.broadcast_to(q, (*outer, queries, width))
     mask = np.broadcast_to(masks[0], (*outer, queries, keys)) if masks else None
+    sink = np.broadcast_to(selector.array(step.inputs[-1]), (*outer, queries, 1)) if step.has_sink else None
     if queries == 1 and outer and not step.causal and all(a.ndim > 2 and a.shape[-3] == 1 for a in (k, v)):
         q, out, k, v = q[..., 0, :], out[..., 0, :], k[..., 0, :, :], v[..., 0, :, :]
-        mask = None if mask is None else mask[..., 0, :]
+        mask, sink = (None if array is None else array[..., 0, :] for array in (mask, sink))
         *outer, queries = outer  # the heads that share keys and values are rows of one matrix
     sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
     packed_keys, key_strides, key_buffer = _packed(selector, k.swapaxes(-1, -2), len(outer), sums, sums.keys)
     packed_values, value_strides, value_buffer = _packed(selector, v, len(outer), sums, sums.values)
     keeps = mask is not None and mask.dtype == np.bool_
     column = None if mask is None else mask.strides[-1]
-    strides = [q.strides[:-2], key_strides, value_strides, out.strides[:-2]]
-    if mask is not None:
-        strides.append(mask.strides[:-2])
+    optional = [array for array in (mask, sink) if array is not None]
+    strides = [q.strides[:-2], key_strides, value_strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
     attend = Attend(
         tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True)),
         (queries, keys, width, depth),
         _matrix(q),
         _matrix(out),
         None if mask is None else _matrix(mask),
-        Scoring(step.query_scale * step.scale, column, keeps, step.causal, sums.element == BF16),
+        None if sink is None else sink.strides[-2],
+        Scoring(step.query_scale * step.scale, column, keeps, step.causal, sink is not None, sums.element == BF16),
         sums,
         block,
     )
     return [
         selector.launch(packed_keys, [k, key_buffer]),
         selector.launch(packed_values, [v, value_buffer]),
-        selector.launch(attend, [q, key_buffer, value_buffer, out, *([] if mask is None else [mask])]),
+        selector.launch(attend, [q, key_buffer, value_buffer, out, *optional]),
     ]
 
 

@@ -30,14 +30,15 @@ StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
 class Scoring:
     """score = q·k · scale + mask, or `MASKED` where a boolean mask (`keeps`) is false.
 
-    `mask`: the column stride of the mask in bytes. `causal`: query i attends to the keys 0…i. `coarse`: exponentials
-    are rounded to bf16, so a shorter polynomial suffices.
+    `mask`: the column stride of the mask in bytes. `causal`: query i attends to the keys 0…i. `sink`: whether each row
+    has a further score. `coarse`: exponentials are rounded to bf16, so a shorter polynomial suffices.
     """
 
     scale: float
     mask: int | None
     keeps: bool
     causal: bool
+    sink: bool
     coarse: bool
 
     @property
@@ -47,7 +48,7 @@ class Scoring:
         Scales from 0 to 1 are applied later, to differences of scores. A larger scale is applied to the scores, which
         may overflow to infinity and so result in NaN.
         """
-        return self.mask is not None or self.causal or not 0 < self.scale <= 1
+        return self.mask is not None or self.causal or self.sink or not 0 < self.scale <= 1
 
     @property
     def factor(self) -> float:
@@ -94,7 +95,8 @@ class ScoreRows:
     negated maximum of each row; then the inverse of each row sum.
 
     `least`: the exponent below which exponentials are 0. `start`: the index of the first query of the block. `last`:
-    the index of the first query of the last strip of the matrix. `mask`: the address of the mask of query 0.
+    the index of the first query of the last strip of the matrix. `mask`, `sink`: the addresses of the mask and of the
+    sink of query 0.
     """
 
     f: Function
@@ -107,6 +109,8 @@ class ScoreRows:
     last: AnyInt
     mask: Pointer | None
     mask_row: AnyInt
+    sink: Pointer | None
+    sink_row: AnyInt
 
     def first(self, strip: AnyInt) -> AnyInt:
         """The index of the first query of a strip."""
@@ -122,14 +126,25 @@ class ScoreRows:
         return (self.keys + self.f.lanes - 1) // self.f.lanes
 
     def begin(self) -> None:
-        """Set running maxima to −∞, and for `coarse` the last vector of the last turn, which may contain no keys."""
+        """Begin running maxima with the sinks, or −∞.
+
+        For `coarse`, the last vector of the last turn, which may contain no keys, is set to −∞.
+        """
         f, least = self.f, self.f.number(-np.inf)
         for i in f.range(0, self.layout.strips * self.layout.rows):
-            f.store(least, self._lanes, i * (f.lanes * 4))
+            f.store(self._sink(i), self._lanes, i * (f.lanes * 4))
         if self.scoring.coarse:
             last = (self.vectors - 1) // self.layout.turn * self.layout.step + (self.layout.turn - 1) * f.lanes * 4
             for i in f.range(0, self.layout.rows):
                 f.store(least, self.scores, i * self.layout.row + last)
+
+    def _sink(self, row: AnyInt) -> Vec:
+        """The sink of a row of the block in the first lane, −∞ in the others."""
+        f, none, rows = self.f, self.f.number(-np.inf), self.layout.rows
+        if self.sink is None:
+            return none
+        query = self.first(row // rows) + row % rows
+        return none.with_lane(0, f.load_scalar(self.sink, query * self.sink_row))
 
     def update(self, strip: AnyInt, vector: AnyInt, start: Pointer, vectors: AnyInt, tail: AnyInt | None) -> None:
         """Turn the products of some vectors of columns of a strip into scores, and update the running maxima.
@@ -226,7 +241,7 @@ class ScoreRows:
 
         padded = self.vectors + (self.layout.turn - 1 if self.scoring.coarse else 0)
         whole = padded // self.layout.turn
-        total = [f.zero()]
+        total = [f.zero() if self.sink is None else self._exponential(self._sink(row) + lowered)]
         for k in f.range(0, whole, 1, total):
             total[0] = part(scores + k * self.layout.step, k, self.layout.turn, total[0])
         for k in f.range(0, padded - whole * self.layout.turn, 1, total) if not self.scoring.coarse else ():

@@ -55,7 +55,7 @@ def _resample(step: ir.ResampleStep) -> bool:
 TABLE = Table[Callable[[Any, NumpySelector], Selected]](
     f"{__package__}",
     {
-        ir.AttentionStep: Row("matrices.attention", _computes),
+        ir.AttentionStep: Row("matrices.attention", lambda s: _computes(s) and not s.has_sink),
         ir.BroadcastStep: Row("movement.view_or_copy"),
         ir.ComputeStep: Row("compute.compute", copies=True),
         ir.ConcatStep: Row("movement.concat"),
