@@ -32,9 +32,9 @@ class Attend(Kernel):
     `sink`, between rows.
 
     The code reads the outer axes, the numbers of queries and keys, the block, and the row strides of mask and sink.
-    Compiled in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the column
-    stride of the mask, which are offsets in a tile; the shape of a tile (`sums`), which is lower if there are fewer
-    queries; scale and kind of the mask.
+    Compiled in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the
+    column stride of the mask, which are offsets in a tile; the shape of a tile (`sums`), which is lower if there are
+    fewer queries; scale and kind of the mask.
     """
 
     outer: tuple[Axis, ...]
