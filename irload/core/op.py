@@ -14,7 +14,7 @@ from irload.core.context import InferContext, RunContext
 from irload.core.element import ELEMENTS, ElementType, f32, nf4
 from irload.core.half import widened
 from irload.core.rounding import as_real, rounded
-from irload.core.shape import Shape
+from irload.core.shape import shape_of
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch, out_of_memory
 from irload.record import record
@@ -265,7 +265,7 @@ def evaluate(
         raise ExecutionError(f"failed on inputs {shapes}: {error}") from error
     if not is_builtin(op):
         for k, (array, expected) in enumerate(zip(narrowed, outputs, strict=True)):
-            if array.dtype != expected.element.dtype or not expected.shape.contains(Shape(*array.shape)):
+            if array.dtype != expected.element.dtype or not expected.shape.contains(shape_of(array.shape)):
                 raise ExecutionError(
                     f"{type(op).__qualname__}.compute returned {array.dtype}{list(array.shape)} as output {k}, "
                     f"its infer {expected}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
 from typing import overload
 
@@ -324,3 +324,9 @@ def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[
 def broadcast_all(shapes: Sequence[Shape]) -> Shape:
     """The NumPy broadcast of any number of shapes."""
     return reduce(Shape.broadcast, shapes) if shapes else Shape()
+
+
+@lru_cache(maxsize=1 << 12)
+def shape_of(sizes: tuple[int, ...]) -> Shape:
+    """The static shape with these sizes. Cached, as inference at run time needs a shape for each array."""
+    return Shape(*sizes)

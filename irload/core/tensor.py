@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
-from irload.core.shape import ANY, UNRANKED, Dim, Shape
+from irload.core.shape import ANY, UNRANKED, Dim, Shape, shape_of
 from irload.core.size import array_of, number
 
 Array = NDArray[Any]
@@ -73,7 +73,7 @@ class TensorType:
     @staticmethod
     def of(array: Array, element: ElementType | None = None) -> TensorType:
         """The type of an array, including its value."""
-        return TensorType(element or element_of_dtype(array.dtype), Shape(*array.shape), array)
+        return TensorType(element or element_of_dtype(array.dtype), shape_of(array.shape), array)
 
     @property
     def rank(self) -> int | None:

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import byte_bounds
 from irload.analysis.memory import VIEWS
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import Op, evaluate, infer_outputs
-from irload.core.shape import Shape
+from irload.core.shape import shape_of
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, IRError
@@ -123,24 +123,19 @@ class InterpreterRun:
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None, *, wide: bool
     ) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * schedule.slots
-        for slot, constant in schedule.constants:
-            slots[slot] = constant.held_array()
-        for slot, array in zip(schedule.parameters, arrays, strict=True):
-            slots[slot] = array
-        tracker = self.tracker
+        first = schedule.nodes if not self.plans else schedule.rest[: schedule.ahead]
+        self._fill(slots, schedule.parameters, arrays)
+        self._fill_constants(schedule, first, slots)
+        if self.plans:
+            self._planned(schedule, slots, plan)
+        self._one_by_one(first, slots)
+        if self.plans and not self._tail(schedule, slots):
+            later = schedule.rest[schedule.ahead :]
+            self._fill_constants(schedule, later, slots)
+            self._one_by_one(later, slots)
         for array in slots:
             if array is not None:
-                tracker.hold(array)
-        if not self.plans:
-            self._one_by_one(schedule.nodes, slots)
-        else:
-            self._planned(schedule, slots, plan)
-            first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.ahead]
-            self._one_by_one(first, slots)
-            if schedule.tail is not None and not self._tail(schedule, schedule.tail, slots):
-                self._one_by_one(schedule.rest[schedule.ahead :], slots)
-        for array in slots:
-            tracker.release(array)
+                self.tracker.release(array)
         results = tuple(cast(Array, slots[k]) for k in schedule.results)
         if wide:
             return results
@@ -163,12 +158,22 @@ class InterpreterRun:
             results = self.compiled.run_part(part, taken, self, wide=True) if plan is None else plan(taken)
             self._fill(slots, part.given, results)
 
-    def _tail(self, schedule: Schedule, tail: Tail, slots: list[Array | None]) -> bool:
-        """Run the tail of a schedule by a plan for the shapes that are known now. False if it cannot be planned."""
+    def _tail(self, schedule: Schedule, slots: list[Array | None]) -> bool:
+        """Run the tail of a schedule by a plan for the shapes that are known now. False if there is none."""
+        tail = schedule.tail
+        if tail is None:
+            return False
         results = self.compiled.run_tail(tail, [cast(Array, slots[k]) for k in schedule.read], self)
         if results is not None:
             self._fill(slots, schedule.made, results)
         return results is not None
+
+    def _fill_constants(self, schedule: Schedule, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:
+        """Fill the slots of the constants that these nodes, the plan of the tail, or the caller read."""
+        read = {*schedule.results, *schedule.read, *(slot for node in nodes for slot in node.inputs)}
+        for slot, constant in schedule.constants:
+            if slots[slot] is None and slot in read:
+                self._fill(slots, (slot,), (constant.held_array(),))
 
     def _fill(self, slots: list[Array | None], outputs: Sequence[int], results: Sequence[Array]) -> None:
         """Store results in their slots. A file may list fewer ports than an operation has."""
@@ -223,7 +228,7 @@ class InterpreterRun:
 
     def _inferred(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[TensorType, ...]:
         known = [
-            TensorType(_element(t, a), Shape(*a.shape), rounded_array(a, t))
+            TensorType(_element(t, a), shape_of(a.shape), rounded_array(a, t))
             for t, a in zip(scheduled.input_types, inputs, strict=True)
         ]
         return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
@@ -241,7 +246,7 @@ class InterpreterRun:
         known, schedule = self._schedules.get(graph, (None, None))
         if schedule is None or known != form:
             given = [
-                TensorType(_element(p.outputs[0].type, a), Shape(*a.shape))
+                TensorType(_element(p.outputs[0].type, a), shape_of(a.shape))
                 for p, a in zip(graph.parameters, inputs, strict=True)
             ]
             schedule = self.compiled.schedule(graph, given, self.differences)

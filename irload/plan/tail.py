@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
-from irload.core.shape import Shape
+from irload.core.shape import Shape, shape_of
 from irload.core.size import is_size
 from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.graph import Graph, Node, Output, UnknownOp, constant_nodes
@@ -41,12 +41,17 @@ class Tail(Graph):
         """Equal for tails of the same layers, of which the same is known."""
         return tuple(self.nodes), tuple(self.declared), tuple(p.outputs[0] for p in self.parameters)
 
+    def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
+        """Return what plans depend on: the dtypes and shapes of these arrays, and the contents of known values."""
+        pairs = zip(arrays, self.valued, strict=True)
+        return [(array.dtype, array.shape, array.tobytes() if valued else None) for array, valued in pairs]
+
     def types(self, arrays: Sequence[Array]) -> list[TensorType]:
         """Return the types of the Parameters for these arrays. Floats of 16 bits may be f32."""
         return [
             TensorType(
                 element_of_dtype(array.dtype) if element is dynamic else element,
-                Shape(*array.shape),
+                shape_of(array.shape),
                 array if valued else None,
             )
             for array, element, valued in zip(arrays, self.elements, self.valued, strict=True)

@@ -38,7 +38,7 @@ PATTERNS = 256
 """Maximum number of patterns of input shapes whose plans are recorded."""
 REUSE = 4
 """Mean number of shapes per plan below which, after `VARIANTS` plans of one pattern, shapes are planned separately."""
-TAIL_VARIANTS = 2
+TAIL_VARIANTS = 4
 """The number for a tail, of plans of all patterns together, as dims that depend on values may vary freely."""
 ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
 """Errors that end a trace. The shape is then planned without symbols, which raises true errors of planning again."""
@@ -132,9 +132,9 @@ class PlanFamilies:
         shapes = [t.shape.static if t.value is None else tuple(t.value.ravel().tolist()) for t in types]
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
         pairs: list[tuple[Family, Symbols]] = []
-        for separate in (False, True):  # plans with separate symbols are valid for equal dims, too
+        for separate in (False, True) if self._tail is None else (True,):
             own = Symbols.of(declared, shapes, separate=separate)
-            if separate and own == pairs[0][1]:
+            if pairs and own == pairs[0][1]:
                 break
             key = own.pattern, own.negative, elements, differences is None
             family = self._family(key)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import ELEMENTS, ElementType, dynamic, string
-from irload.core.shape import ARRAY_AXES, Shape
+from irload.core.shape import ARRAY_AXES, Shape, shape_of
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, position, positions
@@ -44,7 +44,7 @@ def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tup
         array if wide and array.dtype == np.float32 and element.dtype in _NARROW else as_element(element, array)
         for element, array in zip(elements, bind(ports, inputs), strict=True)
     ]
-    return arrays, [TensorType(e, Shape(*a.shape)) for e, a in zip(elements, arrays, strict=True)]
+    return arrays, [TensorType(e, shape_of(a.shape)) for e, a in zip(elements, arrays, strict=True)]
 
 
 class Binding:
@@ -189,7 +189,7 @@ def _fit(port: Port, value: Any) -> Array:
     if not isinstance(value, np.ndarray | np.generic):
         _require_meant(port, array)
     array = _converted(port, array)
-    shape = Shape(*array.shape)
+    shape = shape_of(array.shape)
     if not takes.contains(shape):
         raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {takes}")
     return array

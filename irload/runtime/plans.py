@@ -125,7 +125,7 @@ class Plans:
                     self._tails.popitem(last=False)
         if not plans.traceable:
             return None
-        found = plans.find(tail.types(arrays), run.differences)
+        found = plans.find_tail(tail, arrays, run.differences)
         if found is None:
             return None
         try:

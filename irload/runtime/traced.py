@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -94,25 +94,44 @@ class TracedPlans:
     ) -> BoundShape | None:
         """Return the traced plan for inputs and variables of these types; None if this shape is planned alone."""
         held = () if state is None else state.values()
-        key = differences is None, state is None, *map(_key, given), *map(_key, held)
+        key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
         with self.lock:
-            found = self._shapes.get(key)
+            found = self._known(key)
             if found is not None:
-                self._shapes.move_to_end(key)
-                if found.variant in self.families.recent:
-                    self.families.recent.move_to_end(found.variant)
                 return found
             begins = not any(held) and (self.families.kept is None and state is not None if self._variables else True)
-            if self._alone is None and begins and self._tail is None:
+            if self._alone is None and begins:
                 self._alone = key
                 self._shapes[key] = None
                 if self.families.kept is None:
                     return None
             elif key in self._shapes and not self.families.recent:
                 return None
+        traces = self._traces and key != self._alone
+        return self._found(key, lambda: self.families.find(given, differences, state, traces=traces))
+
+    def find_tail(self, tail: Tail, arrays: Sequence[Array], differences: RunDifferences | None) -> BoundShape | None:
+        """Return the traced plan of a tail for these arrays; None if they have none."""
+        key = differences is None, *tail.forms(arrays)
+        with self.lock:
+            found = self._known(key)
+        if found is not None:
+            return found
+        return self._found(key, lambda: self.families.find(tail.types(arrays), differences, None, traces=True))
+
+    def _known(self, key: Hashable) -> BoundShape | None:
+        """Return the plan of a shape that was used before, and mark it as recently used."""
+        found = self._shapes.get(key)
+        if found is not None:
+            self._shapes.move_to_end(key)
+            if found.variant in self.families.recent:
+                self.families.recent.move_to_end(found.variant)
+        return found
+
+    def _found(self, key: Hashable, find: Callable[[], BoundShape | None]) -> BoundShape | None:
+        """Return the plan of a shape: a cached one, or the result of `find`."""
         with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
-            traces = self._traces and key != self._alone
-            found = self._shapes.get(key) or self.families.find(given, differences, state, traces=traces)
+            found = self._shapes.get(key) or find()
             if found is not None:
                 self._shapes[key] = found
                 if len(self._shapes) > SHAPES:
@@ -205,13 +224,6 @@ class TracedPlans:
         if values is None or last.variant not in self.families.recent:
             return None
         return BoundShape(last.variant, values, last.compares)
-
-
-def _key(tensor: TensorType | None) -> Hashable:
-    """Return the parts of an input's type on which its plan depends."""
-    if tensor is None or tensor.value is None:
-        return tensor and (tensor.element.name, tensor.shape)
-    return tensor.element.name, tensor.shape, tensor.value.tobytes()
 
 
 _all: WeakSet[TracedPlans] = WeakSet()

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from irload.core.element import dynamic, element_of_dtype
-from irload.core.shape import Shape
+from irload.core.shape import shape_of
 from irload.core.tensor import Array, TensorType
 from irload.graph import Node, Port
 from irload.model import Model
@@ -36,7 +36,7 @@ def state_of(reads: Sequence[Node], variables: Mapping[str, Array]) -> tuple[Sta
 def _type_of(node: Node, value: Array) -> TensorType:
     """Return the type of the value that a ReadValue reads."""
     element = node.outputs[0].type.element
-    return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, Shape(*value.shape))
+    return TensorType(element_of_dtype(value.dtype) if element is dynamic else element, shape_of(value.shape))
 
 
 class HasVariables(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import ascii_letters
 
 import numpy as np
@@ -42,6 +43,20 @@ class Equation:
             if output.count(label) > 1:
                 raise AttributeInvalid(f"equation '{text}': output label {label} occurs twice")
         return Equation(inputs, output)
+
+    def spelled(self, ranks: Sequence[int]) -> Equation:
+        """The equation for operands of these ranks, with letters in place of ellipses.
+
+        Raises ValueError if there are more axes than letters.
+        """
+        covered = [rank - len(labels) + 1 for rank, labels in zip(ranks, self.inputs, strict=True)]
+        widest = max([n for n, labels in zip(covered, self.inputs, strict=True) if ELLIPSIS in labels], default=0)
+        used = {label for labels in self.inputs for label in labels}
+        free = [letter for letter in ascii_letters if letter not in used][:widest]
+        if len(free) < widest:
+            raise ValueError("more axes than letters")
+        pairs = zip(self.inputs, covered, strict=True)
+        return Equation(tuple(_spelled(labels, free[widest - n :]) for labels, n in pairs), _spelled(self.output, free))
 
 
 def _labels(subscript: str, text: str) -> tuple[str, ...]:
@@ -96,19 +111,10 @@ class Einsum(Op, since=7):
             dims[label] = dims[label].broadcast(part) if label in dims else part
 
     def compute(self, *operands: Array) -> Array:
-        equation = Equation.parse(self.equation)
-        covered = [a.ndim - len(labels) + 1 for a, labels in zip(operands, equation.inputs, strict=True)]
-        widest = max([n for n, labels in zip(covered, equation.inputs, strict=True) if ELLIPSIS in labels], default=0)
-        used = {label for labels in equation.inputs for label in labels}
-        free = [letter for letter in ascii_letters if letter not in used][:widest]
-        if len(free) < widest:
-            raise ValueError("more axes than letters")
         # NumPy requires an ellipsis in the output if an input has one, so letters replace its axes.
-        inputs = [
-            _spelled(labels, free[widest - n :] if ELLIPSIS in labels else [])
-            for labels, n in zip(equation.inputs, covered, strict=True)
-        ]
-        return np.asarray(np.einsum(f"{','.join(inputs)}->{_spelled(equation.output, free)}", *operands, optimize=True))
+        equation = Equation.parse(self.equation).spelled([a.ndim for a in operands])
+        *inputs, output = ("".join(labels) for labels in (*equation.inputs, equation.output))
+        return np.asarray(np.einsum(f"{','.join(inputs)}->{output}", *operands, optimize=True))
 
 
 def _parts(labels: tuple[str, ...], shape: Shape, owner: str) -> list[tuple[str, Shape]]:
@@ -127,5 +133,5 @@ def _parts(labels: tuple[str, ...], shape: Shape, owner: str) -> list[tuple[str,
     return parts
 
 
-def _spelled(labels: tuple[str, ...], ellipsis: list[str]) -> str:
-    return "".join("".join(ellipsis) if label == ELLIPSIS else label for label in labels)
+def _spelled(labels: tuple[str, ...], ellipsis: Sequence[str]) -> tuple[str, ...]:
+    return tuple(letter for label in labels for letter in (ellipsis if label == ELLIPSIS else label))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from irload.graph import Node
-from irload.ops.matrix.einsum import ELLIPSIS, Equation
+from irload.ops.matrix.einsum import Equation
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import MatMulStep, ReshapeStep, TransposeStep
 from irload.plan.lowering.values import all_f32
@@ -13,8 +13,8 @@ from irload.plan.lowering.values import all_f32
 
 def einsum(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower an Einsum in which every letter has one size and occurs at most once per operand."""
-    equation = Equation.parse(node.op.attributes["equation"])
-    if any(ELLIPSIS in labels or len(set(labels)) < len(labels) for labels in equation.inputs):
+    equation = Equation.parse(node.op.attributes["equation"]).spelled([len(v.shape) for v in inputs])
+    if any(len(set(labels)) < len(labels) for labels in equation.inputs):
         return None
     if len(inputs) == 1 and len(equation.output) == len(equation.inputs[0]):
         order = tuple(equation.inputs[0].index(label) for label in equation.output)
@@ -35,6 +35,8 @@ def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[
     rows, columns = [label for label in out if label not in right], [label for label in out if label not in left]
     if not set(left) | set(right) <= {*out, *summed}:
         return None  # a sum over an axis that only one operand has
+    if not summed and not (rows and columns):
+        return None  # an elementwise product
 
     steps: list[Step] = []
     across = right == (*batch, *columns, *summed)

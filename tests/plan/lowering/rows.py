@@ -67,7 +67,9 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Einsum that sums an axis": (einsum("ijk->ik", (2, 3, 4)), ["compute"]),
     "Einsum that sums an axis of one operand": (einsum("ij,k->k", (2, 3), (4,)), ["compute"]),
     "Einsum of a diagonal": (einsum("ii,ij->j", (3, 3), (3, 4)), ["compute"]),
-    "Einsum with an ellipsis": (einsum("...ij,jk->...ik", (2, 3, 4), (4, 5)), ["compute"]),
+    "Einsum with an ellipsis": (einsum("...ij,jk->...ik", (2, 3, 4), (4, 5)), ["matmul by columns"]),
+    "Einsum with ellipses": (einsum("...iaj,...jab->...bia", (2, 3, 2, 4), (2, 4, 2, 5)), ["batched matmul"]),
+    "Einsum of elements": (einsum("...ij,...ji->...ij", (2, 3, 4), (2, 4, 3)), ["compute"]),
     "Einsum that broadcasts": (einsum("ij,jk->ik", (3, 4), (1, 5)), ["compute"]),
     "Einsum of three operands": (einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ["compute"]),
     "LogSoftmax": (
