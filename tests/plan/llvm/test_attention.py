@@ -35,6 +35,27 @@ def test_random_attention(seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, float(np.nanmax(np.abs(wanted)))))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_few_queries(seed: int) -> None:
+    """Keys and values are read in place: no byte beyond the last one."""
+    rng = np.random.default_rng(seed)
+    batch, heads = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+    queries, keys = int(rng.integers(1, 9)), int(rng.choice([1, 7, 8, 9, 31, 64, 65, 200]))
+    width, depth = (int(rng.choice([16, 32, 64, 80])) for _ in range(2))
+    shared = bool(rng.integers(2))
+    inputs = [
+        value(batch, heads, queries, width),
+        *(value(batch, 1 if shared else heads, keys, n) for n in (width, depth)),
+    ]
+    step = AttentionStep(inputs, [value(batch, heads, queries, depth)], scale=0.3)
+    arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
+    (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
+    for target in TARGETS:
+        laid = heads_first if rng.integers(2) else None
+        (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_sinks(seed: int) -> None:
     """A further score per head, or per row, beside masks of all kinds."""

@@ -203,6 +203,8 @@ ATTENTION_ROWS, ATTENTION_COLUMNS, ATTENTION_WIDEST = 6, 4096, 8
 
 Six rows by four vectors take as many cycles per product as fourteen by two, and fill blocks of any number of queries.
 """
+WIDEST_KEY = 256
+"""Maximum elements of a key that is multiplied in place, by unrolled code."""
 LEAST_QUERIES, LEAST_KEYS, LEAST_KEY_WIDTH, LEAST_ATTENTION = 4, 16, 8, 1 << 18
 """Queries, keys, key width, and multiply-adds, below which tiles of AMX save less than 10 % of the time."""
 

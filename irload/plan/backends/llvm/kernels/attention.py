@@ -1,7 +1,11 @@
-"""Selects the kernels of attention: two pack keys and values into panels, one computes all blocks of queries."""
+"""Selects the kernels of attention: two pack keys and values into panels, one computes all blocks of queries.
+
+Few queries read keys and values in place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -14,6 +18,7 @@ from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.attend import Attend
 from irload.plan.backends.llvm.kernels.attention_sums import Sums
 from irload.plan.backends.llvm.kernels.packing import Pack
+from irload.plan.backends.llvm.kernels.row_sums import MOST_ROWS, RowSums
 from irload.plan.backends.llvm.kernels.score_rows import Scoring
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
@@ -30,8 +35,22 @@ from irload.plan.backends.llvm.tuning import (
     PANEL,
     SCORES,
     TILE_SCORES,
+    WIDEST_KEY,
 )
 from irload.plan.ir.steps import AttentionStep
+from irload.record import record
+
+
+@record(eq=False)
+class Operands:
+    """Keys and values as the kernel reads them: their addresses and their strides along the outer axes of the output.
+
+    `packs`: the launches that pack them.
+    """
+
+    pointers: Sequence[Array | Temporary]
+    strides: Sequence[tuple[int, ...]]
+    packs: Sequence[Launch]
 
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
@@ -48,13 +67,16 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         q, out, k, v = q[..., 0, :], out[..., 0, :], k[..., 0, :, :], v[..., 0, :, :]
         mask, sink = (None if array is None else array[..., 0, :] for array in (mask, sink))
         *outer, queries = outer  # the heads that share keys and values are rows of one matrix
-    sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
-    packed_keys, key_strides, key_buffer = _packed(selector, k.swapaxes(-1, -2), len(outer), sums, sums.keys)
-    packed_values, value_strides, value_buffer = _packed(selector, v, len(outer), sums, sums.values)
+    if _are_few(q, k, v, selector.target.lanes):
+        sums, block = RowSums.of(selector.target.lanes, queries, depth, (k.strides[-2], v.strides[-2])), queries
+        operands = _in_place((k, v), outer)
+    else:
+        sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
+        operands = _packed(selector, (k, v), len(outer), sums)
     keeps = mask is not None and mask.dtype == np.bool_
     column = None if mask is None else mask.strides[-1]
     optional = [array for array in (mask, sink) if array is not None]
-    strides = [q.strides[:-2], key_strides, value_strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
+    strides = [q.strides[:-2], *operands.strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
     attend = Attend(
         tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True)),
         (queries, keys, width, depth),
@@ -66,11 +88,13 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         sums,
         block,
     )
-    return [
-        selector.launch(packed_keys, [k, key_buffer]),
-        selector.launch(packed_values, [v, value_buffer]),
-        selector.launch(attend, [q, key_buffer, value_buffer, out, *optional]),
-    ]
+    return [*operands.packs, selector.launch(attend, [q, *operands.pointers, out, *optional])]
+
+
+def _are_few(q: Array, k: Array, v: Array, lanes: int) -> bool:
+    """True if packing keys and values takes as long as their products, which can read them in place."""
+    contiguous = all(a.strides[-1] == 4 and a.shape[-1] % lanes == 0 for a in (q, k, v))
+    return contiguous and k.shape[-1] <= WIDEST_KEY and q.shape[-2] <= MOST_ROWS
 
 
 def _matrix(array: Array) -> tuple[int, int]:
@@ -125,15 +149,22 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
     return min(range(min(ROWS, queries // tiles), 0, -1), key=cost), tiles
 
 
-def _packed(
-    selector: Selector, matrix: Array, rank: int, sums: Sums, panel: int
-) -> tuple[Pack, tuple[int, ...], Temporary]:
-    """The packing kernel of matrices, their packed strides along all outer axes of the output, and their memory.
+def _in_place(matrices: Sequence[Array], outer: Sequence[int]) -> Operands:
+    """Keys and values in place."""
+    strides = [np.broadcast_to(a, (*outer, *a.shape[-2:])).strides[:-2] for a in matrices]
+    return Operands(matrices, strides, ())
 
-    Matrices that are broadcast along an outer axis are packed once.
-    """
-    sizes = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
-    packing = Packing.chunked(panel) if sums.element == BF16 else Packing.panels(selector.target.lanes, panel)
-    pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
-    strides = tuple(prod(sizes[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(sizes))
-    return pack, (*(0,) * (rank - len(sizes)), *strides), selector.temporary(pack.nbytes)
+
+def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: Sums) -> Operands:
+    """Keys and values in panels. Matrices that are broadcast along an outer axis are packed once."""
+    pointers, strides, packs = list[Temporary](), list[tuple[int, ...]](), list[Launch]()
+    keys, values = matrices
+    for matrix, panel in ((keys.swapaxes(-1, -2), sums.keys), (values, sums.values)):
+        sizes = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
+        packing = Packing.chunked(panel) if sums.element == BF16 else Packing.panels(selector.target.lanes, panel)
+        pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
+        along = (prod(sizes[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(sizes))
+        strides.append((*(0,) * (rank - len(sizes)), *along))
+        pointers.append(selector.temporary(pack.nbytes))
+        packs.append(selector.launch(pack, [matrix, pointers[-1]]))
+    return Operands(pointers, strides, packs)
