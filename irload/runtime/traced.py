@@ -111,7 +111,7 @@ class TracedPlans:
         return self._found(key, lambda: self.families.find(given, differences, state, traces=traces))
 
     def find_tail(self, tail: Tail, arrays: Sequence[Array], differences: RunDifferences | None) -> BoundShape | None:
-        """Return the traced plan of a tail for these arrays; None if they have none."""
+        """Return the traced plan of a tail for these arrays; None if the tail cannot be traced."""
         key = differences is None, *tail.forms(arrays)
         with self.lock:
             found = self._known(key)
