@@ -42,7 +42,7 @@ class Tail(Graph):
         return tuple(self.nodes), tuple(self.declared), tuple(p.outputs[0] for p in self.parameters)
 
     def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
-        """Return what plans depend on: the dtypes and shapes of these arrays, and the contents of known values."""
+        """Return the dtypes and shapes of these arrays, and the contents of known values, on which plans depend."""
         pairs = zip(arrays, self.valued, strict=True)
         return [(array.dtype, array.shape, array.tobytes() if valued else None) for array, valued in pairs]
 

@@ -34,12 +34,12 @@ class Successor:
     @staticmethod
     def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
         """Return the successor for variables in `room`; None if the plan has others, or variables of other shapes."""
-        growth, pattern = variant.planned.growth, variant.symbols.pattern
-        if growth is None or len(growth.filled) + len(growth.growing) != len(pattern):
+        growth, filled, pattern = variant.planned.growth, variant.planned.filled, variant.symbols.pattern
+        if growth is None or len(filled) + len(growth.growing) != len(pattern):
             return None
         axes = {pattern[g.input][g.axis] for g in growth.growing}
         states = sorted(g.input for g in growth.growing)
-        if len(axes) != 1 or growth.filled != list(range(states[0])):
+        if len(axes) != 1 or filled != list(range(states[0])):
             return None
         (axis,) = axes
         known: list[int | None] = [None] * len(variant.symbols.values)

@@ -8,6 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+import numpy as np
+
 from irload.core.pause import uncollected
 from irload.core.tensor import Array, TensorType
 from irload.errors import LimitExceeded, OutOfMemory, out_of_memory
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from irload.plan.executor import Executor
     from irload.plan.tail import Tail
     from irload.plan.traced.workspace import Workspace
-    from irload.plan.variables import GrownRows, Variables
+    from irload.plan.variables import Variables
 
 SHAPES = 256
 """Maximum number of shapes whose traced plan is cached."""
@@ -138,8 +140,8 @@ class TracedPlans:
                     self._shapes.popitem(last=False)
             return found
 
-    def take(self, shape: BoundShape, rows: GrownRows | None = None) -> tuple[Workspace, Executor]:
-        """Return an idle workspace, and the plan bound in it to a shape and to variables that grow.
+    def take(self, shape: BoundShape, external: Sequence[int] = ()) -> tuple[Workspace, Executor]:
+        """Return an idle workspace, and the plan bound in it to a shape and to the addresses of variables.
 
         Raises LimitExceeded and OutOfMemory.
         """
@@ -150,7 +152,6 @@ class TracedPlans:
                 from irload.plan.traced.workspace import Workspace
 
                 workspace = Workspace(shape.variant.planned)
-        external = () if rows is None else rows.room.addresses
         plan = workspace.bound(shape.values, external)
         if plan is None:
             try:
@@ -192,8 +193,10 @@ class TracedPlans:
         rows = None
         if template.growth is not None:
             rows = extended(template.growth, template.numbers.evaluate(shape.values), arrays, run)
-            arrays = [arrays[k] for k in template.growth.filled]
-        workspace, plan = self.take(shape, rows)
+        in_place = [np.ascontiguousarray(arrays[k], value.dtype) for k, value in template.outside]
+        external = [*(() if rows is None else rows.room.addresses), *(array.ctypes.data for array in in_place)]
+        workspace, plan = self.take(shape, external)
+        arrays = [arrays[k] for k in template.filled]
         try:
             results = run.run_plan(plan, arrays, wide=wide)
         except Exception:

@@ -31,7 +31,7 @@ class Aliases:
         self.uses = _uses(program)
         """The distinct steps that read each value."""
         self._aliases: dict[Value, Alias] = {}
-        self.external = {step.inputs[0] for step in requests.extended}
+        self.external = {*(step.inputs[0] for step in requests.extended), *requests.outside}
         """The roots whose buffers are not in the arena."""
         for step in requests.extended:
             source, joined = step.inputs[0], step.output

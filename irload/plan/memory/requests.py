@@ -21,12 +21,14 @@ class MemoryRequests:
     - `reordered`: steps that read their first input from a copy in another layout. Equal copies are shared.
     - `extended`: Concats that append to their first input in place. Its buffer, which is not in the arena, has room
       for the output, and the axis of the Concat is outermost.
+    - `outside`: inputs of the program that are read where the caller has them.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
     relaid: set[Value] = field(default_factory=set[Value])
     reordered: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
     extended: set[Step] = field(default_factory=set[Step])
+    outside: list[Value] = field(default_factory=list[Value])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:

@@ -205,8 +205,8 @@ class BoundMemory(Memory):
         found = self._outside.get(root)
         if found is None:
             number = root - len(self._starts_of_roots)
-            joined = self._template.growing[number].join.output
-            nbytes = prod(self._binding.items[self._template.shapes[joined]]) * joined.dtype.itemsize
+            values = [*(g.join.output for g in self._template.growing), *(value for _, value in self._template.outside)]
+            nbytes = prod(self._binding.items[self._template.shapes[values[number]]]) * values[number].dtype.itemsize
             found = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
         return found
 

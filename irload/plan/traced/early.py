@@ -18,13 +18,14 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, GatherStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.traced.functions import computes_alone, functions_of
+from irload.plan.traced.growth import is_variable
 from irload.plan.traced.late import LARGEST
 from irload.plan.traced.numbers import Numbers
 
 
 def take_early(program: Program) -> list[Step]:
     """Remove the early steps of a program and return them in order. Their results become inputs of the program."""
-    known = {v for v in program.inputs if v.dtype.kind in "biu" and not _is_variable(v)}
+    known = {v for v in program.inputs if v.dtype.kind in "biu" and not is_variable(v)}
     made: dict[Value, None] = {}
     steps: list[Step] = []
     for step in program.steps:
@@ -37,10 +38,6 @@ def take_early(program: Program) -> list[Step]:
     needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in taken]
     program.inputs = (*needed, *(v for v in made if program.consumers(v)))
     return steps
-
-
-def _is_variable(value: Value) -> bool:
-    return value.origin is not None and value.origin.node.type == "ReadValue"
 
 
 def _is_early(step: Step, program: Program, known: set[Value]) -> bool:

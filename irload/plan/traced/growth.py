@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from irload.core.size import is_size
+from irload.core.size import hint, is_size
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import ComputeStep, ConcatStep, GatherStep, ViewStep
@@ -22,6 +22,9 @@ from irload.plan.segments import Owners
 from irload.plan.traced.numbers import Numbers
 from irload.plan.variables import GrowingForm
 from irload.record import record
+
+LEAST_IN_PLACE = 1 << 14
+"""Bytes of a variable, at the traced shape, from which it is read in place. A new address binds its kernels again."""
 
 
 @record(eq=False)
@@ -50,13 +53,11 @@ class Growing:
 class Growth:
     """The variables of a plan that grow, for all shapes."""
 
-    def __init__(self, growing: Sequence[Growing], inputs: int, numbers: Numbers) -> None:
+    def __init__(self, growing: Sequence[Growing], numbers: Numbers) -> None:
         first = growing[0]
         self.growing = growing
         self.order = first.order
         self.batch = first.batch
-        self.filled = [k for k in range(inputs) if k not in {g.input for g in growing}]
-        """The inputs that the caller fills."""
         past, joined = first.past.shape[first.axis], first.join.output.shape[first.axis]
         rows = past, joined - past, first.size
         shapes = [tuple(1 if k == g.axis else n for k, n in enumerate(g.past.shape)) for g in growing]
@@ -151,8 +152,8 @@ def _matched(
     return Growing(name, past, join, axis, given.index(read), order, batch, read.shape[batch]), removed
 
 
-def _is_relocatable(program: Program, value: Value, assign: Step, owners: Owners, last: Any) -> bool:
-    """True if no step of `last` but the assignment reads a value or a view of it."""
+def _is_relocatable(program: Program, value: Value, assign: Step | None, owners: Owners, last: Any) -> bool:
+    """True if no step of `last` reads a value or a view of it, except `assign`."""
     for step in program.consumers(value):
         if step is assign:
             continue
@@ -163,6 +164,25 @@ def _is_relocatable(program: Program, value: Value, assign: Step, owners: Owners
             if output in program.returned or not _is_relocatable(program, output, assign, owners, last):
                 return False
     return True
+
+
+def read_in_place(program: Program, owners: Owners, last: Any, growing: Sequence[Growing]) -> list[Value]:
+    """Return the variables that a plan reads but does not extend, such as the keys of an encoder in its decoder.
+
+    Kernels read them in the memory of the request. The back end `last` cannot; small variables are copied.
+    """
+    pasts = {g.past for g in growing}
+    return [
+        value
+        for value in program.inputs
+        if is_variable(value) and value not in pasts and value not in program.returned
+        if hint(value.nbytes) >= LEAST_IN_PLACE and _is_relocatable(program, value, None, owners, last)
+    ]
+
+
+def is_variable(value: Value) -> bool:
+    """True for an input that is the value of a variable."""
+    return value.origin is not None and value.origin.node.type == "ReadValue"
 
 
 def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
@@ -177,8 +197,11 @@ def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
     return found
 
 
-def request(requests: MemoryRequests, growing: Sequence[Growing]) -> None:
-    """Request the memory of variables that grow."""
+def request(requests: MemoryRequests, growing: Sequence[Growing], outside: Sequence[Value]) -> None:
+    """Request the memory of variables that grow, and of others that are read in place."""
+    requests.outside += outside
+    for value in outside:
+        requests.layouts.pop(value, None)
     for each in growing:
         requests.layouts.pop(each.join.output, None)
         requests.layouts[each.past] = each.layout

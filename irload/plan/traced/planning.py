@@ -5,14 +5,14 @@ from __future__ import annotations
 from irload.core.trace import Trace
 from irload.options import Options
 from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16
-from irload.plan.ir.program import Program, Step
+from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.passes.booleans import lower_booleans
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
 from irload.plan.traced.early import take_early
-from irload.plan.traced.growth import Growing, readers, request, take_growing
+from irload.plan.traced.growth import Growing, read_in_place, readers, request, take_growing
 from irload.plan.traced.late import take_late
 from irload.plan.traced.ordering import gather_segments
 from irload.plan.traced.program import TracedProgram
@@ -33,14 +33,16 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     early = take_early(program)
     lower_booleans(program, supports)
     growing: list[Growing] = []
+    outside: list[Value] = []
 
     def arrange(changed: Program, owners: Owners) -> None:
         if grows and not stores_bf16(offered):
             growing.extend(take_growing(changed, owners, offered[-1], given))
+            outside.extend(read_in_place(changed, owners, offered[-1], growing))
         gather_segments(changed, owners, offered[-1], readers(changed, growing))
 
     owners, requests = divide(program, offered, _check, arrange)
-    request(requests, growing)
+    request(requests, growing, outside)
     order = [owners[step] for step in program.steps]
     return TracedProgram(trace, program, given, early, late, growing, order, requests)
 

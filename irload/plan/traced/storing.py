@@ -44,6 +44,7 @@ def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Foldin
         "growing": [[encode(getattr(growing, f.name)) for f in fields(growing)] for growing in traced.growing],
         "owners": [backend.name for backend in traced.owners],
         "layouts": [[encode(value), encode(layout)] for value, layout in traced.requests.layouts.items()],
+        "outside": encode(traced.requests.outside),
         "extended": [encode(step) for step in traced.requests.extended],
         "trace": traced.trace.described(),
     }
@@ -69,5 +70,6 @@ def restored_program(encoded: Mapping[str, Any], memory: Array, source: Source, 
         MemoryRequests(
             {decode(value): decode(layout) for value, layout in encoded["layouts"]},
             extended={decode(step) for step in encoded["extended"]},
+            outside=list(decode(encoded["outside"])),
         ),
     )

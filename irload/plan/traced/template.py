@@ -42,7 +42,8 @@ class Template:
         self.shared = shared
         self.aliases = Aliases(program, traced.requests)
         lives = lifetimes(program, self.aliases)
-        external = [growing.past for growing in self.growing]
+        outside = traced.requests.outside
+        external = [*(growing.past for growing in self.growing), *outside]
         self.lives = {root: life for root, life in lives.items() if root not in external}
         """The lifetimes of the roots in the arena."""
         self.roots = {root: k for k, root in enumerate((*self.lives, *external))}
@@ -66,10 +67,14 @@ class Template:
         self.numbers = Numbers(trace)
         self.late_constants = self._late_constants(steps)
         self._register()
-        self.growth = Growth(self.growing, len(given), self.numbers) if self.growing else None
-        filled = given if self.growth is None else [given[k] for k in self.growth.filled]
+        self.growth = Growth(self.growing, self.numbers) if self.growing else None
+        self.outside = [(given.index(value), value) for value in outside]
+        """The variables that are read in place: positions among the caller's arrays, and values."""
+        others = {*(growing.input for growing in self.growing), *(k for k, _ in self.outside)}
+        self.filled = [k for k in range(len(given)) if k not in others]
+        """The caller's arrays that are copied."""
         inputs = [value for value in program.inputs if value not in external]
-        self.early = EarlySteps(steps, filled, inputs, self.numbers, self.late_constants.sizes)
+        self.early = EarlySteps(steps, [given[k] for k in self.filled], inputs, self.numbers, self.late_constants.sizes)
         trace.close()
         self.numbers.close()
         self.holds: Callable[[Sequence[int]], bool] = trace.test()
