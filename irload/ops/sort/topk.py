@@ -11,6 +11,9 @@ from irload.core.shape import Dim, normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 
+FEW = 64
+"""Elements of a line per index sought from which a line is divided before it is sorted."""
+
 
 class TopKBase(Op):
     """Base of all versions of TopK."""
@@ -38,10 +41,28 @@ class TopKBase(Op):
             raise TypeMismatch(f"k must be of an integer type, found {element}")
 
     def compute(self, x: Array, k: Array) -> tuple[Array, Array]:
-        order = np.take(ranking(x, self.axis, self.mode == "max"), np.arange(int(k)), self.axis)
+        order = first_of_ranking(x, self.axis, self.mode == "max", int(k))
         if self.sort == "index":
             order.sort(self.axis)
         return np.take_along_axis(x, order, self.axis), order.astype(self.index_element_type.dtype)
+
+
+def first_of_ranking(x: Array, axis: int, descending: bool, k: int) -> Array:
+    """The first `k` indices of the ranking along `axis`."""
+    if k * FEW > x.shape[axis] or not x.size or not k:
+        return np.take(ranking(x, axis, descending), np.arange(k), axis)
+    lines = np.moveaxis(x, axis, -1)
+    found = np.stack([_first_of_line(line, descending, k) for line in lines.reshape(-1, lines.shape[-1])])
+    return np.moveaxis(found.reshape(*lines.shape[:-1], k), -1, axis)
+
+
+def _first_of_line(line: Array, descending: bool, k: int) -> Array:
+    """The same for one line: only elements that are not worse than the last of them are sorted."""
+    if descending:
+        candidates = np.flatnonzero(~(line < np.partition(line, -k)[-k]))
+    else:
+        candidates = np.flatnonzero(~(line > np.partition(line, k - 1)[k - 1]))
+    return candidates[ranking(line[candidates], 0, descending)[:k]]
 
 
 def ranking(x: Array, axis: int, descending: bool) -> Array:

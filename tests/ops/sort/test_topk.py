@@ -12,6 +12,7 @@ from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
+from irload.ops.sort.topk import ranking
 
 X = np.array([[3.0, 1.0, 3.0, 5.0, 1.0]], np.float32)
 
@@ -35,6 +36,21 @@ def test_equal_elements_keep_their_order(attributes: dict[str, Any], k: int, val
     assert found[0].tolist() == [values]
     assert found[1].tolist() == [indices]
     assert found[1].dtype == np.int32
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+@pytest.mark.parametrize("kind", ["equal", "special", "normal", "integers"])
+def test_few_of_many(mode: str, kind: str) -> None:
+    """The same as the first of all elements sorted, with equal elements and NaN."""
+    rng = np.random.default_rng(0)
+    choices = {"equal": [1.0], "special": [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], "integers": range(-5, 6)}
+    data = rng.choice(choices[kind], (2, 900, 3)) if kind in choices else rng.standard_normal((2, 900, 3))
+    data = data.astype(np.int32 if kind == "integers" else np.float32)
+    for k in (1, 2, 9, 14):
+        values, indices = topk(axis=1, mode=mode).compute(data, np.array(k))
+        expected = ranking(data, 1, mode == "max")[:, :k]
+        np.testing.assert_array_equal(indices, expected)
+        np.testing.assert_array_equal(values, np.take_along_axis(data, expected, 1))
 
 
 @pytest.mark.parametrize("extreme", [np.iinfo(np.int64).min, np.iinfo(np.int64).max])
