@@ -39,7 +39,8 @@ class Tail(Graph):
     @property
     def key(self) -> Hashable:
         """Equal for tails of the same layers, of which the same is known."""
-        return tuple(self.nodes), tuple(self.declared), tuple(p.outputs[0] for p in self.parameters)
+        taken = tuple(p.outputs[0] for p in self.parameters)
+        return tuple(self.nodes), taken, tuple(self.declared), tuple(self.valued)
 
     def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
         """Return the dtypes and shapes of these arrays, and the contents of known values, on which plans depend."""

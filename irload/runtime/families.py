@@ -220,6 +220,8 @@ class PlanFamilies:
             return False  # the shape is planned alone
         served, most = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
         traced = sum(f.traced for f in served)
+        if not traced and sum(f.failed for f in served) >= most:
+            return False
         if traced >= most and sum(f.bound for f in served) < REUSE * traced:
             family.reason = "plans depend on the sizes"
             return False
@@ -284,7 +286,7 @@ class PlanFamilies:
         elif schedule.tail is None:
             raise ValueError("some shapes depend on values")
         trace.close()
-        holds = trace.test()
+        holds = trace.test() if template is None else template.holds
         if not holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
         entire = schedule.is_static and not any(t.value is not None for t in given)
