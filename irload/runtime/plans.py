@@ -120,7 +120,8 @@ class Plans:
         plans = tail.plans
         if not isinstance(plans, TracedPlans):
             with self._lock:
-                plans = tail.plans = self._tails.setdefault(tail.key, self._traced.of_tail(tail))
+                plans = tail.plans = self._tails.get(tail.key) or self._traced.of_tail(tail)
+                self._tails[tail.key] = plans
                 if len(self._tails) > TAILS:
                     self._tails.popitem(last=False)
         if not plans.traceable:

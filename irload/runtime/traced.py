@@ -109,8 +109,11 @@ class TracedPlans:
                     return None
             elif key in self._shapes and not self.families.recent:
                 return None
-        traces = self._traces and key != self._alone
-        return self._found(key, lambda: self.families.find(given, differences, state, traces=traces))
+
+        def find() -> BoundShape | None:
+            return self.families.find(given, differences, state, traces=self._traces and key != self._alone)
+
+        return self._found(key, find)
 
     def find_tail(self, tail: Tail, arrays: Sequence[Array], differences: RunDifferences | None) -> BoundShape | None:
         """Return the traced plan of a tail for these arrays; None if the tail cannot be traced."""
