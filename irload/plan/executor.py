@@ -14,7 +14,7 @@ from irload.core.tensor import Array
 from irload.graph import Output
 from irload.options import Options
 from irload.plan.backends.base import Backend, Executable, SharedData, StepKernel
-from irload.plan.backends.registry import backends, integer_steps, operation
+from irload.plan.backends.registry import backends, integer_steps, operation, supported_steps
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
@@ -177,10 +177,7 @@ class Executor:
 def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executor:
     """Create the plan of a part of a graph. `shared`: data shared by all plans of the model."""
     offered = backends(options)
-
-    def supports(step: Step) -> bool:
-        return any(backend.supports(step) for backend in offered)
-
+    supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered))
     _check(program, "lowering")
     optimize(program, _check, integer_steps(offered))

@@ -73,10 +73,15 @@ def operation(op: Op, offered: Sequence[Backend]) -> Op:
     return op
 
 
+def supported_steps(offered: Sequence[Backend]) -> Callable[[Step], bool]:
+    """Return a function that returns whether a back end supports a step."""
+    return lambda step: any(backend.supports(step) for backend in offered)
+
+
 def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
     """Return the test of the steps on quantized values that back ends support, None if none multiplies integers."""
     found = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
-    return (lambda step: any(backend.supports(step) for backend in found)) if found else None
+    return supported_steps(found) if found else None
 
 
 def stores_bf16(offered: Sequence[Backend]) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from irload.core.trace import Trace
 from irload.options import Options
-from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16, supported_steps
+from irload.plan.ir.program import Program, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.passes.booleans import lower_booleans
 from irload.plan.passes.pipeline import optimize
@@ -22,10 +22,7 @@ from irload.safety.limits import checkpoint
 def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: bool = True) -> TracedProgram:
     """Plan a part of a graph whose dims are symbols. With `grows`, variables that grow are extended in place."""
     offered = backends(options)
-
-    def supports(step: Step) -> bool:
-        return any(backend.supports(step) for backend in offered)
-
+    supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered))
     optimize(program, _check, integer_steps(offered))
     late = take_late(program)
