@@ -14,7 +14,7 @@ from irload.model import Model
 from irload.plan.sanitizing import sanitizing
 from tests.harness.body import Body
 
-WIDTH = 8
+WIDTH = 16
 
 
 def decoder(element: et.ElementType = et.f32) -> Model:
