@@ -18,8 +18,8 @@ from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.backends.llvm import axes, launching
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels import attention
-from irload.plan.backends.llvm.kernels.contraction import build
+from irload.plan.backends.llvm.kernels import attention, winograd_selection
+from irload.plan.backends.llvm.kernels.contraction import build, heights
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.relocatable import RelocatableSegment
 from irload.plan.backends.registry import compiled_backend
@@ -67,6 +67,8 @@ def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(axes, "SHORT", 0.99)
     monkeypatch.setattr(build, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(heights, "LONG_LINE", 0)
+    monkeypatch.setattr(winograd_selection, "WINOGRAD_EMPTY", 99)
     monkeypatch.setattr(launching, "SHARED_CYCLES", 1)
     monkeypatch.setattr(launching, "TOGETHER_CYCLES", 0)
 

@@ -106,7 +106,7 @@ def test_resampling_of_any_number_of_axes_shares_code() -> None:
 
 @pytest.mark.parametrize("name", ["depthwise", "strided depthwise", "maximum", "mean"])
 def test_channels_share_code(name: str) -> None:
-    made = [maps(16, 20, channels)[name] for channels in (35, 67, 131, 48, 96)]
+    made = [maps(16, 20, channels)[name] for channels in (67, 99, 131, 48, 96)]
     codes = [kernels(each)[0].code for each in made]
     assert codes[0] == codes[1] == codes[2] != codes[3] == codes[4]
     for step, arrays in made:

@@ -59,6 +59,14 @@ def opaque(f: Function, pointer: Pointer) -> Pointer:
     return f.value("ptr", f'call ptr asm "", "=r,0"(ptr {pointer})')
 
 
+def load_after(f: Function, values: Sequence[Vec]) -> None:
+    """Keep LLVM from moving later loads before the computation of `values`. Emits no instruction."""
+    if not f.target.is_native:
+        return
+    operands = ", ".join(f"{value.type} {value}" for value in values)
+    f.emit(f'call void asm sideeffect "", "{"v," * len(values)}~{{memory}}"({operands})')
+
+
 def distance(f: Function, a: AnyInt, b: AnyInt) -> Int:
     """|a − b|."""
     return f.value("i64", f"call i64 @llvm.abs.i64(i64 {a - b}, i1 false)")

@@ -65,6 +65,11 @@ class Target:
         return self.tiles or self.dots
 
     @property
+    def is_native(self) -> bool:
+        """True if one register of the processor holds a vector."""
+        return self.bytes <= 32 or "avx512f" in self.flags
+
+    @property
     def cached(self) -> int:
         """Bytes of L2 for data while weights are streamed."""
         return 3 * self.l2 // 8

@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, I32, WORD
-from irload.plan.backends.llvm.intrinsics import opaque
+from irload.plan.backends.llvm.intrinsics import load_after, opaque
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
 from irload.plan.backends.llvm.widening import Panel
@@ -54,7 +54,7 @@ class Level:
         return replace(
             self,
             count=ANY if free else self.count,
-            x=WORD if not inner and self.stride is None and self.x == WORD else ANY,
+            x=WORD if not inner and self.x == WORD else ANY,
             even=free and self.count % UNROLL == 0,
             contiguous=len(inner) == 1 and self.x == inner[0].count * inner[0].x,
         )
@@ -260,14 +260,19 @@ class _Sum:
     def _element(
         self, rows: list[tuple[Pointer, AnyInt]], w: Pointer, offset: AnyInt, k: int, state: list[Any]
     ) -> list[Any]:
+        """Add the products of an element, row by row.
+
+        LLVM's scheduler would load the data of many rows and of the next element early, and spill accumulators.
+        """
         f, tile = self.f, self.tile
         state = list(state)
         weights = [self._weights(w, k, v) for v in range(tile.vectors)]
         for r, (x, row) in enumerate(rows):
             element = f.broadcast(x, offset + row)
-            for v in range(tile.vectors):
-                at = 1 + r * tile.vectors + v
-                state[at] = tile.dot.multiply(f, state[at], element, weights[v])
+            sums = slice(1 + r * tile.vectors, 1 + (r + 1) * tile.vectors)
+            totals = zip(state[sums], weights, strict=True)
+            state[sums] = [tile.dot.multiply(f, total, element, weight) for total, weight in totals]
+            load_after(f, state[sums])
         return state
 
     def _weights(self, w: Pointer, k: int, v: int) -> Vec:

@@ -73,6 +73,13 @@ PANEL = 2
 """Vectors per panel of a matrix: the same for any number of rows, so that weights are packed once for all shapes."""
 MANY_TILES = 4
 """Tiles per line from which it is divided into tiles of three heights. Shorter lines are faster with even heights."""
+LONG_LINE, LONG_RUN = 10, 64
+"""Tiles of a line of outputs up to which no tile should be on two lines, and vectors of products per tap from which
+this is as fast.
+
+Each row of a tile on two lines has an address that is computed for each tap. 3 × 3 × 3 taps of 16 channels on maps of
+4 × 16 × 16 take 0.12 ms otherwise, not 0.09 (Zen 5).
+"""
 MANY_COLUMNS, ANY_COLUMNS = 64, 5040
 """Columns from which the tile does not depend on their number, and the number for which it is then chosen.
 
@@ -158,9 +165,14 @@ WIDEST = 32
 WIDE = 5
 """Taps along a row from which one vector of channels at a time is faster (Zen 3)."""
 WINDOW_CHAINS = 8
-"""Accumulators per block. Twice as many take twice as long to compile."""
-FEW_COLUMNS = 2
-"""Columns per block for the tail of the channels: code for more of them takes longer to compile."""
+"""Accumulators per block. Twice as many, which AVX-512 has registers for, take twice as long to compile.
+
+They save 30 % of the time of WIDE windows, 20 % of few channels, and nothing of others (Zen 5).
+"""
+FEW_COLUMNS, MANY_BLOCKS = 2, 4
+"""Columns per block for the tail of the channels, and blocks of channels from which this tail is a small part of the
+work: code for more columns takes longer to compile.
+"""
 FEW_ROWS = 16
 """Rows below which threads also divide the channels."""
 
@@ -186,6 +198,8 @@ WINOGRAD_ROWS, MORE_WINOGRAD_ROWS = 8, 12
 
 More rows are not faster (Zen 4), and most numbers of tiles are sums of n and n − 1 for these numbers n.
 """
+WINOGRAD_EMPTY = 1.1
+"""Rows of the register tiles per tile of a block from which the register tiles should have fewer rows."""
 
 # Normalization
 

@@ -33,7 +33,7 @@ from irload.plan.backends.llvm.kernels.windows import (
 )
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import LINE, Target
-from irload.plan.backends.llvm.tuning import FEW_COLUMNS, FEW_ROWS, WIDE, WIDEST, WINDOW_CHAINS
+from irload.plan.backends.llvm.tuning import FEW_COLUMNS, FEW_ROWS, MANY_BLOCKS, WIDE, WIDEST, WINDOW_CHAINS
 from irload.record import record
 
 
@@ -71,8 +71,8 @@ class SlidingWindows(Kernel):
     """A formula of the windows of maps [N,C,D,H,W]. Pointers: data, results, operands of their shape, a table if any.
 
     `strides`, in bytes, and `elements` describe all tensors except the table. A unit is a row of windows of `share`
-    channels. A block has `vectors` × `columns` accumulators. `unrolled`: the taps along columns are unrolled, else
-    they are a loop.
+    channels. A block has `vectors` × `columns` accumulators, with the tail of the channels `tail_columns` columns.
+    `unrolled`: the taps along columns are unrolled, else they are a loop.
 
     The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
     unrolled; whether planes and rows have padding; the shape of a block; the tail of the channels and their stride.
@@ -87,6 +87,7 @@ class SlidingWindows(Kernel):
     share: int
     vectors: int
     columns: int
+    tail_columns: int
     unrolled: bool
     how: WindowFormula
 
@@ -110,6 +111,7 @@ class SlidingWindows(Kernel):
             _share(selector, channels, batch * axes[0].count * axes[1].count, vectors),
             vectors,
             columns,
+            _tail_columns(channels, vectors * target.lanes, columns),
             unrolled,
             how,
         )
@@ -205,7 +207,7 @@ class SlidingWindows(Kernel):
                     tap, taps = clipped_taps(f, width, at, size)
                     call(at, WindowBlock(self, None, tail), {"tap": tap, "taps": taps}, first, last)
                 return
-            windows = FEW_COLUMNS if tail and self.channels > tail else self.columns
+            windows = self.tail_columns if tail else self.columns
             for at, at_end in emit_blocks(f, width, size, count, windows):
                 bounds = emit_ends(f, width, at, size, count, windows) if at_end else {}
                 call(at, WindowBlock(self, windows, tail, at_end=at_end), bounds, first, last)
@@ -232,9 +234,18 @@ def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -
 
     The vectors fill a cache line, unless the factors of a row of taps would occupy too many registers.
     """
-    line = LINE // target.bytes if width.kernel < WIDE else 1
+    is_wide = width.kernel >= WIDE
+    line = 1 if is_wide else LINE // target.bytes
     vectors = min(line if unrolled else WINDOW_CHAINS, -(-channels // target.lanes))
-    return vectors, WINDOW_CHAINS // vectors if unrolled else 1
+    chains = target.registers // 2 if is_wide or channels < MANY_BLOCKS * target.lanes else WINDOW_CHAINS
+    return vectors, chains // vectors if unrolled else 1
+
+
+def _tail_columns(channels: int, step: int, columns: int) -> int:
+    """The columns of a block for the channels after the last whole block; 0 if there are none."""
+    if channels % step == 0:
+        return 0
+    return columns if channels < MANY_BLOCKS * step else min(columns, FEW_COLUMNS)
 
 
 def _share(selector: Selector, channels: int, rows: int, vectors: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irload.core.size import fixed
+from irload.core.size import fixed, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
@@ -21,6 +21,7 @@ from irload.plan.backends.llvm.tuning import (
     MORE_WINOGRAD_ROWS,
     MORE_WINOGRAD_TILES,
     WINOGRAD_CHANNELS,
+    WINOGRAD_EMPTY,
     WINOGRAD_FILLED,
     WINOGRAD_MAP,
     WINOGRAD_PANEL,
@@ -59,6 +60,7 @@ def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 
     blocks = -(-blocks // selector.threads) * selector.threads
     rows, vectors = tile_shape(selector.target, fixed(min(WINOGRAD_ROWS, total)), channels, widest=WINOGRAD_PANEL)
     rows = fixed(min(MORE_WINOGRAD_ROWS, total)) if vectors == 1 else rows
+    rows = _filled_rows(-(-total // blocks), rows)
     tiles = filled(-(-total // blocks), rows)
     together = 1 if streamed and tiles <= rows else 2
     kernel = Winograd(
@@ -82,3 +84,10 @@ def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 
 
     packed = conv.packed(selector, ("winograd", lanes, vectors), pack, stored=True)
     return selector.launch(kernel, [data, packed, out, *conv.operands])
+
+
+def _filled_rows(tiles: int, most: int) -> int:
+    """The rows of a register tile: `most`, unless blocks of this number of tiles leave too many of the rows empty."""
+    if is_size(tiles):
+        return most
+    return next((rows for rows in range(most, most // 2, -1) if filled(tiles, rows) <= tiles * WINOGRAD_EMPTY), most)

@@ -14,13 +14,14 @@ from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
+from irload.plan.backends.llvm.kernels.contraction.heights import rows_of_lines
 from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import WIDEST, Level, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
+from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_RUN, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -88,6 +89,7 @@ def register_product(
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size
+    ragged = ragged and (is_size(columns) or columns > 1)
     if ragged or is_size(columns) or columns >= MANY_COLUMNS:
         columns = ANY_COLUMNS
     channels, widest = results.channels, WIDEST
@@ -95,6 +97,9 @@ def register_product(
         channels, widest = max(hint(channels), panel * target.lanes), panel
     rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(loops[-1].strides[1]), widest, dot)
     panel = vectors if panel is None else min(panel, -(-channels // target.lanes))
+    if grid is not None and not ragged and run_of(levels) * vectors < LONG_RUN:
+        chains = int(dot.cost.latency * dot.cost.products)
+        rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
     product = Product(
         *_described(dot, loops, results),
         rows,
@@ -108,6 +113,12 @@ def register_product(
         any_channels=results.any_channels,
     )
     return in_parts(product)
+
+
+def run_of(levels: Sequence[Level]) -> int:
+    """The words of a sum after each tap."""
+    taps = max(k for k, level in enumerate(levels) if level.axis is not None)
+    return prod(level.count for level in levels[taps + 1 :])
 
 
 def widens_in_registers(target: Target, rows: int, panel: int) -> bool:

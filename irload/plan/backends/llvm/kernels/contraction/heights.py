@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from irload.core.size import is_size
+from irload.plan.backends.llvm.tuning import LONG_LINE
 
 
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
@@ -16,6 +17,16 @@ def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, .
     if free and rows > 1 and height >= rows - 1:
         return rows, rows - 1
     return (height + 1, height) if taller else (height,)
+
+
+def rows_of_lines(line: int, rows: int, least: int) -> int:
+    """The largest divisor of a line of outputs from `least` up to `rows`; `rows` if there is none.
+
+    Tiles of this height are on one line. If lines are long for their tiles, few tiles of `rows` are not.
+    """
+    if is_size(line) or line > rows * LONG_LINE:
+        return rows
+    return next((n for n in range(rows, least - 1, -1) if line % n == 0), rows)
 
 
 def any_heights(rows: int) -> tuple[int, int, int]:
