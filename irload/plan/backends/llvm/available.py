@@ -28,7 +28,9 @@ class LlvmProvider:
         if target is None:
             return None
         precision, precise = options.precision, options.precise
-        bf16 = in_bf16(target, precision, precise=precise) and (precision == "bf16" or gains_by_bf16(target))
+        bf16 = in_bf16(target, precision, precise=precise)
+        if precision == "auto":  # caches of decoders grow in place, and their weights stay compressed, in f32 alone
+            bf16 = bf16 and not options.variables and gains_by_bf16(target)
         return _backend(target, bf16, in_int8(precision, precise=precise))
 
     def status(self) -> str:
