@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import irload
+from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.core.trace import Trace
@@ -32,6 +33,7 @@ from irload.plan.traced.planning import traced_program
 from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
+from tests.harness.body import Body
 from tests.plan.graphs import Net
 from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import backbone, encoder, fully_convolutional, pyramid
@@ -260,3 +262,22 @@ def test_other_batches_compile_no_convolution(monkeypatch: pytest.MonkeyPatch) -
         before = library.compiled
         compiled(np.ones((batch, 16, 12, 12), np.float32))
         assert batch == 2 or library.compiled == before, f"batch {batch}"
+
+
+def test_constants_that_share_memory_in_one_step_only(backend: CompiledBackend) -> None:
+    """A file stores equal constants once: the scale of the first normalization is also its shift, but not the second's.
+
+    The steps are selected once, so an address of the first must not stand for both constants of the second.
+    """
+    graph = Body(bytearray())
+    y = graph.parameter(et.f32, "?,4,5,5")
+    for scale, shift in (([2, 3, 4, 5], [-9, -8, -7, -6]), ([1, 2, 3, 4], [5, 6, 7, 8])):
+        constants = (graph.constant(np.array(c, np.float32)) for c in (scale, shift))
+        y = graph.op("GroupNormalization", y, *constants, version="opset12", num_groups=2, epsilon=1e-5)
+    graph.result(y)
+    xml, weights = graph.model()
+    model = irload.read_model(xml.replace(b'offset="16"', b'offset="0"', 1), weights)
+    fast, plain = irload.compile_model(model, 1, jit=True), irload.compile_model(model, 1, optimize=False)
+    for batch in (2, 3, 1):
+        x = np.random.default_rng(batch).standard_normal((batch, 4, 5, 5)).astype(np.float32)
+        np.testing.assert_allclose(fast(x)[0], plain(x)[0], rtol=1e-4, atol=1e-4)

@@ -117,12 +117,19 @@ class Relocation:
         return Term(0, distance, VALUES + self._group.numbers[slot])
 
     def _in_constant(self, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes) -> Term | None:
-        """The argument for an address in a constant."""
-        for read in selector.reads:
-            distance = pointer - address(read.array)
-            if 0 <= distance < read.room:
-                addresses = self._addresses(read, sizes)
-                return None if addresses is None else Term(addresses + distance)
+        """The argument for an address in a constant; None if it is in several that differ in other steps.
+
+        Files may store equal constants once, such as the scale and the shift of one normalization but not of another.
+        """
+        found = {
+            (read.slot, read.how): (self._addresses(read, sizes), pointer - address(read.array))
+            for read in selector.reads
+            if 0 <= pointer - address(read.array) < read.room
+        }
+        if found:
+            places = [None if addresses is None else addresses + distance for addresses, distance in found.values()]
+            alike = places[0] is not None and all(p is not None and np.array_equal(p, places[0]) for p in places)
+            return Term(places[0]) if alike else None
         is_created = any(0 <= pointer - address(array) < array.nbytes for array in selector.created)
         return Term(pointer) if is_created else None
 
