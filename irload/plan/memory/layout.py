@@ -12,17 +12,39 @@ from irload.record import record
 
 
 @record()
+class RowCodes:
+    """Rows of f32, quantized to i8 for the products of one matmul: [row, codes, scale and sum of each group].
+
+    `group`: consecutive elements that share a scale. A group represents scale · codes; its scale, then scale · Σ codes,
+    are f32. `interleaved`: each 8 codes are stored in the order 0, 2, 4, 6, 1, 3, 5, 7.
+    """
+
+    group: int
+    interleaved: bool
+
+    def row(self, length: int) -> int:
+        """The bytes of a row of `length` elements."""
+        return length + length // self.group * FACTORS
+
+
+FACTORS = 8
+"""Bytes per group, in addition to its codes."""
+
+
+@record()
 class Layout:
     """Axes from the outermost to the innermost; empty means row-major.
 
     `border`: elements of padding before and after, per axis, filled by the consumer. `storage`: the stored type, if it
     differs from the value's type. `nbytes`: the size of a blocked copy, whose layout strides cannot describe.
+    `codes`: of such a copy, if its rows are quantized.
     """
 
     order: tuple[int, ...] = ()
     border: tuple[tuple[int, int], ...] = ()
     storage: np.dtype[Any] | None = None
     nbytes: int | None = None
+    codes: RowCodes | None = None
 
     @property
     def is_private(self) -> bool:

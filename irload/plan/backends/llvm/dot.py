@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
+from functools import cache
 
 from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import Function, Vec
@@ -37,7 +38,8 @@ class Dot:
     """sums += Σ a · b over `k` consecutive elements of the sum in each lane. `name` is the key in the cache.
 
     `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`: the compressed form of packed
-    weights, which are widened to `b` in registers; None for uncompressed ones.
+    weights, which are widened to `b` in registers; None for uncompressed ones. `group`: elements of the data that share
+    a scale, if their rows are quantized for this product; 0 for other data.
     `rate`: instructions per cycle, for cost models. `registers`: for AMX, emits the instruction on three tiles. An
     accumulator is then a tile of 16 rows of 64 bytes, else a vector. `multiply` also emulates the rows of tiles.
     """
@@ -50,6 +52,7 @@ class Dot:
     multiply: Multiply = field(repr=False)
     rate: float
     weights: Compression | None = None
+    group: int = 0
     registers: Callable[[Function, int, int, int], None] | None = field(default=None, repr=False)
     cost: TileCost = field(default=TileCost(), repr=False)
 
@@ -66,13 +69,14 @@ class Dot:
     def why(self) -> str:
         """The text for explanations."""
         if self.weights is not None:
-            return f"compiled, weights stay {self.weights.element}"
+            kept = f"compiled, weights stay {self.weights.element}"
+            return f"{kept}, data are i8 in groups of {self.group}, by {self.name}" if self.group else kept
         return "compiled" if self.a == F32 else f"compiled, {'int8' if self.a == U8 else self.a} by {self.name}"
 
     @property
     def members(self) -> int:
         """The words of the sum whose weights are stored in one word: more than one if they are compressed."""
-        return 1 if self.weights is None else self.weights.members
+        return 1 if self.weights is None else self.weights.members // self.k
 
     def words(self, length: int) -> int:
         """The words of `length` elements of the sum."""
@@ -80,7 +84,7 @@ class Dot:
 
     def nbytes(self, words: int, columns: int) -> int:
         """The bytes of a panel of packed weights for a number of words of the sum."""
-        return words * columns * WORD if self.weights is None else self.weights.nbytes(words, columns)
+        return words * columns * WORD if self.weights is None else self.weights.nbytes(words * self.k, columns)
 
 
 def _fma(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
@@ -138,6 +142,23 @@ BYTE_PAIRS = Dot("vpmaddubsw", U8, I8, I32, 4, _byte_pairs, 1, cost=TileCost(1, 
 """Two instructions, vpmaddubsw and vpmaddwd. The sum of two products must fit into i16."""
 WIDENED_BYTES = Dot("vpmaddwd", U8, I8, I32, 4, _widened_bytes, 0.7, cost=TileCost(1, 0.5, 0.75, 1, 2))
 """Exact for all weights: 64 to 66 billion products per second, against 95 by BYTE_PAIRS and 50 by FMA (Zen 3)."""
+
+
+WIDENED_REGISTERS = 3
+"""Registers for the bytes of compressed weights: tiles that leave fewer take up to 1.4 times as long (Zen 5)."""
+
+
+def quantized_dot(target: Target, weights: Compression, group: int) -> Dot:
+    """The dot of data that are quantized to i8 in groups, and the codes of compressed weights as u8."""
+    dot = byte_dot(target, saturates=weights.widening.bits == 8)
+    cost = replace(dot.cost, registers=dot.cost.registers + WIDENED_REGISTERS)
+    return replace(dot, a=I8, b=U8, multiply=_turned(dot.multiply), weights=weights, group=group, cost=cost)
+
+
+@cache
+def _turned(multiply: Multiply) -> Multiply:
+    """The instruction for data that are the second operand, and weights that are the first."""
+    return lambda f, sums, a, b: multiply(f, sums, b, a)
 
 
 def dots(target: Target) -> dict[str, Dot]:

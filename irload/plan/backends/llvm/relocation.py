@@ -127,9 +127,9 @@ class Relocation:
             if 0 <= pointer - address(read.array) < read.room
         }
         if found:
-            places = [None if addresses is None else addresses + distance for addresses, distance in found.values()]
-            alike = places[0] is not None and all(p is not None and np.array_equal(p, places[0]) for p in places)
-            return Term(places[0]) if alike else None
+            known = [addresses + distance for addresses, distance in found.values() if addresses is not None]
+            alike = len(known) == len(found) and all(np.array_equal(p, known[0]) for p in known)
+            return Term(known[0]) if alike else None
         is_created = any(0 <= pointer - address(array) < array.nbytes for array in selector.created)
         return Term(pointer) if is_created else None
 

@@ -73,7 +73,7 @@ class RegisterTile:
     later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
     fill buffers. An element of the sum is a word of the `dot`.
 
-    If the weights are compressed in groups, the first of two levels is the loop over groups.
+    If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
     """
 
     rows: int
@@ -104,7 +104,7 @@ class WindowedRows:
     zeros: Pointer
 
 
-class _Sum:
+class TileSum:
     """Emits the loops of a tile. The data have one address, or one address per row."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Sum:
         """The bytes of a row of words in a panel."""
         self.panel = dot.nbytes(tile.length, columns)
         """The bytes of a panel."""
-        self.compressed = None if dot.weights is None else Panel(dot.weights, tile.length, columns)
+        self.compressed = None if dot.weights is None else Panel(dot.weights, tile.length * dot.k, columns)
         self.apply: list[Callable[[Vec], Vec]] = []
         """For each vector of compressed weights, the function that applies scale and zero point."""
         self.loaded: dict[tuple[int, int], Vec] = {}
@@ -132,7 +132,7 @@ class _Sum:
         """
         levels = self.tile.levels
         if k == len(levels):
-            return self._element(self._rows(x), w, 0, 0, state)
+            return self._element(self.rows(x), w, 0, 0, state)
         level = levels[k]
         if level.axis is not None and self.windows is not None:
             return self._taps(k, x, w, state, [True] * len(x))
@@ -148,17 +148,17 @@ class _Sum:
     def enter(self, w: Pointer, group: AnyInt) -> None:
         """Load the scales and zero points of a group of compressed weights. `w`: the address of the first panel."""
         if self.compressed is not None:
-            positions = [self._weights_at(v) for v in range(self.tile.vectors)]
+            positions = [self.weights_at(v) for v in range(self.tile.vectors)]
             self.apply = [self.compressed.factors(self.f, w + panel, group, column) for panel, column in positions]
 
-    def _weights_at(self, v: int) -> tuple[int, int]:
+    def weights_at(self, v: int) -> tuple[int, int]:
         """The offset of the panel with vector `v` of the weights, and the column of the vector in this panel."""
         panel, at = divmod(v, self.tile.panel)
         return panel * self.panel, at * self.f.lanes
 
     def _turns(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
         """Emit the loop of level `k` and the nested levels."""
-        (first, last), inner = self._bounds(k)
+        (first, last), inner = self.range_of(k)
         step, count = self.tile.levels[k].x, len(x)
         panel, x, w = w, [p + first * step for p in x], w + first * inner
         if isinstance(first, int) and last == first + 1:
@@ -171,7 +171,7 @@ class _Sum:
             carried[:] = [*(p + step for p in xs), ws + inner, *self.level(k + 1, xs, ws, current)]
         return carried[count + 1 :]
 
-    def _bounds(self, k: int) -> tuple[tuple[AnyInt, AnyInt], int]:
+    def range_of(self, k: int) -> tuple[tuple[AnyInt, AnyInt], int]:
         """The range of iterations of a level, and the bytes of weights per iteration."""
         levels = self.tile.levels
         inner = prod(each.count for each in levels[k + 1 :]) // self.tile.dot.members * self.width
@@ -183,7 +183,7 @@ class _Sum:
         assert windows is not None
         assert level.axis is not None
         axis, size = level.axis, windows.sizes[level.axis]
-        (first, last), inner = self._bounds(k)
+        (first, last), inner = self.range_of(k)
         w = w + first * inner
 
         def turn(at: AnyInt, w: Pointer, state: list[Any]) -> list[Any]:
@@ -222,7 +222,7 @@ class _Sum:
         carried = [*x, w, *state]
         for _ in () if short else self.f.range(0, whole, turn, carried):
             xs, ws, current = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-            self.loaded, rows = {}, self._rows(xs)
+            self.loaded, rows = {}, self.rows(xs)
             for u in range(turn):
                 for offset_ahead in ahead_offsets[u::turn]:
                     self.f.prefetch(current[0], offset_ahead)
@@ -232,16 +232,16 @@ class _Sum:
             carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *current]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
         rest = 0 if even and not short else count - whole
-        self.loaded, rows = {}, self._rows(x) if isinstance(rest, int) and rest else []
+        self.loaded, rows = {}, self.rows(x) if isinstance(rest, int) and rest else []
         for u in range(rest) if isinstance(rest, int) else ():
             state = self._element(rows, w, offsets[u] if u <= turn else u * stride, u, state)
         for _ in () if isinstance(rest, int) else self.f.range(0, rest, 1, carried):
             xs, ws, current = carried[:pointers], carried[pointers], carried[pointers + 1 :]
-            current = self._element(self._rows(xs), ws, 0, 0, current)
+            current = self._element(self.rows(xs), ws, 0, 0, current)
             carried[:] = [*(p + stride for p in xs), ws + self.width, *current]
         return state if isinstance(rest, int) else carried[pointers + 1 :]
 
-    def _rows(self, x: list[Pointer]) -> list[tuple[Pointer, AnyInt]]:
+    def rows(self, x: list[Pointer]) -> list[tuple[Pointer, AnyInt]]:
         """An address and an offset for each row, to be used within one iteration of a loop.
 
         If the row stride is in a register, three rows share an address, since x86 scales index registers by 1 and 2.
@@ -277,7 +277,7 @@ class _Sum:
 
     def _weights(self, w: Pointer, k: int, v: int) -> Vec:
         """Vector `v` of the weights of element `k` of an iteration, as f32 or as words of the dot."""
-        panel, column = self._weights_at(v)
+        panel, column = self.weights_at(v)
         row, member = divmod(k, self.tile.dot.members)
         word = self.loaded.get((row, v))
         if word is None:
@@ -287,7 +287,10 @@ class _Sum:
         if self.compressed is None:
             return word
         self.loaded[row, v] = word
-        return self.apply[v](self.compressed.compression.widening.widen(self.f, word, member))
+        widening = self.compressed.compression.widening
+        if self.tile.dot.group:
+            return widening.bytes(word, member)
+        return self.apply[v](widening.widen(self.f, word, member))
 
 
 def write_sums(
@@ -306,7 +309,7 @@ def write_sums(
     initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
     """
     sums = start or [f.zero(tile.dot.sums)] * (tile.rows * tile.vectors)
-    loops = _Sum(f, tile, bounds, windows)
+    loops = TileSum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
         loops.enter(w, 0)
     data = [x] if isinstance(x, Pointer) else list(x)

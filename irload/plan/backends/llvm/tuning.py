@@ -113,6 +113,14 @@ SEPARATE_EPILOGUE = 12
 Otherwise LLVM compiles GELU on a tile of 14 × 2 vectors in 80 ms, and the product takes 1 % less time.
 """
 
+# Quantized data
+
+LEAST_GROUP, MOST_GROUP = 32, 128
+"""Elements of the data that share a scale. Matmuls take 1.3 times as long with 32 as with 128 (Zen 5).
+
+The error of the results is 0.5 % of their deviation with 32 and 0.65 % with 128, for normal data.
+"""
+
 # Products in bf16
 
 LEAST_GAIN = 1.5

@@ -48,6 +48,12 @@ class Widening:
         codes = word.shifted_right(self.bits * member) if member else word
         return self.code(f, codes if member == self.members - 1 else codes & ((1 << self.bits) - 1))
 
+    def bytes(self, word: Vec, member: int) -> Vec:
+        """Four codes of integers as the bytes of each word: `member` 0 and 1 are those at even and at odd positions."""
+        if self.bits == 8:
+            return word
+        return (word.shifted_right(4) if member else word) & 0x0F0F0F0F
+
 
 def _integer(f: Function, codes: Vec) -> Vec:
     return codes.converted()
@@ -169,6 +175,10 @@ class Panel:
 
     def factors(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> Callable[[Vec], Vec]:
         """Load scales and zero points of a group for a vector of columns. Returns a function that applies them."""
+        return self.compression.applied(f, *self.loaded(f, panel, group, column))
+
+    def loaded(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> tuple[Vec | None, Vec | None]:
+        """Load the scales and the zero points of a group for a vector of columns, None for those not stored."""
         form = self.compression
 
         def load(start: int, kind: str) -> Vec:
@@ -178,7 +188,7 @@ class Panel:
             return load_lanes(f, at, 0, None, kind)
 
         scale = load(self.scales, form.scale) if form.scale else None
-        return form.applied(f, scale, load(self.zeros, form.zero) if form.zero else None)
+        return scale, load(self.zeros, form.zero) if form.zero else None
 
 
 @record()

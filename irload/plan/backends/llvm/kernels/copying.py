@@ -88,6 +88,11 @@ def select_relayout(step: RelayoutStep, selector: Selector) -> list[Launch]:
     """A copy to another layout or another type of storage."""
     source, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     chunks = selector.chunks(step.output)
+    codes = selector.memory.layout(step.output).codes
+    if chunks is not None and codes is not None:
+        from irload.plan.backends.llvm.kernels.quantize_rows import QuantizeRows  # not needed by f32
+
+        return [selector.launch(QuantizeRows.of(selector.target.lanes, source, codes), [source, chunks])]
     if chunks is not None:
         return [selector.launch(in_chunks(source.shape, source.strides), [source, chunks])]
     if source.dtype != out.dtype:

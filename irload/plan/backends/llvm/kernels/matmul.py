@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.choosing import chosen
-from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
+from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot, quantized_dot
 from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
@@ -49,9 +49,10 @@ from irload.record import record
 def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """The kernels of a matmul, whose leading axes broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
-    axis = -1 if step.transpose_b else -2
-    form = _compression(step, axis, selector) if dot is FMA else None
-    dot = dot if form is None else compressed_dot(form)
+    axis, codes = -1 if step.transpose_b else -2, selector.memory.layout(step.inputs[0]).codes
+    form = _compression(step, axis, selector) if dot is FMA or codes else None
+    if form is not None:
+        dot = quantized_dot(selector.target, form, codes.group) if codes else compressed_dot(form)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     operands, epilogue = [selector.stored(v) for v in step.operands], step.epilogue
     if step.integers is not None and step.integers.zero_point:
@@ -178,6 +179,10 @@ def _read(
     `order`: of the batch axes; the first `separate` axes have separate weights.
     """
     length, copied = a.shape[-1], selector.chunks(value)
+    codes = selector.memory.layout(value).codes
+    if codes is not None and copied is not None:
+        strides = [stride // length * codes.row(length) for stride in a.strides]
+        return copied, [], [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), copied.size
     if copied is None and reads_in_place(a, -1, length, dot):
         chunks = Chunks.in_place(length, a.strides[-1], dot)
         if constant or not chunks.overlap:

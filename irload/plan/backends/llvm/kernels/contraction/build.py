@@ -136,7 +136,8 @@ def compressed_product(
 ) -> Product:
     """The contraction with compressed weights, which a single tile widens in registers.
 
-    Several tiles with the same weights share a panel that is widened into scratch memory.
+    Several tiles with the same weights share a panel that is widened into scratch memory. For quantized data, codes are
+    widened to bytes, which takes few instructions, always in registers.
     """
     assert dot.weights is not None
     loops = outer_and_columns(axes)
@@ -148,13 +149,23 @@ def compressed_product(
     if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in loops[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
-        count = dot.weights.groups(elements.count)
-        group = elements.count // count
-        levels = (elements,) if count == 1 else (Level(count, group * elements.x), Level(group, elements.x))
+        levels = groups_of(dot, elements)
         return Product(*common, rows, levels, target.lanes, vectors, panel, cached=target.cached)
-    rows, vectors = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel)
+    rows, vectors = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel, dot=dot)
+    if dot.group:
+        return Product(*common, rows, groups_of(dot, elements), target.lanes, vectors, panel, cached=target.cached)
     product = Product(*common, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
     return in_parts(product)
+
+
+def groups_of(dot: Dot, elements: Level) -> tuple[Level, ...]:
+    """The loop over the groups of compressed weights or of quantized data, and the loop over the words of a group."""
+    assert dot.weights is not None
+    count = elements.count * dot.k // dot.group if dot.group else dot.weights.groups(elements.count)
+    if count == 1 and not dot.group:
+        return (elements,)
+    group = elements.count // count
+    return Level(count, group * elements.x), Level(group, elements.x)
 
 
 def in_parts(product: Product) -> Product:

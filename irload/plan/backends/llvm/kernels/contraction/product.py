@@ -176,6 +176,10 @@ class Product(RegisterBlocks):
         data = f["x"] if rows is None else rows.data(f["x"])
 
         def sums(start: Sequence[Vec]) -> list[Vec]:
+            if dot.group:
+                from irload.plan.backends.llvm.tile_groups import write_grouped_sums  # not needed by f32
+
+                return write_grouped_sums(f, tile, data, f["w"], f["ahead"])
             return write_sums(f, tile, data, f["w"], bounds, f["ahead"], start, windows)
 
         if self.split:

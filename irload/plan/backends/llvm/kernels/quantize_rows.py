@@ -1,0 +1,108 @@
+"""Quantizes rows of data to i8 in groups, for products with compressed integer weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import ClassVar
+
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
+from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
+from irload.plan.backends.llvm.builder import Function, Vec
+from irload.plan.backends.llvm.elements import F32, SIZES, element_of
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.operands import load_lanes
+from irload.plan.backends.llvm.shuffles import across
+from irload.plan.backends.llvm.vector_math import ROUNDING
+from irload.plan.memory.layout import FACTORS, RowCodes
+from irload.record import record
+
+LARGEST = 127
+"""The code of the largest magnitude in a group."""
+SMALLEST = 2.0**-100
+"""Groups whose numbers are all smaller become 0, since the quotient 127 / largest would overflow."""
+INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)
+
+
+@record()
+class QuantizeRows(Kernel):
+    """codes = round(x · 127 / max |x|) of each group. Pointers: from, to.
+
+    The scale of a group with NaN or infinities is NaN or infinite. A unit is a group. `rows`: the axes of the rows, with
+    strides in bytes in x and in the copy. Elements of a row are contiguous. The code reads all sizes but `group`, which
+    is a multiple of the lanes.
+    """
+
+    lanes: int
+    rows: tuple[Axis, ...]
+    length: int
+    codes: RowCodes
+    element: str = F32
+
+    prepares: ClassVar[bool] = True
+
+    @staticmethod
+    def of(lanes: int, x: Array, codes: RowCodes) -> QuantizeRows:
+        """The kernel for an array whose last axis is contiguous."""
+        *sizes, length = x.shape
+        row = codes.row(length)
+        to = [row * prod(sizes[k + 1 :]) for k in range(len(sizes))]
+        rows = tuple(merged(axes_of(sizes, x.strides[:-1], to)))
+        return QuantizeRows(lanes, rows, length, codes, element_of(x))
+
+    @property
+    def code(self) -> QuantizeRows:
+        return replace(self, rows=(), length=0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self._groups, self.length, *table(self.rows, 2))
+
+    @property
+    def count(self) -> int:
+        return size_of(self.rows) * self._groups
+
+    @property
+    def cycles(self) -> float:
+        return self.count * (self.codes.group // self.lanes * 4 + 20)
+
+    @property
+    def _groups(self) -> int:
+        """Groups of a row."""
+        return self.length // self.codes.group
+
+    def write(self, function: Function) -> None:
+        f, arguments, group = function, Arguments(function), self.codes.group
+        pointers = arguments.pointers(2)
+        groups, length = arguments.integers(2)
+        lines = arguments.table(2)
+        for starts, number in walk_lines(f, groups, lines, pointers):
+            source, to = moved(starts, [number * (group * SIZES[self.element]), number * group])
+            factors = starts[1] + (length + number * FACTORS)
+            values = [load_lanes(f, source, at * SIZES[self.element], None, self.element) for at in self._vectors]
+            most = f.zero()
+            for value in values:
+                most = most.maximum(abs(value))
+            most = across(f, most, Vec.maximum)
+            factor = (LARGEST / most).where(most.compare("oge", SMALLEST), f.zero())
+            total = f.zero("i32")
+            for at, value in zip(self._vectors, values, strict=True):
+                code = (value * factor + ROUNDING).bits()
+                total = total + ((code << 24) >> 24)
+                f.store(self._ordered(f, code.cast("trunc", "i8")), to, at)
+            scale = most * (1 / LARGEST)
+            f.store_scalar(scale.lane(0), factors)
+            f.store_scalar((across(f, total, Vec.__add__).converted() * scale).lane(0), factors, SIZES[F32])
+
+    @property
+    def _vectors(self) -> Sequence[int]:
+        """The first element of each vector of a group."""
+        return range(0, self.codes.group, self.lanes)
+
+    def _ordered(self, f: Function, codes: Vec) -> Vec:
+        """The codes of a vector in the order in which they are stored."""
+        if not self.codes.interleaved:
+            return codes
+        return f.shuffle(codes, codes, [first + k for first in range(0, self.lanes, 8) for k in INTERLEAVED])
