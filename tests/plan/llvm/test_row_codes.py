@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.target import AVX512_VNNI, AVX_VNNI, Target, host_target
 from irload.plan.executor import Executor
 from irload.plan.ir.program import Program
-from irload.plan.ir.steps import MatMulStep
+from irload.plan.ir.steps import BroadcastStep, MatMulStep, TransposeStep
 from irload.plan.sanitizing import sanitizing
 from tests.harness.tiers import tiered
 from tests.plan.compressed_weights import Weights
@@ -25,6 +25,7 @@ from tests.plan.exact import plan_of
 from tests.plan.graphs import Net
 from tests.plan.llvm.harness import TARGETS as RUNNABLE
 from tests.plan.llvm.harness import TILES
+from tests.plan.programs import value
 
 _host = host_target()
 TARGETS = [*RUNNABLE, *(t for t in (AVX_VNNI, AVX512_VNNI) if _host is not None and t.flags <= _host.flags)]
@@ -132,6 +133,23 @@ def test_products_share_one_copy() -> None:
     for step, found in zip(steps, results, strict=True):
         expected = product(quantized(x, 64), step)
         np.testing.assert_allclose(found, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_rows_that_are_not_contiguous(target: Target) -> None:
+    """The data are a transposed view, or one row that is broadcast."""
+    step = matmul(Weights(et.u4, 33, 128, 2), 5, 3)
+    for move in (
+        TransposeStep([value(128, 3, 5)], step.inputs[:1], order=(2, 1, 0)),
+        BroadcastStep([value(1, 1, 128)], step.inputs[:1]),
+    ):
+        (source,) = move.inputs
+        program = Program([move, step], [source], [step.output])
+        plan = Executor(program, Options(1, precision="auto"), [LlvmBackend(target, int8=True)])
+        given = np.random.default_rng(1).standard_normal(source.shape).astype(np.float32)
+        moved = np.broadcast_to(given if source.shape[0] == 1 else given.T, (5, 3, 128))
+        expected = product(quantized(np.ascontiguousarray(moved), 64), step)
+        np.testing.assert_allclose(plan.run([given])[0], expected, rtol=0, atol=5e-6 * np.abs(expected).max())
 
 
 def test_bf16_by_tiles_is_faster() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
-from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.elements import F32, element_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
@@ -19,6 +20,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import COPIED_BLOCK
 from irload.plan.ir.steps import IDENTITY, ConcatStep, RelayoutStep, ViewStep
 from irload.plan.ir.strides import Strided, View
+from irload.plan.memory.layout import RowCodes
 from irload.record import record
 
 
@@ -90,14 +92,25 @@ def select_relayout(step: RelayoutStep, selector: Selector) -> list[Launch]:
     chunks = selector.chunks(step.output)
     codes = selector.memory.layout(step.output).codes
     if chunks is not None and codes is not None:
-        from irload.plan.backends.llvm.kernels.quantize_rows import QuantizeRows  # not needed by f32
-
-        return [selector.launch(QuantizeRows.of(selector.target.lanes, source, codes), [source, chunks])]
+        return _quantize(source, chunks, codes, selector)
     if chunks is not None:
         return [selector.launch(in_chunks(source.shape, source.strides), [source, chunks])]
     if source.dtype != out.dtype:
         return [pointwise(IDENTITY, [out], [source], selector)]
     return [copy(CopyOperand.of(out), CopyOperand.of(source), out.itemsize, selector)]
+
+
+def _quantize(x: Array, to: Array, codes: RowCodes, selector: Selector) -> list[Launch]:
+    """The quantization of rows, after a copy of rows that are not contiguous."""
+    from irload.plan.backends.llvm.kernels.quantize_rows import QuantizeRows  # not needed by f32
+
+    lanes, element = selector.target.lanes, element_of(x)
+    if is_contiguous(x, -1):
+        return [selector.launch(QuantizeRows.of(lanes, x.shape, x.strides, codes, element), [x, to])]
+    dense = Strided.dense(x.shape).in_bytes(x.itemsize)
+    rows = selector.temporary(prod(x.shape) * x.itemsize)
+    copied = copy(CopyOperand(rows, dense), CopyOperand.of(x), x.itemsize, selector)
+    return [copied, selector.launch(QuantizeRows.of(lanes, x.shape, dense.strides, codes, element), [rows, to])]
 
 
 def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
-from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
 from irload.plan.backends.llvm.builder import Function, Vec
-from irload.plan.backends.llvm.elements import F32, SIZES, element_of
+from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.operands import load_lanes
 from irload.plan.backends.llvm.shuffles import across
@@ -30,9 +29,9 @@ INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)
 class QuantizeRows(Kernel):
     """codes = round(x · 127 / max |x|) of each group. Pointers: from, to.
 
-    The scale of a group with NaN or infinities is NaN or infinite. A unit is a group. `rows`: the axes of the rows, with
-    strides in bytes in x and in the copy. Elements of a row are contiguous. The code reads all sizes but `group`, which
-    is a multiple of the lanes.
+    The scale of a group with NaN or infinities is NaN or infinite. A unit is a group. `rows`: the axes of the rows,
+    with strides in bytes in x and in the copy. Elements of a row are contiguous. The code reads all sizes but `group`,
+    which is a multiple of the lanes.
     """
 
     lanes: int
@@ -44,13 +43,15 @@ class QuantizeRows(Kernel):
     prepares: ClassVar[bool] = True
 
     @staticmethod
-    def of(lanes: int, x: Array, codes: RowCodes) -> QuantizeRows:
-        """The kernel for an array whose last axis is contiguous."""
-        *sizes, length = x.shape
+    def of(
+        lanes: int, shape: Sequence[int], strides: Sequence[int], codes: RowCodes, element: str = F32
+    ) -> QuantizeRows:
+        """The kernel for an array with these strides in bytes, whose last axis is contiguous."""
+        *sizes, length = shape
         row = codes.row(length)
         to = [row * prod(sizes[k + 1 :]) for k in range(len(sizes))]
-        rows = tuple(merged(axes_of(sizes, x.strides[:-1], to)))
-        return QuantizeRows(lanes, rows, length, codes, element_of(x))
+        rows = tuple(merged(axes_of(sizes, strides[:-1], to)))
+        return QuantizeRows(lanes, rows, length, codes, element)
 
     @property
     def code(self) -> QuantizeRows:
