@@ -15,6 +15,7 @@ from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.attended_keys import without_dropped_keys
 from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
 from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
@@ -103,6 +104,7 @@ class Attend(Kernel):
         copies = scores + layout.all_bytes(f.lanes)
 
         self.sums.begin(f, config, f["scratch"])
+        depth = self.shape[3]
         for index in f.range(f["begin"], f["end"]):
             matrix, b = divmod(index, blocks)
             q, k, v, out, *optional = outer.pointers(matrix, pointers)
@@ -111,7 +113,8 @@ class Attend(Kernel):
             first, last = b * block, queries - layout.rows
             memory = layout.of(f, queries - first), scores
             rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, mask, mask_row, sink, sink_row)
-            self._write_block(Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies), out)
+            work = Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies, keys)
+            self._write_block(without_dropped_keys(work, self.sums, queries, depth) if self.sums.skips else work, out)
         self.sums.end(f, f["scratch"])
 
     def _write_block(self, b: Block, out: Pointer) -> None:

@@ -23,6 +23,7 @@ class Block:
     """A block of queries in a function. `q`: the address of query 0; `row`, `column`: strides of queries and elements.
 
     `width`: the elements of a query. `memory`: `Sums.nbytes` of scratch memory; `copies`: memory of `Sums.copies`.
+    `packed_keys`: the number of packed keys and values, of which the block may multiply only the first `rows.keys`.
     """
 
     f: Function
@@ -35,6 +36,7 @@ class Block:
     values: Pointer
     memory: Pointer
     copies: Pointer
+    packed_keys: AnyInt
 
 
 @record()
@@ -53,6 +55,8 @@ class Sums:
     """The type of the multiplied elements."""
     nbytes: ClassVar[int] = 0
     """Scratch memory per thread of a constant size."""
+    skips: ClassVar[bool] = True
+    """True if a block may multiply only the first keys, to which its queries attend."""
 
     @property
     def code(self) -> Self:
@@ -107,7 +111,7 @@ class Sums:
         """The products of a strip by the first vectors of a panel of values: for each row, its index and its sums."""
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
         whole = b.rows.keys // wide
-        x, w = b.rows.place(strip), b.values + panel * (b.rows.keys * row)
+        x, w = b.rows.place(strip), b.values + panel * (b.packed_keys * row)
         panels = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, step), Level(wide, 4)))
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
         single = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, 4),))

@@ -33,6 +33,7 @@ class RowSums(Sums):
     strides: tuple[int, int]
 
     nbytes: ClassVar[int] = 2 * WORD
+    skips: ClassVar[bool] = False
 
     @staticmethod
     def of(lanes: int, rows: int, depth: int, strides: tuple[int, int]) -> RowSums:

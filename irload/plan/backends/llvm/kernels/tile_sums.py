@@ -32,6 +32,7 @@ class TileSums(Sums):
 
     element: ClassVar[str] = BF16
     nbytes: ClassVar[int] = SUMS * tiles.NBYTES + tiles.STATE
+    skips: ClassVar[bool] = False
 
     @staticmethod
     def of(rows: int, height: int) -> TileSums:

@@ -134,7 +134,7 @@ class Product(RegisterBlocks):
         """The offset from which a unit prefetches the next group of panels, limited since compressed ones are short."""
         offset = (turn.unit - turn.start) * sizes.prefetched
         part = sizes.panel_bytes // self.parts
-        if self.widens:
+        if self.dot.weights is not None:
             offset = f.minimum(offset, part)
         return offset + turn.part * part
 

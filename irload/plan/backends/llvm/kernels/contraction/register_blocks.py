@@ -211,9 +211,11 @@ class RegisterBlocks(Contraction):
         """
         if self.ahead is not None:
             return self.ahead
-        if self._block == 1 or self.panels == 1 or (self.dot.weights is not None and not self.widens):
+        is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
+        if self._block == 1 or self.panels == 1 or is_one_tile:
             return 0
-        return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1)))
+        members = self.dot.members if self.dot.group else 1
+        return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1) * members))
 
     @property
     def _prefetched(self) -> int:

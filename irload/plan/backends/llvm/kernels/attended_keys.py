@@ -1,0 +1,147 @@
+"""Skips the keys behind the last one to which a block of queries attends, such as later tokens.
+
+With a causal mask, this halves the products of a long prompt. Exporters write causal masks as f32 or boolean tensors,
+so the mask is searched. Results are equal: the exponentials of skipped scores are 0, and skipped values are finite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import F32, I32, SIZES
+from irload.plan.backends.llvm.intrinsics import none_of
+from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
+from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
+from irload.plan.backends.llvm.operands import read
+from irload.plan.backends.llvm.shuffles import across
+from irload.record import record
+
+DROPPED, KEPT, PRODUCT = -60000.0, -10000.0, 20000.0
+"""Numbers up to `DROPPED` in an f32 mask drop a key if the query has a key with a number above `KEPT`.
+
+If products of queries and keys are at most `PRODUCT`, their scores differ by 10,000 at least. Masks contain −65504, the
+least f16, or lower numbers.
+"""
+INFINITY = 0x7F800000
+"""The bits of infinity: the bits of NaN are larger integers, the bits of other positive numbers smaller ones."""
+
+
+@record(eq=False)
+class Region:
+    """Packed keys or values: `count` parts of `nbytes`, whole vectors, `pitch` bytes apart."""
+
+    start: Pointer
+    nbytes: AnyInt
+    count: int = 1
+    pitch: AnyInt = 0
+
+
+def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> Block:
+    """Emit the search, and return the block with fewer keys, in whole panels, or all.
+
+    All keys are multiplied if the mask drops every key of a query, which then have equal weights. `queries`: the number
+    of queries of the matrix; `depth`: the elements of a value.
+    """
+    f, rows, wide = b.f, b.rows, sums.keys * sums.lanes
+    end = _end(rows, queries)
+    if end is None:
+        return b
+    panels = (end + wide - 1) // wide
+    limit: list[Any] = [f.integer(f.minimum(panels * wide, rows.keys))]
+    with f.when(limit[0] < rows.keys, limit):
+        last = (rows.keys + wide - 1) // wide
+        row = sums.values * sums.lanes * SIZES[F32]
+        width = b.width * wide * SIZES[F32]
+        keys = Region(b.keys + panels * width, (last - panels) * width)
+        values = Region(
+            b.values + limit[0] * row,
+            (rows.keys - limit[0]) * row,
+            -(-depth // (sums.values * sums.lanes)),
+            rows.keys * row,
+        )
+        exact = _largest(f, values).lane(0).compare("slt", INFINITY)
+        if not rows.scoring.keeps and not rows.scoring.causal:
+            exact = exact & _are_small(b, keys, queries)
+        limit[0] = f.select(exact, limit[0], f.integer(rows.keys))
+    return replace(b, rows=replace(rows, keys=limit[0]))
+
+
+def _end(rows: ScoreRows, queries: AnyInt) -> AnyInt | None:
+    """The end of the last vector of keys to which a query of the block attends; None if the code does not search."""
+    f, layout, mask, scoring = rows.f, rows.layout, rows.mask, rows.scoring
+    last = f.minimum(rows.start + layout.strips * layout.rows, queries)
+    if mask is None:
+        return f.minimum(rows.keys, last) if scoring.causal else None
+    if scoring.causal or scoring.mask != (1 if scoring.keeps else SIZES[F32]):
+        return None
+    end: list[Any] = [f.integer(rows.keys)]
+    with f.when(rows.keys >= f.lanes, end):
+        end[0] = _last_kept(rows, mask, last)
+    return end[0]
+
+
+def _last_kept(rows: ScoreRows, mask: Pointer, last: AnyInt) -> AnyInt:
+    """The end of the last vector of the mask that keeps a key, over all queries of the block."""
+    f, begin = rows.f, rows.first(0)
+    stop = begin + 1 if isinstance(rows.mask_row, int) else last  # one row is broadcast
+    v = Variables(f, "key", "end")
+    v["end"] = 0
+    for query in f.range(begin, stop):
+        line = mask + query * rows.mask_row
+        v["key"] = rows.keys - f.lanes
+        for _ in f.until(partial(_ends, rows, line, v)):
+            v["key"] = f.maximum(v["key"] - f.lanes, 0)
+        key = v["key"]
+        after = f.select(_keeps(rows, line, key, KEPT), f.integer(key + f.lanes), f.integer(rows.keys))
+        v["end"] = f.maximum(v["end"], after)
+    return v["end"]
+
+
+def _ends(rows: ScoreRows, line: Pointer, v: Variables) -> Bool:
+    """True if the vector at `key` of a row of the mask keeps a key, or is the first one."""
+    return _keeps(rows, line, v["key"], DROPPED) | rows.f.equal(v["key"], 0)
+
+
+def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:
+    """True if a vector of a row of the mask keeps any key: by true, or by a number above `least` or NaN."""
+    f = rows.f
+    if rows.scoring.keeps:
+        kept = f.load(line, key, element="i8").compare("ne", 0)
+    else:
+        kept = f.load(line, key * SIZES[F32]).compare("ugt", least)
+    return f.equal(none_of(f, kept).as_int(), 0)
+
+
+def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
+    """True if no product of a query of the block with one of these keys exceeds `PRODUCT`: Σ |q| · max |k|."""
+    f, rows = b.f, b.rows
+    last = f.minimum(rows.start + rows.layout.strips * rows.layout.rows, queries)
+    most: list[Any] = [f.zero()]
+    for query in f.range(rows.first(0), last, 1, most):
+        total, line = f.zero(), b.q + query * b.row
+        for at in range(0, b.width, f.lanes):
+            count = min(b.width - at, f.lanes)
+            element = abs(read(f, line, at * b.column, b.column, count))
+            total = total + (element if count == f.lanes else f.select(f.mask(count), element, f.zero()))
+        total = across(f, total, Vec.__add__)
+        most[0] = total.maximum(most[0])
+    product = most[0] * _largest(f, keys).floats() * abs(rows.scoring.scale)
+    return product.lane(0).compare("ole", PRODUCT)
+
+
+def _largest(f: Function, region: Region) -> Vec:
+    """The largest magnitude as bits, in all lanes; that of NaN is above `INFINITY`."""
+    top: list[Any] = [f.zero(I32)]
+    for part in range(region.count):
+        for at in f.range(0, region.nbytes, f.lanes * SIZES[F32], top):
+            magnitude = f.load(region.start + part * region.pitch, at).bits() & 0x7FFFFFFF
+            top[0] = _larger(magnitude, top[0])
+    return across(f, top[0], _larger)
+
+
+def _larger(a: Vec, b: Vec) -> Vec:
+    return a.where(a.compare("sgt", b), b)
