@@ -46,6 +46,16 @@ def test_the_measured_rates_decide(rate: Peaks, expected: str, monkeypatch: pyte
     assert chosen(AVX512_BF16, monkeypatch, "auto", precise=True) == "f32"
 
 
+@pytest.mark.parametrize("precision", ["auto", "bf16", "f32"])
+def test_models_with_variables_store_f32(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` multiplies by constant weights in bf16, and keeps caches in f32, which grow in place."""
+    monkeypatch.setattr(peaks, "peaks", lambda *_: RATES["Zen 4"])
+    monkeypatch.setattr(available, "compiled_target", lambda options: AVX512_BF16)
+    backend = available.LlvmProvider().backend(Options(precision=precision, variables=True))
+    assert isinstance(backend, LlvmBackend)
+    assert (backend.bf16, backend.bf16_weights) == (precision == "bf16", precision == "auto")
+
+
 def test_nothing_is_measured_where_the_instructions_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peaks, "peaks", lambda *_: pytest.fail("measured"))
     assert chosen(AMX, monkeypatch, "auto") == "bf16"
@@ -58,4 +68,5 @@ def test_kernels_follow_the_choice() -> None:
     options, target = Options(precision="auto"), replace(AVX512_BF16, emulated=True)
     assert LlvmBackend(target, bf16=False).resolved(options).precision == "f32"
     assert LlvmBackend(target, bf16=True).resolved(options).precision == "bf16"
-    assert LlvmBackend(target, bf16=False).identity != LlvmBackend(target, bf16=True).identity
+    backends = (LlvmBackend(target), LlvmBackend(target, bf16=True), LlvmBackend(target, bf16_weights=True))
+    assert len({backend.identity for backend in backends}) == 3

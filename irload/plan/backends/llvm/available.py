@@ -28,10 +28,9 @@ class LlvmProvider:
         if target is None:
             return None
         precision, precise = options.precision, options.precise
-        bf16 = in_bf16(target, precision, precise=precise)
-        if precision == "auto":  # caches of decoders grow in place, and their weights stay compressed, in f32 alone
-            bf16 = bf16 and not options.variables and gains_by_bf16(target)
-        return _backend(target, bf16, in_int8(precision, precise=precise))
+        products = in_bf16(target, precision, precise=precise) and (precision == "bf16" or gains_by_bf16(target))
+        stored = products and not (precision == "auto" and options.variables)  # caches of decoders grow in f32 alone
+        return _backend(target, products, stored, in_int8(precision, precise=precise))
 
     def status(self) -> str:
         from importlib.metadata import version
@@ -108,10 +107,10 @@ def _checked(target: Target) -> Target:
 
 
 @cache
-def _backend(target: Target, bf16: bool, int8: bool) -> LlvmBackend:
+def _backend(target: Target, products: bool, stored: bool, int8: bool) -> LlvmBackend:
     from irload.plan.backends.llvm.backend import LlvmBackend
 
-    return LlvmBackend(target, bf16=bf16, int8=int8)
+    return LlvmBackend(target, bf16=stored, bf16_weights=products and not stored, int8=int8)
 
 
 @cache

@@ -45,19 +45,22 @@ def _with(op: Op, name: str, inner: object) -> Op:
 class LlvmBackend:
     """Runs most steps on f32; NumPy runs the others.
 
-    `bf16`: some values are stored in bf16. `int8`: products of quantized values are computed in integers.
+    `bf16`: products are computed, and some values stored, in bf16. `bf16_weights`: only matmuls with constant weights
+    are computed in bf16. `int8`: products of quantized values are computed in integers.
     """
 
     name = "llvm"
 
-    def __init__(self, target: Target, *, bf16: bool = False, int8: bool = False) -> None:
+    def __init__(self, target: Target, *, bf16: bool = False, bf16_weights: bool = False, int8: bool = False) -> None:
         self.target = target
         self.bf16 = bf16
+        self.bf16_weights = bf16_weights
         self.int8 = int8
 
     @property
     def identity(self) -> str:
-        return f"llvmlite {llvmlite_version()} {self.target!r} {self.precision}"
+        weights = " bf16 weights" if self.bf16_weights else ""
+        return f"llvmlite {llvmlite_version()} {self.target!r} {self.precision}{weights}"
 
     @property
     def precision(self) -> str:
@@ -91,14 +94,14 @@ class LlvmBackend:
 
         requested = layouts(program, steps)
         reordered: dict[Step, Layout] = {}
-        if self.bf16:
+        if self.bf16 or self.bf16_weights:
             from irload.plan.backends.llvm.storage import (  # not needed by f32
                 reordered_operands,
                 stored_layouts,
             )
 
-            requested = stored_layouts(program, steps, requested, self.target)
-            reordered = reordered_operands(steps, requested, self.target)
+            requested = stored_layouts(program, steps, requested, self.target) if self.bf16 else requested
+            reordered = reordered_operands(steps, requested, self.target, weights_only=self.bf16_weights)
         if self.int8:
             from irload.plan.backends.llvm.row_codes import quantized_operands  # not needed by f32
 

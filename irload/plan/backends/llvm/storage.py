@@ -14,6 +14,7 @@ from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
+from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import MatMulStep, ProductStep
 from irload.plan.memory.layout import PLANAR, Layout
@@ -68,15 +69,28 @@ def _is_only_multiplied(program: Program, value: Value, multiplied: set[Value]) 
     )
 
 
-def reordered_operands(steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> dict[Step, Layout]:
-    """The matmuls in bf16 whose data are stored in f32, each with the layout of the rounded copy that it reads."""
+def reordered_operands(
+    steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target, *, weights_only: bool = False
+) -> dict[Step, Layout]:
+    """The matmuls in bf16 whose data are stored in f32, each with the layout of the rounded copy that it reads.
+
+    `weights_only`: only products with constant weights of 16 bits or more, whose bytes a decoder reads for each token.
+    """
     layouts_of_steps: dict[Step, Layout] = {}
     for step in steps:
         if not isinstance(step, MatMulStep) or not pays_in_bf16(step, target):
             continue
         data, weights = step.inputs[:2]
+        if weights_only and not _are_wide(weights):
+            continue
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
         alike = data.shape[:-1] == step.output.shape[:-1] and prod(weights.shape[:-2]) == 1
         if rounded and alike and not step.transpose_a:
             layouts_of_steps[step] = Layout(storage=BF16, nbytes=in_chunks(data.shape).nbytes)
     return layouts_of_steps
+
+
+def _are_wide(weights: Value) -> bool:
+    """True for constants that are stored in 16 bits or more."""
+    form = None if weights.source is None else compressed(weights.source)
+    return weights.is_constant and (form is None or form.is_short)

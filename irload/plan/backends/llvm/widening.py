@@ -49,7 +49,7 @@ class Widening:
         return self.code(f, codes if member == self.members - 1 else codes & ((1 << self.bits) - 1))
 
     def bytes(self, word: Vec, member: int) -> Vec:
-        """Four codes of integers as the bytes of each word: `member` 0 and 1 are those at even and at odd positions."""
+        """Four codes of integers as the bytes of each word. Of 4 bits: at even or odd positions (`member` 0 or 1)."""
         if self.bits == 8:
             return word
         return (word.shifted_right(4) if member else word) & 0x0F0F0F0F

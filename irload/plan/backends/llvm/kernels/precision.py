@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.plan.backends.llvm.dot import Dot, byte_dot, dots
-from irload.plan.backends.llvm.elements import BF16, F32
+from irload.plan.backends.llvm.elements import BF16, DTYPES, F32
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
@@ -17,8 +17,14 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
         return byte_dot(selector.target, saturates=not integers.pairs_fit)
-    bf16 = selector.bf16 and pays_in_bf16(step, selector.target)
+    bf16 = (selector.bf16 or _is_copied(step, selector)) and pays_in_bf16(step, selector.target)
     return dots(selector.target)[BF16 if bf16 else F32]
+
+
+def _is_copied(step: ProductStep, selector: Selector) -> bool:
+    """True for a matmul whose data have been copied in bf16."""
+    layout = selector.memory.layout(step.inputs[0])
+    return isinstance(step, MatMulStep) and layout.storage == DTYPES[BF16]
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:

@@ -1,0 +1,74 @@
+"""Models with variables in precision="auto": only matmuls with constant weights of 16 or 32 bits multiply in bf16."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+pytest.importorskip("llvmlite")
+
+from irload.core import element as et
+from irload.core.tensor import Array
+from irload.options import Options
+from irload.plan.backends.llvm.backend import LlvmBackend
+from irload.plan.backends.llvm.target import Target
+from irload.plan.executor import Executor
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import MatMulStep
+from tests.plan.compressed_weights import Weights
+from tests.plan.exact import plan_of
+from tests.plan.graphs import Net
+from tests.plan.llvm.harness import BF16
+from tests.plan.programs import constant, random, value
+
+pytestmark = [
+    pytest.mark.usefixtures("everything_pays"),
+    pytest.mark.parametrize("target", BF16, ids=lambda t: t.name),
+]
+
+
+def planned(steps: list[Step], inputs: list[Value], target: Target) -> Executor:
+    backend = LlvmBackend(target, bf16_weights=True, int8=True)
+    return Executor(Program(steps, inputs, [s.output for s in steps]), Options(1, precision="auto"), [backend])
+
+
+def rounded(array: Array) -> Array:
+    return array.astype(bfloat16).astype(np.float64)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40])
+def test_constant_weights(rows: int, target: Target) -> None:
+    """The operands are rounded to bf16, and values between the steps are not."""
+    x, weights, mixed = value(rows, 48), random(48, 33), random(33, 20, seed=1)
+    first = MatMulStep([x, constant(weights)], [value(rows, 33)])
+    second = MatMulStep([first.output, constant(mixed)], [value(rows, 20)])
+    plan = planned([first, second], [x], target)
+    assert [k.name for k in plan.kernels].count("Reorder") + [k.name for k in plan.kernels].count("Pointwise") == 2
+    assert all("bf16" in k.why for k in plan.kernels if "Product" in k.name)
+    given = random(rows, 48, seed=2)
+    found = plan.run([given])
+    for result, data, by in ((found[0], given, weights), (found[1], found[0], mixed)):
+        wanted = rounded(data) @ rounded(by)
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_computed_weights_stay_in_f32(target: Target) -> None:
+    """Products of attention, whose keys are in caches."""
+    a, b = value(40, 48), value(48, 32)
+    plan = planned([MatMulStep([a, b], [value(40, 32)])], [a, b], target)
+    assert not any("bf16" in kernel.why for kernel in plan.kernels)
+
+
+@pytest.mark.parametrize("element", [et.f16, et.nf4, et.u4])
+def test_compressed_weights(element: et.ElementType, target: Target) -> None:
+    """Weights of 16 bits are packed as bf16; shorter codes are packed unchanged."""
+    net = Net()
+    weights = Weights(element, 64, 256, 0 if element is et.f16 else 2).of(net)
+    y = net.op("MatMul", net.input(5, 256), weights, transpose_a=False, transpose_b=True)
+    (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, MatMulStep))
+    plan = planned([step], [step.inputs[0]], target)
+    kept = {et.f16: "bf16", et.nf4: "stay nf4", et.u4: "stay u4, data are i8"}
+    assert kept[element] in plan.kernels[-1].why
+    packed = sum(segment.executable.nbytes.get("packed weights", 0) for segment in plan.segments)
+    assert packed <= 64 * 256 * (2 if element is et.f16 else 0.75)
