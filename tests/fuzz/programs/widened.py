@@ -54,4 +54,4 @@ def rounded_inside(model: Model) -> str:
 
 def _rounds(convert: Node) -> bool:
     before, after = convert.inputs[0].type.element, convert.outputs[0].type.element
-    return before.is_float and after.name in NAMES
+    return (before.is_float or before.bits > 8) and after.name in NAMES
