@@ -27,7 +27,7 @@ class StepTime:
     `operation`: the types of the layers fused into it, `layer` the name of the last of them, `kernel` the chosen
     kernel, `shape` the shape of its first output. `flops` counts multiplications and additions of convolutions, matmuls
     and attention, 0 for other steps; `nbytes` the minimum of bytes read and written; `origin`: the layers. `reach`: the
-    rate as a fraction (0–1) of this machine's measured peak, of f32 or bf16 arithmetic, depending on the kernel, or of
+    rate as a fraction (0–1) of this machine's measured peak, in f32, bf16 or int8, depending on the kernel, or of
     copying; None if unknown, as in plans without compiled kernels. `inside`: the steps of the bodies that the step
     runs, whose `seconds`, `flops` and `nbytes` are summed over all iterations; `seconds` of the step itself includes
     their time.
@@ -90,7 +90,7 @@ def _reach(kernel: StepKernel, seconds: float, most: Peaks | None) -> float | No
     if most is None or seconds <= 0:
         return None
     work = kernel.step.flops
-    peak = most.nbytes if not work else most.bf16 if "bf16" in kernel.why else most.flops
+    peak = most.nbytes if not work else most.of(kernel.arithmetic)
     return min((work or kernel.step.nbytes) / seconds / peak, 1.0) if peak else None
 
 

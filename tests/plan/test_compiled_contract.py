@@ -91,7 +91,7 @@ class CompiledToy(Toy):
         return StorableToy(steps, memory)
 
     def peaks(self, threads: int) -> Peaks:
-        return Peaks(1.0, 1.0, 1.0)
+        return Peaks(1.0, 1.0, 1.0, 1.0)
 
     def restore(self, code: bytes) -> RestoredToy:
         if not self.valid:

@@ -31,11 +31,12 @@ SharedData = dict[str, Any]
 
 @record()
 class StepKernel:
-    """A kernel of a segment: its name, and a short reason for its selection."""
+    """A kernel of a segment: its name, a short reason for its selection, the type of its products (f32, bf16, int8)."""
 
     step: Step
     name: str
     why: str = ""
+    arithmetic: str = "f32"
 
 
 class Executable(Protocol):

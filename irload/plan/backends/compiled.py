@@ -34,14 +34,19 @@ __all__ = [
 
 @record()
 class Peaks:
-    """Floating-point operations in f32, bytes read or written, and operations of bf16 products, per second.
+    """Per second: floating-point operations in f32, bytes read or written, operations of products in bf16 and in int8.
 
-    The last is 0 if the target has no bf16 products.
+    The last two are 0 if the target has no such products.
     """
 
     flops: float
     nbytes: float
     bf16: float
+    int8: float
+
+    def of(self, arithmetic: str) -> float:
+        """The peak of products in f32, bf16 or int8."""
+        return {"f32": self.flops, "bf16": self.bf16, "int8": self.int8}[arithmetic]
 
 
 class NotStorable(Exception):

@@ -13,9 +13,9 @@ from irload.plan.backends.llvm.peaks import Peaks
 from irload.plan.backends.llvm.target import AMX, AVX2, AVX512, AVX512_BF16, Target
 
 RATES = {
-    "Zen 4": Peaks(1e11, 3e10, 2e11),
-    "Sapphire Rapids without AMX": Peaks(2e11, 3e10, 2e11),
-    "slightly faster": Peaks(1e11, 3e10, 1.4e11),
+    "Zen 4": Peaks(1e11, 3e10, 2e11, 4e11),
+    "Sapphire Rapids without AMX": Peaks(2e11, 3e10, 2e11, 4e11),
+    "slightly faster": Peaks(1e11, 3e10, 1.4e11, 4e11),
 }
 
 

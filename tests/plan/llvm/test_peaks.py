@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import irload
+from irload.core import element as et
 from irload.plan.backends.llvm import available, peaks, target
 from irload.plan.backends.llvm.dot import PAIRS, TILES
 from irload.plan.backends.llvm.peaks import Peaks
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
+from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
 from tests.plan.llvm.harness import BF16, DOTS
 
@@ -36,6 +38,7 @@ def test_measured_peaks_are_plausible(chosen: Target, threads: int) -> None:
     found = peaks.measure(chosen, threads)
     assert 1e8 < found.flops < 1e13
     assert 1e7 < found.nbytes < 1e13
+    assert 1e8 < found.int8 < 1e14
     assert 1e7 < found.bf16 < 1e14 if chosen.bf16 else found.bf16 == 0
 
 
@@ -49,11 +52,11 @@ def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     def measured(target: object, threads: int) -> Peaks:
         asked.append(threads)
-        return Peaks(threads * 1e9, 5e9, 0)
+        return Peaks(threads * 1e9, 5e9, 0, 4e9)
 
     monkeypatch.setattr(peaks, "measure", measured)
     for _ in range(2):
-        assert peaks.peaks(AVX2, 2) == Peaks(2e9, 5e9, 0)
+        assert peaks.peaks(AVX2, 2) == Peaks(2e9, 5e9, 0, 4e9)
         peaks.peaks.cache_clear()
     assert peaks.peaks(AVX2, 3).flops == 3e9
     assert asked == [2, 3]
@@ -67,23 +70,23 @@ def test_it_is_measured_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "[]",
         '{"a": 1}',
         "{",
-        '{"a": ["x", 1, 1]}',
-        '{"KEY": [1, 1]}',
-        '{"KEY": [0, 1, 1]}',
-        '{"KEY": [1, NaN, 1]}',
-        '{"KEY": [1, 1, -1]}',
+        '{"a": ["x", 1, 1, 1]}',
+        '{"KEY": [1, 1, 1]}',
+        '{"KEY": [0, 1, 1, 1]}',
+        '{"KEY": [1, NaN, 1, 1]}',
+        '{"KEY": [1, 1, -1, 1]}',
     ],
 )
 def test_a_damaged_file_is_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9, 0))
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e9, 5e9, 0, 4e9))
     key = f"{peaks.processor()}, avx2, 1 threads"
     (folder / "peaks.json").write_text(text.replace("KEY", key), encoding="utf-8")
-    assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9, 0)
+    assert peaks.peaks(AVX2, 1) == Peaks(1e9, 5e9, 0, 4e9)
 
 
 def test_a_profile_relates_steps_to_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")
-    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12, 2e12))
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1e12, 1e12, 2e12, 3e12))
     net = Net()
     x = net.input(64, 64)
     model = net.model(
@@ -101,9 +104,20 @@ def test_a_profile_relates_steps_to_the_peak(monkeypatch: pytest.MonkeyPatch) ->
 def test_products_in_bf16_have_a_separate_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(available, "host_target", lambda: DOTS)
     monkeypatch.setattr(target, "host_target", lambda: DOTS)
-    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1, 1e12, 1e15))
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1, 1e12, 1e15, 1))
     net = Net()
     model = net.model(net.op("MatMul", net.input(64, 64), net.weights(64, 64), transpose_a=False, transpose_b=False))
     *_, product = irload.compile_model(model, 1, precision="bf16").profile(np.ones((64, 64), np.float32))
+    assert product.kernel == "Product"
+    assert product.reach == pytest.approx(product.flops / product.seconds / 1e15)
+
+
+def test_products_in_int8_have_a_separate_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peaks, "measure", lambda target, threads: Peaks(1, 1e12, 1, 1e15))
+    monkeypatch.setenv("IRLOAD_JIT", "avx2")
+    net = Net()
+    weights = Weights(et.u4, 64, 64, 1).of(net)
+    model = net.model(net.op("MatMul", net.input(64, 64), weights, transpose_a=False, transpose_b=True))
+    *_, product = irload.compile_model(model, 1, precision="auto").profile(np.ones((64, 64), np.float32))
     assert product.kernel == "Product"
     assert product.reach == pytest.approx(product.flops / product.seconds / 1e15)

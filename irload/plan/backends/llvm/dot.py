@@ -66,6 +66,11 @@ class Dot:
         return self.registers is not None
 
     @property
+    def arithmetic(self) -> str:
+        """f32, bf16 or int8."""
+        return "int8" if self.sums == I32 else self.a
+
+    @property
     def why(self) -> str:
         """The text for explanations."""
         if self.weights is not None:

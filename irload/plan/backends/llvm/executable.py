@@ -59,7 +59,7 @@ class BoundKernels:
         for group, words in zip(self.form.groups, self.words, strict=True):
             for part in (part for part in group if part.kernels):
                 main = max((create(words) for create in part.kernels), key=lambda k: (not k.prepares, k.cycles))
-                named |= {k: StepKernel(self._steps[k], main.name, main.why) for k in part.positions}
+                named |= {k: StepKernel(self._steps[k], main.name, main.why, main.arithmetic) for k in part.positions}
         return [named[k] for k in sorted(named)]
 
     @property

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module
+from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.target import Target
 from irload.record import record
 
@@ -49,6 +50,11 @@ class Kernel(ABC):
     def why(self) -> str:
         """The reason for its selection, for explanations."""
         return "compiled"
+
+    @property
+    def arithmetic(self) -> str:
+        """The type in which the kernel multiplies: f32, bf16 or int8."""
+        return F32
 
     @property
     def code(self) -> Kernel:

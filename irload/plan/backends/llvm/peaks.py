@@ -14,8 +14,8 @@ from irload.plan.backends.compiled import Peaks
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import Function
-from irload.plan.backends.llvm.dot import FMA, Dot, dots
-from irload.plan.backends.llvm.elements import BF16
+from irload.plan.backends.llvm.dot import FMA, Dot, byte_dot, dots
+from irload.plan.backends.llvm.elements import BF16, F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.kernels.copying import RunCopy
 from irload.plan.backends.llvm.launching import launched
@@ -75,9 +75,11 @@ class MultiplyLoop(Kernel):
         factor = f.number(0.999)
         for index in f.range(f["begin"], f["end"]):
             place = index * (4 * self.lanes)
-            totals = [f.load(out, place)] * SUMS
+            totals = [f.load(out, place, element=self.dot.sums)] * SUMS
             for _ in f.range(0, TURNS, 1, totals):
-                totals[:] = [self.dot.multiply(f, total, factor, factor) for total in totals]
+                data = [factor] * SUMS if self.dot.sums == F32 else [totals[-1], *totals[:-1]]  # else LLVM hoists them
+                pairs = zip(totals, data, strict=True)
+                totals[:] = [self.dot.multiply(f, total, other, factor) for total, other in pairs]
             total = totals[0]
             for other in totals[1:]:
                 total = total + other
@@ -100,7 +102,7 @@ def peaks(target: Target, threads: int) -> Peaks:
     known = _read(peaks_file())
     if key not in known:
         known[key] = measure(target, threads)
-        write_json(peaks_file(), {key: (p.flops, p.nbytes, p.bf16) for key, p in known.items()})
+        write_json(peaks_file(), {key: (p.flops, p.nbytes, p.bf16, p.int8) for key, p in known.items()})
     return known[key]
 
 
@@ -113,12 +115,15 @@ def measure(target: Target, threads: int) -> Peaks:
     """Measure the peaks."""
     out = np.ones(UNITS * target.lanes, np.float32)
     blocks = np.ones((2, COPIED), np.uint8)
-    plain, pairs = (MultiplyLoop(target.lanes, dot) for dot in (FMA, dots(target).get(BF16, FMA)))
-    flops = plain.operations / _least(Launch(plain, [address(out)], [out]), target, threads)
+
+    def rate(dot: Dot) -> float:
+        loop = MultiplyLoop(target.lanes, dot)
+        return loop.operations / _least(Launch(loop, [address(out)], [out]), target, threads)
+
     copy = RunCopy(target.lanes, (Axis(COPIED, (1, 1)),))
     moving = _least(Launch(copy, [address(b) for b in blocks], [blocks]), target, threads)
-    bf16 = pairs.operations / _least(Launch(pairs, [address(out)], [out]), target, threads) if target.bf16 else 0.0
-    return Peaks(flops, blocks.nbytes / moving, bf16)
+    bf16 = rate(dots(target)[BF16]) if target.bf16 else 0.0
+    return Peaks(rate(FMA), blocks.nbytes / moving, bf16, rate(byte_dot(target, saturates=False)))
 
 
 def _least(launch: Launch, target: Target, threads: int) -> float:
@@ -135,6 +140,6 @@ def _read(file: Path) -> dict[str, Peaks]:
     """The valid entries of the file; none if it is missing or damaged."""
     with suppress(ValueError, TypeError, OverflowError):
         entries = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
-        finite = {key: p for key, p in entries.items() if math.isfinite(p.flops + p.nbytes + p.bf16)}
-        return {key: p for key, p in finite.items() if min(p.flops, p.nbytes) > 0 <= p.bf16}
+        finite = {key: p for key, p in entries.items() if math.isfinite(p.flops + p.nbytes + p.bf16 + p.int8)}
+        return {key: p for key, p in finite.items() if min(p.flops, p.nbytes) > 0 <= min(p.bf16, p.int8)}
     return {}

@@ -54,6 +54,10 @@ class Attend(Kernel):
         return "compiled" if self.sums.element == F32 else f"compiled, {self.sums.element} by AMX"
 
     @property
+    def arithmetic(self) -> str:
+        return self.sums.element
+
+    @property
     def code(self) -> Attend:
         mask = None if self.mask is None else (ANY if self.mask[0] else 0, self.mask[1])
         sink = None if self.sink is None else ANY if self.sink else 0

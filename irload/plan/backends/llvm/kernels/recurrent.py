@@ -54,6 +54,10 @@ class Recurrence(Kernel):
         return "compiled" if self.sums.element == F32 else f"compiled, {self.sums.element} by {self.sums.way}"
 
     @property
+    def arithmetic(self) -> str:
+        return self.sums.element
+
+    @property
     def code(self) -> Recurrence:
         return replace(
             self,

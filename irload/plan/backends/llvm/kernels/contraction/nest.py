@@ -96,6 +96,10 @@ class Contraction(Kernel):
         return self.dot.why
 
     @property
+    def arithmetic(self) -> str:
+        return self.dot.arithmetic
+
+    @property
     @abstractmethod
     def units(self) -> int:
         """The units of data."""
