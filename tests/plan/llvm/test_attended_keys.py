@@ -68,7 +68,8 @@ def test_random_masks(seed: int) -> None:
     if rng.random() < 0.2:
         arrays[3] = arrays[3][:1, :, :1]  # a row for all queries
         step.inputs[3] = Value(arrays[3].shape, step.inputs[3].dtype)
-    check(step, arrays, rng)
+    rounds = low is not None and low > -1e5 and not (arrays[3] == 0).any(-1).all()  # scores of rows without keys
+    check(step, arrays, rng, 0.02 if rounds else 4e-6)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
