@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from irload.plan.backends.base import Backend
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import RelayoutStep
-from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 
 Owners = dict[Step, Backend]
@@ -78,15 +78,16 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
 
 def _insert_reorders(program: Program, owners: Owners, requests: MemoryRequests) -> None:
     """Insert a Relayout step before the first step that reads its first input from a copy; other readers share it."""
-    copies: dict[tuple[Value, Layout], Value] = {}
+    copies: dict[Hashable, Value] = {}
     for step in program.steps:
         layout = requests.reordered.get(step)
         if layout is None:
             continue
         value, owner, new = step.inputs[0], owners[step], list[Step]()
-        shared = copies.get((value, layout))
+        key = value, hashable(layout)  # sizes may be symbolic
+        shared = copies.get(key)
         if shared is None:
-            shared = copies[value, layout] = Value(value.shape, value.dtype, name=value.name)
+            shared = copies[key] = Value(value.shape, value.dtype, name=value.name)
             requests.layouts[shared] = layout
             new.append(RelayoutStep([value], [shared], origin=step.origin[:1]))
         changed = replace(step, inputs=[shared, *step.inputs[1:]])

@@ -77,14 +77,19 @@ def results(compiled: CompiledModel, feeds: Sequence[Feed]) -> list[list[Array]]
 
 
 def agree(
-    path: Path, first: Sequence[Feed], later: Sequence[Feed], refuse: Callable[[], None], tolerance: float = 1e-4
+    path: Path,
+    first: Sequence[Feed],
+    later: Sequence[Feed],
+    refuse: Callable[[], None],
+    tolerance: float = 1e-4,
+    precision: str = "f32",
 ) -> None:
     """Fill the cache by some inferences, then compare others with a compiled model bit by bit, and with a plain one."""
-    own = irload.compile_model(path, 1)
+    own = irload.compile_model(path, 1, precision=precision)
     results(own, first)
     plain = results(irload.compile_model(path, 1, optimize=False), later)
     expected = results(own, later)
-    found = irload.compile_model(path, 1)
+    found = irload.compile_model(path, 1, precision=precision)
     assert type(found) is CachedDynamicModel
     assert found._stored is not None
     assert found._stored._options == own._traced._options, "kernels depend on them and would be compiled again"
@@ -125,6 +130,13 @@ def test_other_shapes(name: str, tmp_path: Path, refusing: Callable[[], None]) -
     make, shape = MODELS[name]
     first, later = ([[values(*shape(n), seed=n)] for n in lengths] for lengths in ((14, 20), (26, 8, 38, 20)))
     agree(saved(make(), tmp_path), first, later, refusing, 1e-2 if name == "half" else 1e-4)
+
+
+@pytest.mark.parametrize("element", [et.u4, et.f16])
+def test_data_that_are_copied(element: et.ElementType, tmp_path: Path, refusing: Callable[[], None]) -> None:
+    """With precision="auto", data are quantized for u4, and rounded to bf16 for f16 where the processor has it."""
+    first, later = ([[values(n, 96, seed=n)] for n in lengths] for lengths in ((14, 20), (26, 8, 38, 20)))
+    agree(saved(compressed(element), tmp_path), first, later, refusing, 0.02, "auto")
 
 
 @pytest.mark.parametrize("seed", range(tiered(1, 3)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,18 @@ from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.backends.llvm import axes, launching
+from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels import attention, winograd_selection
 from irload.plan.backends.llvm.kernels.contraction import build, heights
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.relocatable import RelocatableSegment
+from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.schedule import schedule_graph
+from irload.plan.traced import planning
 from irload.plan.traced.binding import Binding
 from irload.plan.traced.pattern import Symbols
 from irload.plan.traced.planning import traced_program
@@ -34,7 +38,9 @@ from irload.plan.traced.template import Template
 from irload.plan.traced.workspace import Workspace
 from irload.runtime.variables import read_nodes
 from tests.harness.body import Body
+from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
+from tests.plan.llvm.harness import DOTS
 from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import backbone, encoder, fully_convolutional, pyramid
 
@@ -136,6 +142,30 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
     functions = [each.table.rows[:, FUNCTION].tolist() for each in tables]
     assert functions == [functions[0]] * len(sizes)
     assert tables[-1].form is tables[1].form, "rows are ordered again"
+
+
+@pytest.mark.parametrize("way", ["int8", "bf16", "bf16_weights"])
+def test_copies_of_data_are_selected_with_symbols(
+    way: str, monkeypatch: pytest.MonkeyPatch, backend: CompiledBackend
+) -> None:
+    """Matmuls read the rows of any number of tokens in i8 or in bf16: one plan, whose selections hold for all."""
+    target = replace(DOTS, effort=3) if way != "int8" else None
+    offered = [LlvmBackend(target or backend.target, **{way: True}), NumpyBackend()]  # type: ignore[attr-defined]
+    monkeypatch.setattr(planning, "backends", lambda options: offered)
+    net = Net()
+    x = net.input(1, -1, 64)
+    for seed in range(3):
+        weights = Weights(et.u4, 64, 64, 2).of(net, seed) if way == "int8" else net.weights(64, 64)
+        x = net.op("Add", x, net.op("MatMul", x, weights, transpose_a=False, transpose_b=True))
+    template, symbols = template_of(net.model(x), Options(threads=1, precision="auto"), (1, 100, 64))
+    assert len(symbols.values) == 1
+    workspace = Workspace(template)
+    for length in (130, 77, 200):
+        assert template.holds((length,))
+        plan = workspace.bind((length,))
+        tables = [segment.executable for segment in plan.segments if hasattr(segment.executable, "form")]
+        assert tables
+        assert all(part.is_traced for table in tables for group in table.form.groups for part in group)
 
 
 @pytest.mark.parametrize("size", [(40, 2), (2, 40), (2, 2)])

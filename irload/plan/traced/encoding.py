@@ -30,7 +30,7 @@ from irload.plan.ir.derivations import KeptChannels, KeptTaps, OneGroup, Scaled
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps.rows import SizedTaps
-from irload.plan.memory.layout import Layout
+from irload.plan.memory.layout import Layout, RowCodes
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
@@ -39,7 +39,7 @@ DERIVATIONS = (KeptChannels, KeptTaps, OneGroup, Scaled)
 RECORDS: Mapping[str, type] = {
     cls.__name__: cls
     for cls in (
-        *DERIVATIONS, AxisTaps, Expression, Instruction, Layout, Sampling, SizedTaps, Taps, steps.Integers
+        *DERIVATIONS, AxisTaps, Expression, Instruction, Layout, RowCodes, Sampling, SizedTaps, Taps, steps.Integers
     )
 }  # fmt: skip
 """The classes of objects in fields of steps, created from their fields."""

@@ -153,4 +153,7 @@ class SymbolicMemory(Memory):
         return SymbolicArray(pointer, Strided(strided.shape, strided.strides), template.stored[symbolic])
 
     def buffer(self, root: Value) -> Any:
-        raise TypeError("the buffer has no address")
+        symbolic, layout = self.symbolic[root], self.layout(root)
+        nbytes = layout.nbytes or layout.size(root.shape) * self._template.stored[symbolic].itemsize
+        pointer = SymbolicPointer(symbolic, self._template.root_of[symbolic], 0, 0)
+        return SymbolicArray(pointer, Strided((nbytes,), (1,)), np.dtype(np.uint8))

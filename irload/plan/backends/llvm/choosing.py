@@ -82,3 +82,15 @@ def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:
         return len(sizes) - 1
 
     return builder(arguments, index) or (lambda values: arguments)
+
+
+def with_numbers(item: Any, number: Callable[[Any], int] = hint) -> Any:
+    """An object of a plan with each symbolic size replaced by `number` of it, by default its value when traced."""
+    numbers: list[int] = []
+
+    def index(size: Any) -> int:
+        numbers.append(number(size))
+        return len(numbers) - 1
+
+    build = builder(item, index)
+    return item if build is None else build(numbers)

@@ -86,7 +86,9 @@ def reordered_operands(
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
         alike = data.shape[:-1] == step.output.shape[:-1] and prod(weights.shape[:-2]) == 1
         if rounded and alike and not step.transpose_a:
-            layouts_of_steps[step] = Layout(storage=BF16, nbytes=in_chunks(data.shape).nbytes)
+            in_pairs = not target.tiles and data.shape[-1] % 2 == 0  # vectors read pairs in place
+            nbytes = None if in_pairs else in_chunks(data.shape).nbytes
+            layouts_of_steps[step] = Layout(storage=BF16, nbytes=nbytes)
     return layouts_of_steps
 
 

@@ -16,7 +16,7 @@ from irload.core.polynomial import Key, Terms, key_of
 from irload.core.size import Deferred, NotDefined, fixed, hint, is_size, terms_of
 from irload.core.tensor import Array
 from irload.core.trace import Trace
-from irload.plan.backends.llvm.choosing import ChosenKernel
+from irload.plan.backends.llvm.choosing import ChosenKernel, with_numbers
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
 from irload.plan.backends.llvm.parts import PROPERTIES, Codes, Part, Record, Term, Words
 from irload.plan.ir.building import Build, builder
@@ -96,7 +96,7 @@ class TracedSelection:
             words = list(map(Word, positions))
             return lambda words: choose(words)[0], words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
         create = builder(kernel, self._index) or (lambda words: kernel)
-        code = self._codes.code(_with_numbers(kernel.code, fixed)).address
+        code = self._codes.code(with_numbers(kernel.code, fixed)).address
         return create, [code, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
 
     def _cycles(self, kernel: Kernel, step: Step) -> int:
@@ -106,7 +106,7 @@ class TracedSelection:
         """
         if not self._codes.shares:
             return 0
-        here, work = int(_with_numbers(kernel, hint).cycles), step.flops
+        here, work = int(with_numbers(kernel, hint).cycles), step.flops
         if not is_size(work):
             work = sum(v.nbytes for v in (*step.inputs, *step.outputs) if not v.is_constant)
         return here * work // hint(work)
@@ -134,15 +134,3 @@ class TracedSelection:
         if known == len(self._terms):
             self._terms.append(terms)
         return known
-
-
-def _with_numbers(item: Any, number: Callable[[Any], int]) -> Any:
-    """An object of a plan with each symbolic size replaced by `number` of it."""
-    numbers: list[int] = []
-
-    def index(size: Any) -> int:
-        numbers.append(number(size))
-        return len(numbers) - 1
-
-    build = builder(item, index)
-    return item if build is None else build(numbers)

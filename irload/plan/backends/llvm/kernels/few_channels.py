@@ -11,9 +11,11 @@ from math import prod
 
 import numpy as np
 
+from irload.core.size import hint
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.choosing import with_numbers
 from irload.plan.backends.llvm.dot import FMA, Dot, dots
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
@@ -42,8 +44,8 @@ def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | Non
     maps = _maps(conv, copy, dot)
     product = contraction_of(conv, maps, dot, target)
     rate = FMA.rate if dot.tiled else 1  # Zen 4 starts one FMA of 512 bits a cycle
-    plain = conv.out.size * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
-    if copy.cycles + product.cycles > plain / FEW_CHANNELS_SHARE:
+    plain = hint(conv.out.size) * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
+    if sum(with_numbers(each).cycles for each in (copy, product)) > plain / FEW_CHANNELS_SHARE:
         return None
     return launched(conv, launch_copy(conv, copy, maps, selector), product, selector)
 
