@@ -44,7 +44,9 @@ def _codes(step: MatMulStep) -> RowCodes | None:
     """The form of the quantized data of a matmul, None if they are not quantized."""
     data, weights = step.inputs[:2]
     stored = None if weights.source is None else compressed(weights.source)
-    if stored is None or data.is_constant or step.transpose_a or prod(weights.shape[:-2]) != 1:
+    if stored is None or data.is_constant or step.multiplies_integers or step.transpose_a:
+        return None
+    if prod(weights.shape[:-2]) != 1:
         return None
     form = compression_of(stored, -1 if step.transpose_b else -2)
     if form is None or form.scale is None or data.shape[:-1] != step.output.shape[:-1]:
