@@ -37,7 +37,7 @@ class Layout:
 
     `border`: elements of padding before and after, per axis, filled by the consumer. `storage`: the stored type, if it
     differs from the value's type. `nbytes`: the size of a blocked copy, whose layout strides cannot describe.
-    `codes`: of such a copy, if its rows are quantized.
+    `codes`: the form of quantized rows in this copy.
     """
 
     order: tuple[int, ...] = ()
