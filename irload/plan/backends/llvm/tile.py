@@ -211,7 +211,7 @@ class TileSum:
         """Emit the innermost loop, over elements of the data `stride` bytes apart, unrolled. `even`: without a tail."""
         members, pointers = self.tile.dot.members, len(x)
         turn = max(UNROLL, members)
-        short = isinstance(count, int) and count <= 2 * turn
+        short = isinstance(count, int) and count <= 2 * turn and not self.tile.dot.group  # whose loops prefetch
         whole = 0 if short else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]
         ahead_offsets = [
