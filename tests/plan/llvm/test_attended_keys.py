@@ -82,6 +82,15 @@ def test_scores_beyond_the_mask(size: float) -> None:
     check(step, arrays, rng, 4e-6 * size)
 
 
+def test_kept_keys_with_low_scores() -> None:
+    """Scores of −10⁶ are below the scores of dropped keys, which therefore have all the weight."""
+    rng = np.random.default_rng(0)
+    step, arrays = attention(np.broadcast_to(np.tri(70, dtype=bool), (1, 1, 70, 70)), -65504.0, rng)
+    arrays[0], arrays[1] = np.abs(arrays[0]), np.abs(arrays[1])
+    arrays[1][..., :20, :] *= np.float32(-1e6)
+    check(step, arrays, rng, 0.05)
+
+
 @pytest.mark.parametrize("low", [None, -65504.0])
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_multiplied(low: float | None, number: float) -> None:

@@ -53,10 +53,8 @@ def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> B
     panels = (end + wide - 1) // wide
     limit: list[Any] = [f.integer(f.minimum(panels * wide, rows.keys))]
     with f.when(limit[0] < rows.keys, limit):
-        last = (rows.keys + wide - 1) // wide
         row = sums.values * sums.lanes * SIZES[F32]
-        width = b.width * wide * SIZES[F32]
-        keys = Region(b.keys + panels * width, (last - panels) * width)
+        keys = Region(b.keys, (rows.keys + wide - 1) // wide * (b.width * wide * SIZES[F32]))
         values = Region(
             b.values + limit[0] * row,
             (rows.keys - limit[0]) * row,
@@ -117,7 +115,7 @@ def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:
 
 
 def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
-    """True if no product of a query of the block with one of these keys exceeds `PRODUCT`: Σ |q| · max |k|."""
+    """True if no product of a query of the block with a key exceeds `PRODUCT`: Σ |q| · max |k|."""
     f, rows = b.f, b.rows
     last = f.minimum(rows.start + rows.layout.strips * rows.layout.rows, queries)
     most: list[Any] = [f.zero()]
