@@ -66,7 +66,8 @@ def check(weights: Weights, group: int, *lead: int, target: Target, threads: int
     """Compare the plan with the exact product of the quantized data."""
     step = matmul(weights, *lead)
     plan = planned([step], target, threads)
-    assert f"groups of {group}," in plan.kernels[-1].why
+    assert [k.why.endswith(f"to i8 in groups of {group}") for k in plan.kernels] == [True, False]
+    assert f"data are i8 in groups of {group}, by " in plan.kernels[1].why
     x = np.random.default_rng(1).standard_normal((*lead, weights.length)).astype(np.float32)
     expected = product(quantized(x, group), step)
     for _ in range(2):

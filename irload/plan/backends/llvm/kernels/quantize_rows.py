@@ -54,6 +54,10 @@ class QuantizeRows(Kernel):
         return QuantizeRows(lanes, rows, length, codes, element)
 
     @property
+    def why(self) -> str:
+        return f"compiled, quantizes data to i8 in groups of {self.codes.group}"
+
+    @property
     def code(self) -> QuantizeRows:
         return replace(self, rows=(), length=0)
 
