@@ -105,7 +105,7 @@ class LlvmBackend:
         if self.int8:
             from irload.plan.backends.llvm.row_codes import quantized_operands  # not needed by f32
 
-            reordered |= quantized_operands(steps, requested, self.target, bf16=self.bf16)
+            reordered |= quantized_operands(steps, self.target, bf16=self.bf16)
         relaid = {v for v in requested if v in program.returned and _is_transposed(v)}
         return MemoryRequests(requested, relaid, reordered)
 

@@ -68,9 +68,7 @@ def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel
 
     `arguments`: of `choose`; they contain symbolic sizes.
     """
-    sizes: list[Any] = []
-    build = _builder(arguments, sizes)
-    here = choose(*build([hint(size) for size in sizes]))
+    here = choose(*with_numbers(arguments))
     return ChosenKernel(choose, arguments, here), here
 
 

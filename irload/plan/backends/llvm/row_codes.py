@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_GROUP, MOST_GROUP
 from irload.plan.backends.llvm.widening import Compression
 from irload.plan.ir.compressed import compressed
-from irload.plan.ir.program import Step, Value
+from irload.plan.ir.program import Step
 from irload.plan.ir.steps import MatMulStep
 from irload.plan.memory.layout import Layout, RowCodes
 
@@ -21,9 +21,7 @@ MULTIPLE = 16
 INTEGERS = ("u4", "i4", "u8", "i8")
 
 
-def quantized_operands(
-    steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target, *, bf16: bool
-) -> dict[Step, Layout]:
+def quantized_operands(steps: Sequence[Step], target: Target, *, bf16: bool) -> dict[Step, Layout]:
     """The matmuls of quantized data, each with the layout of the copy that it reads.
 
     `bf16`: products of floats are computed in bf16, which tiles do faster than vectors multiply bytes.

@@ -53,8 +53,7 @@ class GroupedSum(TileSum):
         for panel, column in map(self.weights_at, range(self.tile.vectors)):
             scale, zero = self.compressed.loaded(self.f, w + panel, group, column)
             assert scale is not None
-            bias = form.widening.bias
-            zero = self.f.number(bias) if zero is None and bias else zero
+            zero = form.zero_point(self.f, zero)
             result.append((scale, None if zero is None else -(zero * scale)))
         return result
 

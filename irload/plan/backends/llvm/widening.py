@@ -117,10 +117,13 @@ class Compression:
         """The number of elements per word."""
         return self.widening.members
 
+    def zero_point(self, f: Function, zero: Vec | None) -> Vec | None:
+        """The zero point of unsigned codes: the stored one, by default the bias of integers; None for 0."""
+        return f.number(self.widening.bias) if zero is None and self.widening.bias else zero
+
     def applied(self, f: Function, scale: Vec | None, zero: Vec | None) -> Callable[[Vec], Vec]:
-        """A function that applies scale and zero point to codes. The default zero point is the bias of integers."""
-        if zero is None and self.widening.bias:
-            zero = f.number(self.widening.bias)
+        """A function that applies the scale and the zero point to codes."""
+        zero = self.zero_point(f, zero)
         if zero is not None and scale is not None and self.scale != F32 != self.zero:
             offset = -(zero * scale)  # exact, since both have few bits; the sum is exact, too
             return lambda code: f.fma(code, scale, offset)

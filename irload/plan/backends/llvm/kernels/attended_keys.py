@@ -70,8 +70,8 @@ def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> B
 
 def _end(rows: ScoreRows, queries: AnyInt) -> AnyInt | None:
     """The end of the last vector of keys to which a query of the block attends; None if the code does not search."""
-    f, layout, mask, scoring = rows.f, rows.layout, rows.mask, rows.scoring
-    last = f.minimum(rows.start + layout.strips * layout.rows, queries)
+    f, mask, scoring = rows.f, rows.mask, rows.scoring
+    last = _stop(rows, queries)
     if mask is None:
         return f.minimum(rows.keys, last) if scoring.causal else None
     if scoring.causal or scoring.mask != (1 if scoring.keeps else SIZES[F32]):
@@ -80,6 +80,11 @@ def _end(rows: ScoreRows, queries: AnyInt) -> AnyInt | None:
     with f.when(rows.keys >= f.lanes, end):
         end[0] = _last_kept(rows, mask, last)
     return end[0]
+
+
+def _stop(rows: ScoreRows, queries: AnyInt) -> AnyInt:
+    """The index after the last query of the block."""
+    return rows.f.minimum(rows.start + rows.layout.strips * rows.layout.rows, queries)
 
 
 def _last_kept(rows: ScoreRows, mask: Pointer, last: AnyInt) -> AnyInt:
@@ -117,9 +122,8 @@ def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:
 def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
     """True if no product of a query of the block with a key exceeds `PRODUCT`: Σ |q| · max |k|."""
     f, rows = b.f, b.rows
-    last = f.minimum(rows.start + rows.layout.strips * rows.layout.rows, queries)
     most: list[Any] = [f.zero()]
-    for query in f.range(rows.first(0), last, 1, most):
+    for query in f.range(rows.first(0), _stop(rows, queries), 1, most):
         total, line = f.zero(), b.q + query * b.row
         for at in range(0, b.width, f.lanes):
             count = min(b.width - at, f.lanes)
