@@ -71,7 +71,8 @@ class RegisterTile:
 
     `row`: the row stride of the data in bytes, unless each row has a separate address. `ahead`: cache lines of each
     later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
-    fill buffers. An element of the sum is a word of the `dot`.
+    fill buffers; `advance`: the bytes from the lines of one iteration to those of the next, None for all lines. An
+    element of the sum is a word of the `dot`.
 
     If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
     """
@@ -83,6 +84,7 @@ class RegisterTile:
     levels: tuple[Level, ...]
     ahead: int = 0
     dot: Dot = FMA
+    advance: AnyInt | None = None
 
     @property
     def length(self) -> int:
@@ -228,7 +230,8 @@ class TileSum:
                     self.f.prefetch(current[0], offset_ahead)
                 current = self._element(rows, ws, offsets[u], u, current)
             if self.tile.ahead:
-                current[0] = current[0] + LINE * self.tile.ahead
+                advance = self.tile.advance
+                current[0] = current[0] + (LINE * self.tile.ahead if advance is None else advance)
             carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *current]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
         rest = 0 if even and not short else count - whole

@@ -33,6 +33,8 @@ class _Sizes:
     tiles: Int
     last: Int
     """Channels of the last panel."""
+    advance: Int
+    """Bytes of the next panels that an iteration of a tile prefetches; 0 if tiles do not prefetch."""
     ends: Sequence[Int]
     """The number of tiles of a line that are at least as high as each height but the lowest.
 
@@ -41,8 +43,8 @@ class _Sizes:
 
     @staticmethod
     def of(numbers: Sequence[Int]) -> _Sizes:
-        units, panels, block, panel_bytes, prefetched, zeros, tiles, last, *ends = numbers
-        return _Sizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, ends)
+        units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, *ends = numbers
+        return _Sizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, ends)
 
 
 @record()
@@ -99,7 +101,11 @@ class Product(RegisterBlocks):
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
         arguments: dict[str, AnyInt | Pointer] = {"x": x.address(f, pointers[0], outer, column, channel), "w": panel}
-        arguments["ahead"] = pointers[1] + (w + group) + self._next_panel(f, turn, sizes) if self._ahead else panel
+        arguments["ahead"] = panel
+        if self._ahead:
+            following = pointers[1] + (w + group) + self._next_panel(f, turn, sizes)
+            arguments["ahead"] = f.select(f.equal(sizes.advance, 0), panel, following)
+            arguments["advance"] = sizes.advance
         for name, pointer, access in zip(self._results, pointers[2:], (y, *operands), strict=True):
             arguments[name] = access.address(f, pointer, outer, column, channel)
         arguments |= {f"at{k}": index for k, index in enumerate(position)}
@@ -158,8 +164,9 @@ class Product(RegisterBlocks):
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = self.vectors if channels is None else -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
-        position = [f[f"at{k}"] for k in range(self._lines + 1)]
-        tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot)
+        position = [f[f"at{k}"] for k in range(self._along + 1)]
+        advance = f["advance"] if self._ahead else None
+        tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot, advance)
         first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
         count = f["count"] if self.ragged else height
         rows = windows = None
@@ -196,7 +203,7 @@ class Product(RegisterBlocks):
         """
         bounds: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):
-            if grid is not None and level.axis is not None and level.axis != self._lines and grid.padded[level.axis]:
+            if grid is not None and level.axis is not None and level.axis != self._along and grid.padded[level.axis]:
                 bounds[k] = grid.taps(f, level.axis, position) if rows is None else rows.taps(level.axis)
         if self.split:
             low, high = bounds.get(0, (0, self.levels[0].count))

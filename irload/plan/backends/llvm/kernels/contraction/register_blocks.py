@@ -92,11 +92,11 @@ class RegisterBlocks(Contraction):
         strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
         sizes = self.units, self.panels, self._block, self._panel_bytes, self._prefetched, self._zeros, self._tiles
         last = self.channels - (self.panels - 1) * self.vectors * self.lanes
-        return (*sizes, last, *ends, *strides)
+        return (*sizes, last, self._advance, *ends, *strides)
 
     @property
     def sizes(self) -> int:
-        return 10
+        return 11
 
     @property
     def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:
@@ -113,7 +113,7 @@ class RegisterBlocks(Contraction):
         return self._line if self._counts is None else sum(self._counts)
 
     @property
-    def _lines(self) -> int:
+    def _along(self) -> int:
         """The index of the grid's last axis, along which lines extend; −1 without a grid."""
         return -1 if self.grid is None else len(self.grid.windows) - 1
 
@@ -205,22 +205,33 @@ class RegisterBlocks(Contraction):
 
     @property
     def _ahead(self) -> int:
-        """Cache lines of each panel of the next group that an iteration of a tile prefetches: a block prefetches all.
-
-        A block may have only half of the maximum number of tiles.
-        """
+        """The maximum number of cache lines of each panel of the next group that an iteration of a tile prefetches."""
         if self.ahead is not None:
             return self.ahead
         is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
-        if self._block == 1 or self.panels == 1 or is_one_tile:
+        if is_one_tile or (not self.ragged and self.units == 1):
             return 0
+        return self._lines(2)
+
+    @property
+    def _advance(self) -> int:
+        """Bytes of each panel of the next group that an iteration of a tile prefetches: a block prefetches all.
+
+        A block may have only half of the maximum number of tiles.
+        """
+        if self._ahead == 0 or self._block == 1 or self.panels == 1:
+            return 0
+        return LINE * self._lines(self._block // 2 + 1)
+
+    def _lines(self, tiles: int) -> int:
+        """Cache lines of a panel that an iteration of each of `tiles` tiles prefetches."""
         members = self.dot.members if self.dot.group else 1
-        return -(-UNROLL * self.packed_channels * WORD // (LINE * (self._block // 2 + 1) * members))
+        return -(-UNROLL * self.packed_channels * WORD // (LINE * tiles * members))
 
     @property
     def _prefetched(self) -> int:
         """The bytes of the next panels that a tile prefetches."""
-        return self._length // self.parts // UNROLL * self._ahead * LINE
+        return self._length // self.parts // UNROLL * self._advance
 
     @property
     def begins_panels(self) -> bool:
