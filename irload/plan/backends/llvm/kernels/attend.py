@@ -32,10 +32,10 @@ class Attend(Kernel):
     Strides in bytes: `outer`, between the matrices of each pointer; `q`, `out`, `mask`, between rows and columns;
     `sink`, between rows.
 
-    The code reads the outer axes, the numbers of queries and keys, the block, and the row strides of mask and sink.
-    Compiled in: width and depth, whose loops are unrolled or divided into vectors; the strides of q and out and the
-    column stride of the mask, which are offsets in a tile; the shape of a tile (`sums`), which is lower if there are
-    fewer queries; scale and kind of the mask.
+    The code reads the outer axes, the numbers of queries and keys, the block, and all row strides. Compiled in: width
+    and depth, whose loops are unrolled or divided into vectors; the column strides of q, out and the mask, which are
+    offsets in a tile; the shape of a tile (`sums`), which is lower if there are fewer queries; scale and kind of the
+    mask.
     """
 
     outer: tuple[Axis, ...]
@@ -62,14 +62,15 @@ class Attend(Kernel):
         mask = None if self.mask is None else (ANY if self.mask[0] else 0, self.mask[1])
         sink = None if self.sink is None else ANY if self.sink else 0
         shape = (0, 0, *self.shape[2:])
-        return replace(self, outer=(), shape=shape, mask=mask, sink=sink, sums=self.sums.code, block=0)
+        q, out = (ANY, self.q[1]), (ANY, self.out[1])
+        return replace(self, outer=(), shape=shape, q=q, out=out, mask=mask, sink=sink, sums=self.sums.code, block=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         queries, keys, *_ = self.shape
         rows = [stride for stride in (self.mask and self.mask[0], self.sink) if stride]
         least = applied(lambda count: float_word(least_exponent(count)), keys)
-        sizes = (queries, keys, self.block, self._blocks, *rows, least)
+        sizes = (queries, keys, self.block, self._blocks, self.q[0], self.out[0], *rows, least)
         return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
 
     @property
@@ -100,7 +101,7 @@ class Attend(Kernel):
         f, arguments = function, Arguments(function)
         pointers, config = arguments.pointers(self._tensors), f["arguments"] + 8 * self._tensors
         arguments.integers(len(self.sums.numbers))
-        queries, keys, block, blocks = arguments.integers(4)
+        queries, keys, block, blocks, q_row, out_row = arguments.integers(6)
         mask_row = arguments.integer() if self.mask is not None and self.mask[0] else 0
         sink_row = arguments.integer() if self.sink else 0
         (least,), outer = arguments.vectors(1), arguments.table(self._tensors)
@@ -117,11 +118,12 @@ class Attend(Kernel):
             first, last = b * block, queries - layout.rows
             memory = layout.of(f, queries - first), scores
             rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, mask, mask_row, sink, sink_row)
-            work = Block(f, rows, q, *self.q, self.shape[2], k, v, f["scratch"], copies, keys)
-            self._write_block(without_dropped_keys(work, self.sums, queries, depth) if self.sums.skips else work, out)
+            work = Block(f, rows, q, q_row, self.q[1], self.shape[2], k, v, f["scratch"], copies, keys)
+            work = without_dropped_keys(work, self.sums, queries, depth) if self.sums.skips else work
+            self._write_block(work, out, out_row)
         self.sums.end(f, f["scratch"])
 
-    def _write_block(self, b: Block, out: Pointer) -> None:
+    def _write_block(self, b: Block, out: Pointer, row: AnyInt) -> None:
         f, rows, sums = b.f, b.rows, self.sums
         sums.prepare(b)
         rows.begin()
@@ -137,7 +139,7 @@ class Attend(Kernel):
         for panel, vectors, tail in each_panel(f, self.shape[3], sums.values):
             for s in repeat(f, 0, rows.layout.strips):
                 for r, totals in sums.results(b, s, panel, vectors):
-                    at = (rows.first(s) + r) * self.out[0] + panel * (sums.values * f.lanes * self.out[1])
+                    at = (rows.first(s) + r) * row + panel * (sums.values * f.lanes * self.out[1])
                     inverse = rows.inverse(s * rows.layout.rows + r)
                     for v, total in enumerate(totals):
                         count = tail if v == vectors - 1 else None

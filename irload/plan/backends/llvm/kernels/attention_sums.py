@@ -29,7 +29,7 @@ class Block:
     f: Function
     rows: ScoreRows
     q: Pointer
-    row: int
+    row: AnyInt
     column: int
     width: int
     keys: Pointer
