@@ -17,10 +17,12 @@ from irload.plan.backends.llvm.library import Library
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
+    AttentionStep,
     ConcatStep,
     ElementwiseStep,
     GatherStep,
     GroupNormalizeStep,
+    MatMulStep,
     NormalizeStep,
     PoolStep,
     ReduceStep,
@@ -152,6 +154,20 @@ def pooled(n: int, c: int, h: int, w: int) -> Case:
     return by_numpy(PoolStep([x], [y], kind="mean", divisor="real", **windows), [numbers(*x.shape)])
 
 
+def multiplied(rows: int, depth: int, columns: int) -> Case:
+    step = MatMulStep([value(rows, depth), constant(numbers(depth, columns) / depth)], [value(rows, columns)])
+    return by_numpy(step, [numbers(rows, depth)])
+
+
+def attended(n: int, h: int, s: int, width: int) -> Case:
+    x = [numbers(n, h, s, width) + k for k in range(3)]
+    return by_numpy(AttentionStep([value(*a.shape) for a in x], [value(n, h, s, width)], scale=0.3), x)
+
+
+def heads_last(of: Value, array: Array) -> Array:
+    return np.ascontiguousarray(array.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+
+
 IMAGES = [(1, 32, 20, 24), (2, 32, 20, 24), (3, 32, 17, 33)]
 TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
 
@@ -164,6 +180,8 @@ TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
         (convolved, [(1, 32, 20, 24), (1, 32, 17, 33), (1, 32, 30, 24)]),
         (depthwise, [(1, 40, 20, 24), (2, 40, 5, 3), (1, 40, 1, 2)]),
         (pooled, [(1, 40, 21, 24), (2, 40, 5, 3), (1, 40, 1, 1)]),
+        (multiplied, [(900, 68, 70), (900, 1000, 390), (1000, 1400, 710)]),
+        (attended, [(2, 2, 30, 16), (2, 5, 41, 16), (2, 8, 60, 16)]),
         *((make, TEXTS) for make in (maximum, total, layers, scores, heads, joined, words)),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",
@@ -183,10 +201,10 @@ def test_sizes_are_read(
     for shape in shapes:
         step, arrays, wanted = make(*shape)
         turned = step.inputs[0] if make is planar else None
-        image = len(shape) == 4
+        lay = None if len(shape) < 4 else heads_last if make is attended else channels_last
 
-        def laid(of: Value, array: Array, turned: Value | None = turned, image: bool = image) -> Array:
-            return channels_last(of, array) if image and turned in (None, of) and array.ndim == 4 else array
+        def laid(of: Value, array: Array, turned: Value | None = turned, lay: Any = lay) -> Array:
+            return lay(of, array) if lay and turned in (None, of) and array.ndim == 4 else array
 
         (found,) = run_step(step, arrays, target, 2, laid=laid)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
