@@ -71,7 +71,7 @@ class RegisterTile:
 
     `row`: the row stride of the data in bytes, unless each row has a separate address. `ahead`: cache lines of each
     later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
-    fill buffers; `advance`: the bytes from the lines of one iteration to those of the next, None for all lines. An
+    fill buffers; `advance`: the bytes by which the next iteration prefetches further, by default all lines. An
     element of the sum is a word of the `dot`.
 
     If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
