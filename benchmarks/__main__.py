@@ -17,6 +17,7 @@ from benchmarks.busy import one_busy_process
 from benchmarks.decoder import Decoder, decoder
 from benchmarks.measure import Latencies, Start, help_seconds, latencies, start
 from benchmarks.worker import PEERS
+from benchmarks.workloads import RIVALS as CHANGING
 from benchmarks.workloads import described, workload
 
 HERE = Path(__file__).parent
@@ -181,17 +182,19 @@ def report(
 
 
 def workload_lines(runs: dict[int, dict[str, tuple[str, dict[str, dict[str, float]]]]]) -> list[str]:
-    """Return a table for each workload: irload's values, and in brackets their ratio to OpenVINO's."""
+    """Return two tables for each workload: irload's values, and in brackets their ratio to OpenVINO's."""
     lines: list[str] = []
     for threads, models in runs.items():
         for kind in dict.fromkeys(kind for kind, _ in models.values()):
             rows = {name: peers for name, (own, peers) in models.items() if own == kind}
-            names = list(next(iter(rows.values()))["irload"])
-            lines += ["", f"## {kind.capitalize()} at f32, {threads} thread{'s' if threads > 1 else ''}", ""]
-            lines += [row(["model", *names]), row(["---", *["---:"] * len(names)])]
-            for name, peers in rows.items():
-                pairs = [(peers["irload"][key], peers["OpenVINO"][key]) for key in names]
-                lines.append(row([name, *(f"{a:.3g} ({a / b:.2f}×)" for a, b in pairs)]))
+            for peer, rival in CHANGING.items():
+                names = list(next(iter(rows.values()))[peer])
+                title = f"{kind.capitalize()}, {threads} thread{'s' if threads > 1 else ''}: {peer} over {rival}"
+                lines += ["", f"## {title}", ""]
+                lines += [row(["model", *names]), row(["---", *["---:"] * len(names)])]
+                for name, peers in rows.items():
+                    pairs = [(peers[peer][key], peers[rival][key]) for key in names]
+                    lines.append(row([name, *(f"{a:.3g} ({a / b:.2f}×)" for a, b in pairs)]))
     return lines
 
 

@@ -11,14 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 Feed = dict[str, Any]
 Infer = Callable[[Feed], Any]
+Precision = Literal["f32", "auto"]
 
-PEERS = ("irload", "OpenVINO")
+RIVALS = {"jit": "OpenVINO", "jit auto": "OpenVINO default"}
+"""The ways to run irload, and the baseline of each: at f32 nothing is quantized while running."""
+PEERS = [peer for pair in RIVALS.items() for peer in pair]
 PROMPT = 64
 """Tokens of a prompt."""
 TOKENS = 32
@@ -31,19 +35,18 @@ CALLS = 40
 """Calls with random lengths or sizes."""
 
 
-def irload(file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
+def irload(file: Path, threads: int, precision: Precision) -> tuple[Infer, Callable[[], None]]:
     import irload
 
-    request = irload.compile_model(file, threads).create_infer_request()
+    request = irload.compile_model(file, threads, precision=precision).create_infer_request()
     return request.infer, request.reset_state
 
 
-def openvino(file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
+def openvino(file: Path, threads: int, how: dict[str, Any]) -> tuple[Infer, Callable[[], None]]:
     import openvino as ov
 
-    how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-    compiled = ov.Core().compile_model(str(file), "CPU", {**how, "INFERENCE_NUM_THREADS": threads})
-    request = compiled.create_infer_request()
+    how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads, **how}
+    request = ov.Core().compile_model(str(file), "CPU", how).create_infer_request()
     return request.infer, request.reset_state
 
 
@@ -108,7 +111,13 @@ def _text(ports: Sequence[dict[str, Any]], count: int, before: int) -> Feed:
 
 
 KINDS = {"decoding": decoding, "random lengths": lengths, "image sizes": sizes}
-STARTS = {"irload": irload, "OpenVINO": openvino}
+IN_F32 = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": "f32"}
+STARTS = {
+    "jit": partial(irload, precision="f32"),
+    "OpenVINO": partial(openvino, how=IN_F32),
+    "jit auto": partial(irload, precision="auto"),
+    "OpenVINO default": partial(openvino, how={}),
+}
 
 
 def described(file: Path) -> tuple[str | None, list[dict[str, Any]]]:
