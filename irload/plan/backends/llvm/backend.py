@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from irload.core.op import Op
+from irload.core.size import is_size
 from irload.plan.backends.llvm.compiler import llvmlite_version
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_RELAID
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 
 def _is_transposed(value: Value) -> bool:
-    """True for values with many elements that are ordered differently in channels-last layout."""
-    return value.size >= LEAST_RELAID and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
+    """True for values with many elements, or symbolic sizes, that are ordered differently in channels-last layout."""
+    is_large = is_size(value.size) or value.size >= LEAST_RELAID
+    return is_large and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
 
 
 def _with(op: Op, name: str, inner: object) -> Op:

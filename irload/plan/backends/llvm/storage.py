@@ -16,6 +16,7 @@ from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import MatMulStep, ProductStep
 from irload.plan.memory.layout import PLANAR, Layout
 
@@ -84,7 +85,7 @@ def reordered_operands(
         if weights_only and not _are_wide(weights):
             continue
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
-        alike = data.shape[:-1] == step.output.shape[:-1] and prod(weights.shape[:-2]) == 1
+        alike = hashable(data.shape[:-1]) == hashable(step.output.shape[:-1]) and prod(weights.shape[:-2]) == 1
         if rounded and alike and not step.transpose_a:
             in_pairs = not target.tiles and data.shape[-1] % 2 == 0  # vectors read pairs in place
             nbytes = None if in_pairs else in_chunks(data.shape).nbytes
