@@ -215,6 +215,11 @@ def hint(value: Any) -> int:
     return value.hint if isinstance(value, _Size) else int(value)
 
 
+def reaches(value: int, least: int) -> bool:
+    """Return True for numbers of at least `least`, and for all sizes, without a guard: for thresholds of speed."""
+    return isinstance(value, _Size) or value >= least
+
+
 def largest(a: int, b: int) -> int:
     """The maximum of two numbers or sizes, without a guard."""
     return _extreme("max", a, b)

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from irload.core.op import Op
-from irload.core.size import is_size
+from irload.core.size import reaches
 from irload.plan.backends.llvm.compiler import llvmlite_version
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_RELAID
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _is_transposed(value: Value) -> bool:
     """True for values with many elements, or symbolic sizes, that are ordered differently in channels-last layout."""
-    is_large = is_size(value.size) or value.size >= LEAST_RELAID
+    is_large = reaches(value.size, LEAST_RELAID)
     return is_large and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
 
 

@@ -42,12 +42,10 @@ def _codes(step: MatMulStep) -> RowCodes | None:
     """The form of the quantized data of a matmul, None if they are not quantized."""
     data, weights = step.inputs[:2]
     stored = None if weights.source is None else compressed(weights.source)
-    if stored is None or data.is_constant or step.multiplies_integers or step.transpose_a:
-        return None
-    if prod(weights.shape[:-2]) != 1:
+    if stored is None or data.is_constant or step.multiplies_integers or not step.multiplies_rows:
         return None
     form = compression_of(stored, -1 if step.transpose_b else -2)
-    if form is None or form.scale is None or data.shape[:-1] != step.output.shape[:-1]:
+    if form is None or form.scale is None:
         return None
     group = data_group(form, data.shape[-1])
     return None if group is None else RowCodes(group, interleaved=form.widening.bits == 4)

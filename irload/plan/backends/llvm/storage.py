@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
@@ -16,7 +15,6 @@ from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import MatMulStep, ProductStep
 from irload.plan.memory.layout import PLANAR, Layout
 
@@ -85,8 +83,7 @@ def reordered_operands(
         if weights_only and not _are_wide(weights):
             continue
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
-        alike = hashable(data.shape[:-1]) == hashable(step.output.shape[:-1]) and prod(weights.shape[:-2]) == 1
-        if rounded and alike and not step.transpose_a:
+        if rounded and step.multiplies_rows:
             in_pairs = not target.tiles and data.shape[-1] % 2 == 0  # vectors read pairs in place
             nbytes = None if in_pairs else in_chunks(data.shape).nbytes
             layouts_of_steps[step] = Layout(storage=BF16, nbytes=nbytes)

@@ -178,6 +178,12 @@ class MatMulStep(WithEpilogue, ProductStep):
         return 1, self.output.shape[-1], self.inputs[0].shape[-2 if self.transpose_a else -1]
 
     @property
+    def multiplies_rows(self) -> bool:
+        """True if all rows of the first operand, in order, are multiplied by one matrix."""
+        a, b = self.inputs[:2]
+        return not self.transpose_a and prod(b.shape[:-2]) == 1 and len(b.shape) <= len(a.shape)
+
+    @property
     def flops(self) -> int:
         return 2 * matmul_macs(self.output.size, self.matrix[2])
 

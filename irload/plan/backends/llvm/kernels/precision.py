@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irload.core.size import is_size
+from irload.core.size import reaches
 from irload.plan.backends.llvm.dot import Dot, byte_dot, dots
 from irload.plan.backends.llvm.elements import BF16, DTYPES, F32
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
@@ -42,13 +42,9 @@ def _is_faster(step: ProductStep, target: Target) -> bool:
     channels, depth = joined(shape, groups_per_tile(shape, target))[1:]
     products = step.output.size * shape[2] * taps
     if target.tiles and isinstance(step, MatMulStep):  # data are mostly f32: a copy does not pay for few columns
-        return depth >= DEPTH // 2 and channels >= ROWS and _reach(products, LEAST_PRODUCTS)
+        return depth >= DEPTH // 2 and channels >= ROWS and reaches(products, LEAST_PRODUCTS)
     if target.tiles:
-        return depth >= LEAST_INPUTS and channels >= LEAST_OUTPUTS and _reach(products, LEAST_PRODUCTS)
+        return depth >= LEAST_INPUTS and channels >= LEAST_OUTPUTS and reaches(products, LEAST_PRODUCTS)
     if isinstance(step, ConvTransposeStep):  # its phases, with few taps each, are as fast in f32 (Sapphire Rapids)
         return False
-    return depth >= LEAST_DEPTH and -(-channels // ROWS) * taps >= 2 and _reach(products, LEAST_PAIRS)
-
-
-def _reach(products: int, least: int) -> bool:
-    return is_size(products) or products >= least
+    return depth >= LEAST_DEPTH and -(-channels // ROWS) * taps >= 2 and reaches(products, LEAST_PAIRS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
-from irload.core.size import hint, is_size
+from irload.core.size import hint, is_size, reaches
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
@@ -90,7 +90,7 @@ def register_product(
     loops = outer_and_columns(axes)
     columns = loops[-1].size
     ragged = ragged and (is_size(columns) or columns > 1)
-    if ragged or is_size(columns) or columns >= MANY_COLUMNS:
+    if ragged or reaches(columns, MANY_COLUMNS):
         columns = ANY_COLUMNS
     channels, widest = results.channels, WIDEST
     if results.any_channels and panel is not None:  # one layout of the weights for all shapes

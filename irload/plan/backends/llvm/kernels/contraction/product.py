@@ -164,7 +164,7 @@ class Product(RegisterBlocks):
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = self.vectors if channels is None else -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
-        position = [f[f"at{k}"] for k in range(self._along + 1)]
+        position = [f[f"at{k}"] for k in range(self._line_axis + 1)]
         advance = f["advance"] if self._ahead else None
         tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot, advance)
         first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
@@ -203,8 +203,9 @@ class Product(RegisterBlocks):
         """
         bounds: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):
-            if grid is not None and level.axis is not None and level.axis != self._along and grid.padded[level.axis]:
-                bounds[k] = grid.taps(f, level.axis, position) if rows is None else rows.taps(level.axis)
+            axis = level.axis
+            if grid is not None and axis is not None and axis != self._line_axis and grid.padded[axis]:
+                bounds[k] = grid.taps(f, axis, position) if rows is None else rows.taps(axis)
         if self.split:
             low, high = bounds.get(0, (0, self.levels[0].count))
             bounds[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)

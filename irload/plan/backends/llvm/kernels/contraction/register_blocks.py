@@ -113,7 +113,7 @@ class RegisterBlocks(Contraction):
         return self._line if self._counts is None else sum(self._counts)
 
     @property
-    def _along(self) -> int:
+    def _line_axis(self) -> int:
         """The index of the grid's last axis, along which lines extend; −1 without a grid."""
         return -1 if self.grid is None else len(self.grid.windows) - 1
 
@@ -205,7 +205,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _ahead(self) -> int:
-        """The maximum number of cache lines of each panel of the next group that an iteration of a tile prefetches."""
+        """Cache lines of each panel of the next group that an iteration of a tile prefetches in blocks of two tiles."""
         if self.ahead is not None:
             return self.ahead
         is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
