@@ -16,9 +16,8 @@ from benchmarks.busy import PEERS as BESIDE
 from benchmarks.busy import one_busy_process
 from benchmarks.decoder import Decoder, decoder
 from benchmarks.measure import Latencies, Start, help_seconds, latencies, start
-from benchmarks.worker import PEERS
-from benchmarks.workloads import RIVALS as CHANGING
-from benchmarks.workloads import described, workload
+from benchmarks.worker import PEERS, RIVALS
+from benchmarks.workloads import COMPILED, described, workload
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -38,8 +37,6 @@ MODULES = {
 }
 FILES = ("model.xml", "openvino_model.xml")
 """Names of models, the second one as Optimum writes it."""
-RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
-"""The ways to run irload, and the baseline of each."""
 
 
 def main() -> None:
@@ -187,7 +184,7 @@ def workload_lines(runs: dict[int, dict[str, tuple[str, dict[str, dict[str, floa
     for threads, models in runs.items():
         for kind in dict.fromkeys(kind for kind, _ in models.values()):
             rows = {name: peers for name, (own, peers) in models.items() if own == kind}
-            for peer, rival in CHANGING.items():
+            for peer, rival in ((way, RIVALS[way]) for way in COMPILED):
                 names = list(next(iter(rows.values()))[peer])
                 title = f"{kind.capitalize()}, {threads} thread{'s' if threads > 1 else ''}: {peer} over {rival}"
                 lines += ["", f"## {title}", ""]

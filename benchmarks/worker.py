@@ -15,34 +15,49 @@ from pathlib import Path
 from typing import Any
 
 Run = Callable[[], Any]
+RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
+"""The ways to run irload, and the baseline of each."""
+WAYS: dict[str, dict[str, Any]] = {
+    "NumPy": {"jit": False},
+    "jit": {"jit": True},
+    "OpenVINO": {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        "KV_CACHE_PRECISION": "f32",
+    },
+    "jit auto": {"jit": True, "precision": "auto"},
+    "OpenVINO default": {},
+}
+"""The options of these; at f32, OpenVINO quantizes neither activations nor caches."""
 
 
-def irload(folder: Path, threads: int, **how: Any) -> Run:
+def compiled_by_irload(file: Path, threads: int, way: str) -> Any:
+    """Return irload's compiled model."""
     from irload.diagnostics.config import blas_hint
 
     if blas_hint():
         os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as in irrun
     from irload import compile_model
 
-    compiled = compile_model(folder / "model.xml", threads, **how)
+    return compile_model(file, threads, **WAYS[way])
+
+
+def compiled_by_openvino(file: Path, threads: int, way: str) -> Any:
+    """Return OpenVINO's compiled model."""
+    import openvino as ov
+
+    how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads}
+    return ov.Core().compile_model(str(file), "CPU", {**how, **WAYS[way]})
+
+
+def irload(folder: Path, threads: int, way: str) -> Run:
+    compiled = compiled_by_irload(folder / "model.xml", threads, way)
     values = inputs(folder)
     return lambda: compiled(values)
 
 
-def openvino(folder: Path, threads: int, **how: Any) -> Run:
-    import openvino as ov
-
-    compiled = ov.Core().compile_model(
-        str(folder / "model.xml"),
-        "CPU",
-        {
-            "PERFORMANCE_HINT": "LATENCY",
-            "NUM_STREAMS": 1,
-            "INFERENCE_NUM_THREADS": threads,
-            **how,
-        },
-    )
-    request = compiled.create_infer_request()
+def openvino(folder: Path, threads: int, way: str) -> Run:
+    request = compiled_by_openvino(folder / "model.xml", threads, way).create_infer_request()
     values = inputs(folder)
     return lambda: request.infer(values)
 
@@ -84,11 +99,7 @@ def onnx_reference(folder: Path, threads: int) -> Run:
 
 
 PEERS: dict[str, Callable[[Path, int], Run]] = {
-    "NumPy": partial(irload, jit=False),
-    "jit": partial(irload, jit=True),
-    "OpenVINO": partial(openvino, INFERENCE_PRECISION_HINT="f32", DYNAMIC_QUANTIZATION_GROUP_SIZE=0),
-    "jit auto": partial(irload, jit=True, precision="auto"),
-    "OpenVINO default": openvino,
+    **{way: partial(irload if way in RIVALS else openvino, way=way) for way in WAYS},
     "ONNX Runtime": onnxruntime,
     "torch": torch,
     "onnx.reference": onnx_reference,

@@ -11,18 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
+
+from benchmarks.worker import RIVALS, compiled_by_irload, compiled_by_openvino
 
 Feed = dict[str, Any]
 Infer = Callable[[Feed], Any]
-Precision = Literal["f32", "auto"]
-
-RIVALS = {"jit": "OpenVINO", "jit auto": "OpenVINO default"}
-"""The ways to run irload, and the baseline of each: at f32 nothing is quantized while running."""
-PEERS = [peer for pair in RIVALS.items() for peer in pair]
+COMPILED = ("jit", "jit auto")
+"""The ways to run irload that are compared with OpenVINO."""
+PEERS = [peer for way in COMPILED for peer in (way, RIVALS[way])]
 PROMPT = 64
 """Tokens of a prompt."""
 TOKENS = 32
@@ -35,18 +34,10 @@ CALLS = 40
 """Calls with random lengths or sizes."""
 
 
-def irload(file: Path, threads: int, precision: Precision) -> tuple[Infer, Callable[[], None]]:
-    import irload
-
-    request = irload.compile_model(file, threads, precision=precision).create_infer_request()
-    return request.infer, request.reset_state
-
-
-def openvino(file: Path, threads: int, how: dict[str, Any]) -> tuple[Infer, Callable[[], None]]:
-    import openvino as ov
-
-    how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads, **how}
-    request = ov.Core().compile_model(str(file), "CPU", how).create_infer_request()
+def started(peer: str, file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
+    """Return the functions of a request that run the model and reset its state."""
+    compiled = (compiled_by_irload if peer in RIVALS else compiled_by_openvino)(file, threads, peer)
+    request = compiled.create_infer_request()
     return request.infer, request.reset_state
 
 
@@ -111,13 +102,6 @@ def _text(ports: Sequence[dict[str, Any]], count: int, before: int) -> Feed:
 
 
 KINDS = {"decoding": decoding, "random lengths": lengths, "image sizes": sizes}
-IN_F32 = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": "f32"}
-STARTS = {
-    "jit": partial(irload, precision="f32"),
-    "OpenVINO": partial(openvino, how=IN_F32),
-    "jit auto": partial(irload, precision="auto"),
-    "OpenVINO default": partial(openvino, how={}),
-}
 
 
 def described(file: Path) -> tuple[str | None, list[dict[str, Any]]]:
@@ -172,7 +156,7 @@ def main() -> None:
 
     ports = json.load(sys.stdin)
     start = time.perf_counter()
-    infer, reset = STARTS[peer](Path(file), int(threads))
+    infer, reset = started(peer, Path(file), int(threads))
     found = {"load s": time.perf_counter() - start, **KINDS[kind](infer, reset, ports)}
     found["peak MiB"] = getrusage(RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(found))
