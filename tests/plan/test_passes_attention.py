@@ -11,6 +11,7 @@ from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import (
     AttentionStep,
+    BroadcastStep,
     ElementwiseStep,
     MatMulStep,
     ReshapeStep,
@@ -151,6 +152,28 @@ def test_heads_are_grouped_by_the_size_of_the_cache(lead: tuple[int, ...], threa
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.3 + random(60, 90, seed=3)
     grown = np.exp(scores - scores.max(-1, keepdims=True))
     np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v, 1e-5, 1e-6)
+
+
+def test_layers_with_repeated_heads_share_the_view_of_their_mask() -> None:
+    q, mask, first, second = (value(2, 6, 5, 4), value(2, 1, 5, 7), value(2, 3, 7, 4), value(2, 2, 7, 4))
+    given = {v: random(*v.shape, seed=k) for k, v in enumerate((q, mask, first, second))}
+    c, out = Chain(), q
+    for keys in (first, first, second):
+        heads = keys.shape[1]
+        apart = c.add(ReshapeStep([keys], [value(2, heads, 1, 7, 4)]))
+        wide = c.add(BroadcastStep([apart], [value(2, heads, 6 // heads, 7, 4)]))
+        repeated = c.add(ReshapeStep([wide], [value(2, 6, 7, 4)]))
+        out = c.add(AttentionStep([out, repeated, repeated, mask], [value(2, 6, 5, 4)], scale=0.5))
+    expected = given[q].astype(np.float64)
+    for keys in (first, first, second):
+        k = np.repeat(given[keys], 6 // keys.shape[1], 1)
+        grown = np.exp(expected @ k.swapaxes(-1, -2) * 0.5 + given[mask])
+        expected = grown / grown.sum(-1, keepdims=True) @ k
+    masks = [step.inputs[3] for step in attentions(c.optimized([*given], [out]))]
+    assert masks[0] is masks[1] is masks[2]
+    assert masks[0].shape == (2, 1, 1, 5, 7)
+    (result,) = run(c.steps, given, [out])
+    np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", ["q", "k", "both", "divided", "twice", "taken elsewhere", "zero", "returned"])

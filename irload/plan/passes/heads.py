@@ -6,15 +6,18 @@ broadcasts leading axes, so the copies are unnecessary.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import AttentionStep, BroadcastStep, ReshapeStep
 
 
 def share_heads(program: Program) -> None:
     """Use k and v before they are repeated, and split the heads of q and the result into groups."""
     producers = program.producers()
+    known: dict[Hashable, Value] = {}
     for step in program.steps:
         if not isinstance(step, AttentionStep):
             continue
@@ -29,7 +32,7 @@ def share_heads(program: Program) -> None:
         steps: list[Step] = []
         members = (*lead, heads, group)
         queries = _viewed(q, (*members, *q.shape[-2:]), steps)
-        wide = [_widened(mask, heads, group, steps) for mask in masks]
+        wide = [_widened(mask, heads, group, steps, known) for mask in masks]
         out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
         grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
         program.replace([step], [*steps, grouped, ReshapeStep([out], step.outputs)])
@@ -48,12 +51,16 @@ def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
     return source if value.shape == (*lead, heads * wide.shape[-3], rows, width) else None
 
 
-def _widened(mask: Value, heads: int, group: int, steps: list[Step]) -> Value:
-    """Return the mask with an axis for the members of a group."""
+def _widened(mask: Value, heads: int, group: int, steps: list[Step], known: dict[Hashable, Value]) -> Value:
+    """Return the mask with an axis for the members of a group. Layers with the same mask share the `known` view."""
     if len(mask.shape) < 3:
         return mask
     *lead, own, rows, keys = mask.shape
-    return _viewed(mask, (*lead, *((1, 1) if own == 1 else (heads, group)), rows, keys), steps)
+    shape = (*lead, *((1, 1) if own == 1 else (heads, group)), rows, keys)
+    key = mask, hashable(shape)
+    if key not in known:
+        known[key] = _viewed(mask, shape, steps)
+    return known[key]
 
 
 def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
