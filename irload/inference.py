@@ -256,14 +256,19 @@ MOVES_SIZES = frozenset(
         "Split",
         "Squeeze",
         "StridedSlice",
+        "Transpose",
         "Unsqueeze",
+        "VariadicSplit",
     }
 )
 """Operations whose `compute` accepts arrays of sizes, as it only moves elements."""
 CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
     "Add": np.add,
+    "Ceiling": np.asarray,
     "Convert": np.asarray,
     "Equal": np.equal,
+    "Floor": np.asarray,
+    "FloorMod": np.mod,
     "Greater": np.greater,
     "GreaterEqual": np.greater_equal,
     "Less": np.less,
@@ -275,6 +280,8 @@ CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
     "Subtract": np.subtract,
 }
 """Operations on integers whose NumPy function gives the same on arrays of sizes, element by element."""
+DIVIDES_SIZES: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
+"""Divisions whose NumPy function gives the same on sizes of at least 0 and positive divisors."""
 
 
 def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
@@ -288,8 +295,8 @@ def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) ->
         if op.type in MOVES_SIZES:
             made = op.compute(*arrays)
             results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
-        elif op.type == "Divide":
-            results = [_quotients(*arrays)]
+        elif op.type in DIVIDES_SIZES:
+            results = [_divided(DIVIDES_SIZES[op.type], *arrays)]
         elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
             results = [CALCULATES_SIZES[op.type](*arrays)]
         else:
@@ -309,11 +316,11 @@ def _sized(tensor: TensorType, value: Array) -> TensorType:
     return TensorType(tensor.element, Shape(*whole.shape), whole)
 
 
-def _quotients(a: Array, b: Array) -> Array:
-    """Quotients of sizes of at least 0 by positive ones, for which truncation and floor agree."""
+def _divided(divide: Callable[..., Array], a: Array, b: Array) -> Array:
+    """Divide sizes of at least 0 by positive ones, for which truncation and floor agree."""
     if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
         raise ArithmeticError("a size is negative")
-    return np.floor_divide(a, b)
+    return divide(a, b)
 
 
 def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:

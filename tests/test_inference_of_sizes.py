@@ -64,6 +64,8 @@ ARITHMETIC: dict[str, Any] = {
     "Subtract": np.subtract,
     "Multiply": np.multiply,
     "Divide": np.floor_divide,
+    "Mod": np.mod,
+    "FloorMod": np.mod,
     "Maximum": np.maximum,
     "Minimum": np.minimum,
 }
@@ -116,6 +118,32 @@ def test_moved_sizes() -> None:
     assert at(found, trace, OTHER).tolist() == [OTHER, 3]
 
 
+def split(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+    inputs = [sizes, graph.constant(0), graph.constant(np.array([1, 1], np.int64))]
+    return graph.layer("VariadicSplit", inputs, [("i64", (1,))] * 2)[0]
+
+
+def test_split_sizes() -> None:
+    found, trace = value_of(split)
+    assert at(found, trace, OTHER).tolist() == [OTHER]
+
+
+@pytest.mark.parametrize("type", ["Ceiling", "Floor"])
+def test_rounding_does_not_change_sizes(type: str) -> None:
+    found, trace = value_of(lambda g, s: g.layer(type, [s], [("i64", (2,))])[0])
+    assert at(found, trace, OTHER).tolist() == [OTHER, 3]
+
+
+def test_padding_to_a_multiple_of_a_window() -> None:
+    eight = np.array([8, 8], np.int64)
+    modulo = binary("FloorMod", eight)
+    found, trace = value_of(
+        lambda g, s: modulo(g, g.layer("Subtract", [g.constant(eight), modulo(g, s)], [("i64", (2,))])[0])
+    )
+    for size, missing in ((AT, 1), (OTHER, 5), (16, 0)):
+        assert at(found, trace, size).tolist() == [missing, 5]
+
+
 def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
     found, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
     assert found.value is not None
@@ -134,6 +162,10 @@ UNKNOWN: dict[str, Layers] = {
     "booleans": convert("boolean"),
     "other operations": binary("Power", np.array([2, 2], np.int64)),
     "a division by zero": binary("Divide", np.array([0, 1], np.int64)),
+    "a remainder by zero": binary("FloorMod", np.array([0, 1], np.int64)),
+    "a remainder of a negative size": lambda g, s: binary("Mod", np.array([2, 2], np.int64))(
+        g, binary("Subtract", np.array([9, 1], np.int64))(g, s)
+    ),
     "a division by a negative number": binary("Divide", np.array([-2, 1], np.int64)),
     "a division of a negative size": lambda g, s: binary("Divide", np.array([2, 2], np.int64))(
         g, binary("Subtract", np.array([9, 1], np.int64))(g, s)

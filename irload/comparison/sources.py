@@ -85,7 +85,7 @@ def planned(
     """
     compiled = CompiledModel(model, limits=model.limits, jit=jit, threads=threads)
     arrays, given = bind_typed(compiled.inputs, list(inputs), wide=True)
-    schedule = compiled.schedule(model, given, None)
+    schedule = compiled.scheduled(given)
     ends = {output_name(k) for k in range(len(model.results))}
     if schedule.is_static and schedule.part is not None:
         plan = compiled.take(schedule.part)

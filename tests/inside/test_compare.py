@@ -12,6 +12,7 @@ from irload.comparison.compare import TOLERANCES
 from irload.comparison.sources import openvino_precision
 from models.ir import Graph, Ref
 from tests.inside.nets import looped, model, unary, with_constant
+from tests.traced.states import Decoder
 
 IMAGE = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
 ROWS = np.random.default_rng(2).standard_normal((4, 6)).astype(np.float32)
@@ -283,6 +284,16 @@ def test_the_sign_of_zero_is_handed_on():
     found = irload.compare(made("Multiply"), made("Add"), -np.ones(2, np.float32) * 0)
     assert [e.name for e in found.layers if e.own is not None and not e.own.passed] == []
     assert not {e.name: e for e in found.layers}["inverse"].total.passed
+
+
+def test_plans_of_models_with_state_are_compared():
+    decoder = Decoder(1)
+    rng = np.random.default_rng(0)
+    feed = [rng.standard_normal((2, 5, decoder.width)).astype(np.float32)]
+    feed += [np.ones((2, 5), np.int64)] * decoder.has_mask + [np.arange(2, dtype=np.int32)] * decoder.has_beam
+    found = irload.compare("fast", decoder.model, feed)
+    assert found.passed
+    assert "Transpose" not in {layer.operation for layer in found.layers}, "which is a view in plans"
 
 
 def test_nothing_to_compare_is_an_error(tmp_path):

@@ -112,6 +112,40 @@ def backbone() -> Model:
     return net.model(net.conv(wide, 32, 24, 1), net.conv(x, 32, 2, 5), mean)
 
 
+def windowed(window: int = 4, width: int = 16) -> Model:
+    """A layer of a Swin transformer on [batch, height, width, 16]: attention within windows of a padded map."""
+    net = Net()
+    x = net.input(-1, -1, -1, width)
+    edge = net.constant(window)
+
+    def sizes(x: Ref) -> list[Ref]:
+        every = net.op("ShapeOf", x, version="opset3", output_type="i64")
+        return [net.op("Gather", every, net.constant(k), net.constant(0), version="opset8") for k in range(3)]
+
+    def shape(*dims: Ref | int) -> Ref:
+        known = [net.constant([d]) if isinstance(d, int) else net.op("Unsqueeze", d, net.constant(0)) for d in dims]
+        return net.concat(*known, axis=0)
+
+    def view(x: Ref, *dims: Ref | int) -> Ref:
+        return net.op("Reshape", x, shape(*dims), special_zero=False)
+
+    batch, *space = sizes(x)
+    missing = (net.op("Subtract", edge, net.op("FloorMod", n, edge)) for n in space)
+    ends = shape(0, *(net.op("FloorMod", n, edge) for n in missing), 0)
+    padded = net.op("Pad", x, net.constant([0, 0, 0, 0]), ends, net.constant(np.float32(0)), pad_mode="constant")
+    _, *counts = (net.op("Floor", net.op("Divide", n, edge)) for n in sizes(padded))
+    parts = view(padded, batch, counts[0], window, counts[1], window, width)
+    windows = net.reshape(net.transpose(parts, 0, 1, 3, 2, 4, 5), -1, window * window, width)
+    q, k, v = (linear(net, windows, width, width) for _ in range(3))
+    seen = net.op("ScaledDotProductAttention", q, k, v, version="opset13", causal=False)
+    parts = view(linear(net, seen, width, width), batch, *counts, window, window, width)
+    _, *whole = sizes(padded)
+    joined = view(net.transpose(parts, 0, 1, 3, 2, 4, 5), batch, *whole, width)
+    starts, steps = net.constant([0, 0]), net.constant([1, 1])
+    cut = net.op("Slice", joined, starts, shape(*space), steps, net.constant([1, 2]), version="opset8")
+    return net.model(normalized(net, net.op("Add", x, cut)))
+
+
 def pyramid() -> Model:
     """Boxes of a map [1, 3, height, width] of a quarter of the height and width, as a row."""
     net = Net()

@@ -24,7 +24,7 @@ from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
-from tests.traced.nets import detector, encoder, fully_convolutional, linear, recurrent, similarities
+from tests.traced.nets import detector, encoder, fully_convolutional, linear, recurrent, similarities, windowed
 
 MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tuple[int, ...]]]] = {
     "encoder": (encoder, lambda r: (int(r.integers(1, 4)), int(r.integers(1, 60)), 32)),
@@ -32,6 +32,7 @@ MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tup
         fully_convolutional,
         lambda r: (int(r.integers(1, 4)), 3, 2 * int(r.integers(2, 20)), 2 * int(r.integers(2, 20))),
     ),
+    "windowed": (windowed, lambda r: (int(r.integers(1, 4)), int(r.integers(3, 30)), int(r.integers(3, 30)), 16)),
 }
 
 TRANSPOSED = {"transpose_a": False, "transpose_b": True}
@@ -63,6 +64,29 @@ def test_results_at_random_shapes(name: str, options: dict[str, Any], monkeypatc
     for seed in range(12):
         agrees(compiled, plain, values(*shape(rng), seed=seed))
     assert 1 <= variants(compiled) <= VARIANTS
+
+
+def test_no_layer_of_a_windowed_map_is_left_to_the_interpreter() -> None:
+    compiled = irload.compile_model(windowed(), 1)
+    plain = irload.compile_model(windowed(), 1, optimize=False)
+    for height, width in ((12, 20), (9, 14), (30, 7), (13, 13), (16, 8), (12, 16)):
+        agrees(compiled, plain, values(2, height, width, 16))
+    found = [variant.remainder for variant in compiled._traced.families.recent]
+    assert found == [None, None], "one plan for padded maps, one for multiples of the window"
+
+
+@pytest.mark.parametrize("options", [{}, {"jit": False}], ids=str)
+def test_sizes_are_returned_as_numbers(options: dict[str, Any]) -> None:
+    net = Net()
+    x = net.input(-1, 8)
+    y = net.op("MatMul", x, net.constant(values(8, 4)), transpose_a=False, transpose_b=False)
+    shape = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    half = net.op("Divide", shape, net.constant([2, 2]))
+    compiled = irload.compile_model(net.model(y, shape, half), 1, **options)
+    for size in (7, 8, 11, 13):
+        _, whole, quotients = compiled(values(size, 8)).values()
+        assert whole.dtype == quotients.dtype == np.int64
+        assert (whole.tolist(), quotients.tolist()) == ([size, 8], [size // 2, 4])
 
 
 def test_one_plan_serves_all_lengths() -> None:

@@ -240,7 +240,8 @@ class BoundPlan(Executor):
         self._set_up(template.program, template.options, binding.memory, segments, taken, given, before)
 
     def _array(self, value: Value) -> Array:
-        return self.held[value] if value.source is None else value.source.array
+        constant = self.late.constants.get(value, value.source)
+        return self.held[value] if constant is None else constant.array
 
     @property
     def kernels(self) -> list[StepKernel]:

@@ -51,9 +51,9 @@ class Template:
         self.values = {value: k for k, value in enumerate(walk_values(program))}
         """The values that are not constant, numbered."""
         late = dict.fromkeys(v for step in self.late for v in step.outputs)
-        read = dict.fromkeys(v for step in program.steps for v in step.inputs)
+        read = dict.fromkeys((*(v for step in program.steps for v in step.inputs), *program.outputs))
         self.late_values = [v for v in read if v in late or is_symbolic(v)]
-        """The late constants that steps read. Their numbers follow the numbers of `values`."""
+        """The late constants that steps read or the program returns. Their numbers follow the numbers of `values`."""
         numbering = {value: k for k, value in enumerate((*self.values, *self.late_values))}
         owned = groupby(zip(program.steps, traced.owners, strict=True), itemgetter(1))
         self.segments: list[tuple[Any, list[Step]]] = [
@@ -96,8 +96,8 @@ class Template:
     def _late_constants(self, early: Sequence[Step]) -> LateConstants:
         """Return the late constants. `early`: the early steps, which may read them, as may the steps of the program."""
         add, steps = self.numbers.add, (*self.late, *early, *self.program.steps)
-        constants = dict.fromkeys(v for step in steps for v in step.inputs if v.is_constant)
-        symbolic = [value for value in constants if is_symbolic(value)]
+        read = dict.fromkeys((*(v for step in steps for v in step.inputs), *self.program.outputs))
+        symbolic = [value for value in read if is_symbolic(value)]
         for value in symbolic:
             if value.source is not None:
                 add([*value.source.array.flat, value.source.array.shape])
