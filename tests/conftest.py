@@ -44,7 +44,7 @@ def passing_extensions() -> Iterator[None]:
     """Unregister the operations that a test registered."""
     yield
     for key, versions in list(registry.table.items()):
-        ours = [cls for cls in versions if cls.__module__.startswith("irload.")]
+        ours = [cls for cls in versions if cls.__module__.startswith("irload.ops.")]
         if ours:
             registry.table[key] = ours
         else:
