@@ -1,15 +1,20 @@
-"""Gather: a view if the indices are known and regular, otherwise a step whose table may stay f16."""
+"""Gather and GatherElements: a view if the indices are known and regular, otherwise a step.
+
+The table of a Gather may stay f16.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from irload.core import element as et
 from irload.core.size import number
 from irload.core.tensor import Array
-from irload.graph import Node
+from irload.graph import Node, Output
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import INDICES, GatherStep, ReshapeStep
+from irload.plan.ir.steps import INDICES, GatherStep, ReshapeStep, TransposeStep
 from irload.plan.lowering.values import ending, from_start, sliced
 
 
@@ -17,10 +22,12 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
     """Lower a Gather along a known axis."""
     data, indices, axis_value = inputs
     axis = axis_value.constant
-    if axis is None or node.op.attributes.get("batch_dims", 0) or not data.size:
+    if axis is None or not data.size:
         return None
     along = int(axis.reshape(())) % len(data.shape)
-    if indices.constant is not None:
+    shared = node.op.attributes.get("batch_dims", 0)
+    shared += len(indices.shape) if shared < 0 else 0
+    if indices.constant is not None and not shared:
         taken = _regular(indices.constant, data.shape[along])
         if taken is not None:
             part = sliced(data, along, taken)
@@ -29,7 +36,57 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
             )
     if indices.dtype.name not in INDICES or not indices.size:
         return None
-    return [GatherStep([_table(data, outputs[0]), indices], outputs, axis=along)]
+    table = data if shared else _table(data, outputs[0])
+    return [GatherStep([table, indices], outputs, axis=along, shared=shared)]
+
+
+def gather_elements(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower a GatherElements whose indices are in range: a Gather along the last axis that shares all others.
+
+    Otherwise it is computed by the operation, which reports indices out of range.
+    """
+    data, indices = inputs
+    rank = len(data.shape)
+    axis = node.op.attributes["axis"] % rank
+    if indices.dtype.name not in INDICES or data.dtype.hasobject or not data.size or not indices.size:
+        return None
+    found = _bounds(node.inputs[1], indices)
+    if found is None or found[0] < -data.shape[axis] or found[1] >= data.shape[axis]:
+        return None
+    order = (*(k for k in range(rank) if k != axis), axis)
+    back = tuple(order.index(k) for k in range(rank))
+    steps = [_transposed(value, order) for value in inputs]
+    taken = Value(steps[1].output.shape, data.dtype, name=data.name)
+    gathered = GatherStep([step.output for step in steps], [taken], axis=rank - 1, shared=rank - 1)
+    return [*steps, gathered, TransposeStep([taken], outputs, order=back)]
+
+
+def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
+    return TransposeStep(
+        [value], [Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)], order=order
+    )
+
+
+MOVES = frozenset(("Broadcast", "Convert", "Reshape", "Slice", "Squeeze", "StridedSlice", "Transpose", "Unsqueeze"))
+"""Operations that return elements of their first input, as integers."""
+
+
+def _bounds(source: Output, value: Value) -> tuple[int, int] | None:
+    """Return bounds of integers that hold for all inputs of the model, None if there are none."""
+    if value.constant is not None and value.constant.dtype != object:
+        return int(value.constant.min()), int(value.constant.max())
+    node = source.node
+    while node.type in MOVES and source.type.element.is_integer:
+        source = node.inputs[0]
+        node = source.node
+    if node.type == "Clamp" and source.type.element.is_integer:
+        low, high = node.op.attributes["min"], node.op.attributes["max"]
+        return (math.ceil(low), math.floor(high)) if math.isfinite(low) and math.isfinite(high) else None
+    if node.type == "TopK" and source.index == 1:
+        data = node.inputs[0].type
+        count = None if data.rank is None else data.shape.dims[node.op.attributes["axis"]].hi
+        return None if count is None else (0, count - 1)
+    return None
 
 
 def _regular(indices: Array, size: int) -> slice | None:

@@ -45,7 +45,8 @@ def _is_early(step: Step, program: Program, known: set[Value]) -> bool:
     if isinstance(step, ComputeStep):
         plain = computes_alone(step) and not step.has_effect
     else:
-        plain = isinstance(step, ViewStep | GatherStep) and step.inputs[0] in known
+        gathers = isinstance(step, GatherStep) and not step.shared
+        plain = (gathers or isinstance(step, ViewStep)) and step.inputs[0] in known
     small = all(hint(v.nbytes) <= LARGEST and v not in program.returned for v in step.outputs)
     return plain and small and all(v in known or v.is_constant for v in step.inputs)
 

@@ -130,7 +130,9 @@ def _matched(
         read, indices = gather.inputs
         order = given.index(indices) if indices in given else None
         batch = gather.axis
-        if order is None or len(indices.shape) != 1 or batch == axis or program.sole_consumer(past) is not join:
+        if order is None or len(indices.shape) != 1 or gather.shared or batch == axis:
+            return None
+        if program.sole_consumer(past) is not join:
             return None
         removed.append(gather)
     origin = None if read.origin is None else read.origin.node

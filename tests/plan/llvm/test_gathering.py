@@ -13,6 +13,7 @@ from irload.plan.ir.program import Value
 from irload.plan.ir.steps import GatherStep
 from tests.plan.llvm.harness import TARGETS, channels_last, run_step
 from tests.plan.llvm.strides import strided
+from tests.plan.programs import run
 
 DTYPES = [np.dtype(t) for t in ("float32", "int64", "uint8", "float16", "bool", "float64")]
 
@@ -46,6 +47,32 @@ def test_random_gathers(seed: int) -> None:
         step, [x, indices], TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4)), at_end=bool(seed % 2), laid=laid
     )
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_gathers_with_shared_axes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dtype = DTYPES[int(rng.integers(len(DTYPES)))]
+    sizes = [int(n) for n in rng.choice([1, 2, 3, 7, 19], int(rng.integers(2, 5)))]
+    shared = int(rng.integers(1, len(sizes)))
+    axis = int(rng.integers(shared, len(sizes)))
+    x = rng.integers(0, 2 if dtype.kind == "b" else 100, sizes).astype(dtype)
+    count = (*sizes[:shared], *(int(n) for n in rng.choice([1, 2, 5, 40], int(rng.integers(0, 3)))))
+    reach = sizes[axis] + (2 if seed % 3 == 0 else 0)
+    indices = rng.integers(-reach, reach, count).astype("int32" if seed % 2 else "int64")
+    lead = sizes[:shared]
+    parts = [gathered(x[at], indices[at], axis - shared) for at in np.ndindex(*lead)]
+    wanted = np.array(parts).reshape(*lead, *parts[0].shape)
+    values = [Value(x.shape, dtype), Value(count, indices.dtype)]
+    step = GatherStep(values, [Value(wanted.shape, dtype)], axis=axis, shared=shared)
+    laid = [None, channels_last, strided(rng)][seed % 3]
+    (found,) = run_step(
+        step, [x, indices], TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4)), at_end=bool(seed % 2), laid=laid
+    )
+    np.testing.assert_array_equal(found, wanted)
+    if seed % 3 == 0:
+        (found,) = run([step], dict(zip(values, (x, indices), strict=True)), step.outputs)
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)

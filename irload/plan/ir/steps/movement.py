@@ -112,10 +112,12 @@ INDICES = ("int32", "int64")
 class GatherStep(Step):
     """Slices of the data, selected along an axis by i32 or i64 indices. Inputs: data, indices.
 
-    Negative indices count from the end. Indices out of range give zeros. The output may be f32 for f16 data.
+    Negative indices count from the end. Indices out of range give zeros. The output may be f32 for f16 data. The first
+    `shared` axes are common to data and indices, so that slices at different positions have different indices.
     """
 
     axis: int = field(kw_only=True)
+    shared: int = field(default=0, kw_only=True)
 
     @property
     def widens(self) -> bool:
@@ -128,7 +130,8 @@ class GatherStep(Step):
         if not self.widens:
             rules.equal("the dtype", self.output.dtype, data.dtype)
         rules.equal("whether the indices are i32 or i64", indices.dtype.name in INDICES, True)
-        shape = (*data.shape[: self.axis], *indices.shape, *data.shape[self.axis + 1 :])
+        rules.equal("the shared dims", indices.shape[: self.shared], data.shape[: self.shared])
+        shape = (*data.shape[: self.axis], *indices.shape[self.shared :], *data.shape[self.axis + 1 :])
         rules.equal("the shape", self.output.shape, shape)
 
 

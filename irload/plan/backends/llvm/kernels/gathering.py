@@ -37,12 +37,12 @@ Loops = Sequence[Loop]
 
 @record()
 class GatherSlices(Kernel):
-    """y[before…, picked…, within…] = x[before…, indices[picked…], within…]. Pointers: x, indices, y.
+    """y[before…, picked…, within…] = x[before…, indices[before…, picked…], within…]. Pointers: x, indices, y.
 
-    A unit is one slice. Strides in bytes: `before` and `within`, of y and x; `picked`, of y and the indices. The last
-    axis of `within` counts bytes, or elements if the kernel `widens` f16 to f32. `size`, `pitch`: length and stride of
-    the gathered axis of x; `index`: bytes of an index. Slices of indices out of range are zeros. The code reads all
-    sizes except for runs shorter than a vector.
+    A unit is one slice. Strides in bytes: `before`, of y, x and the indices (0 for axes that they do not have);
+    `within`, of y and x; `picked`, of y and the indices. The last axis of `within` counts bytes, or elements if the
+    kernel `widens` f16 to f32. `size`, `pitch`: length and stride of the gathered axis of x; `index`: bytes of an
+    index. Slices of indices out of range are zeros. The code reads all sizes except for runs shorter than a vector.
     """
 
     lanes: int
@@ -64,7 +64,7 @@ class GatherSlices(Kernel):
     @property
     def numbers(self) -> tuple[int, ...]:
         slices = size_of(self.picked)
-        outer = (*table(self.before, 2), *table(self.picked, 2))
+        outer = (*table(self.before, 3), *table(self.picked, 2))
         return (self.size, self.pitch, slices, *unknown(self.within, self._key), *self._layout, *outer)
 
     @property
@@ -91,10 +91,10 @@ class GatherSlices(Kernel):
         x, indices, y = arguments.pointers(3)
         size, pitch, slices = arguments.integers(3)
         within, layout = arguments.filled(self._key), arguments.integers(self.layout)
-        before, picked = arguments.table(2), arguments.table(2)
-        for starts, number in walk_lines(f, slices, before, [y, x]):
-            target, source = starts
-            target, place = picked.pointers(number, [target, indices])
+        before, picked = arguments.table(3), arguments.table(2)
+        for starts, number in walk_lines(f, slices, before, [y, x, indices]):
+            target, source, place = starts
+            target, place = picked.pointers(number, [target, place])
             signed = f.load_int(place, element=f"i{8 * self.index}")
             index = f.integer(signed + (signed < 0).as_int() * size)
             with f.when(index.below(size)):
@@ -183,10 +183,11 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     if widened is not None:
         return widened
     data, indices = (selector.array(v) for v in step.inputs)
-    out, axis = selector.array(step.output), step.axis
-    behind = axis + indices.ndim
-    before = axes_of(data.shape[:axis], out.strides[:axis], data.strides[:axis])
-    picked = axes_of(indices.shape, out.strides[axis:behind], indices.strides)
+    out, axis, shared = selector.array(step.output), step.axis, step.shared
+    behind = axis + indices.ndim - shared
+    own = (*indices.strides[:shared], *(0,) * (axis - shared))
+    before = axes_of(data.shape[:axis], out.strides[:axis], data.strides[:axis], own)
+    picked = axes_of(indices.shape[shared:], out.strides[axis:behind], indices.strides[shared:])
     inner = axes_of(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :])
     beside = (out.itemsize, data.itemsize) if step.widens else (1, 1)
     if not step.widens:
@@ -211,7 +212,7 @@ def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     """The kernel of a Gather from a compressed table, None if it is not compressed or not selected by rows."""
     data, out = step.inputs[0], selector.array(step.output)
     weights = None if data.source is None else compressed(data.source)
-    if weights is None or step.axis or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
+    if weights is None or step.axis or step.shared or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
         return None
     form, lanes = compression_of(weights, -1), selector.target.lanes
     if form is None or form.members > lanes or (form.group or data.shape[1]) % lanes:

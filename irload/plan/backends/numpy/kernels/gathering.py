@@ -8,6 +8,17 @@ from irload.core.half import widened
 from irload.core.tensor import Array
 
 
+def take_shared(out: Array, data: Array, indices: Array, axis: int, shared: int) -> None:
+    """Write the slices to `out`, as `take` does; data and indices share their first `shared` axes, at least one."""
+    size, before = data.shape[axis], int(np.prod(data.shape[shared:axis]))
+    at = np.where(indices < 0, indices + size, indices)
+    outside = (at < 0) | (at >= size)
+    rows = np.where(outside, 0, at).reshape(int(np.prod(data.shape[:shared])), 1, -1, 1)
+    flat = data.reshape(len(rows), before, size, -1)
+    taken = np.where(outside.reshape(rows.shape), data.dtype.type(0), np.take_along_axis(flat, rows, 2))
+    np.copyto(out, (taken if out.dtype == data.dtype else widened(taken)).reshape(out.shape))
+
+
 def take(out: Array, data: Array, indices: Array, axis: int) -> None:
     """Write the slices to `out`. Negative indices count from the end, indices out of range give zeros.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irload.plan.backends.numpy.kernels.compressed import take_widened
 from irload.plan.backends.numpy.kernels.copying import copy, dense
-from irload.plan.backends.numpy.kernels.gathering import take
+from irload.plan.backends.numpy.kernels.gathering import take, take_shared
 from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
@@ -40,12 +40,15 @@ def concat(step: ConcatStep, selector: NumpySelector) -> Selected:
 
 def gather(step: GatherStep, selector: NumpySelector) -> Selected:
     """Copy the slices selected by the indices."""
-    table = None if step.axis else selector.compressed(step.inputs[0], 1)
+    table = None if step.axis or step.shared else selector.compressed(step.inputs[0], 1)
     if table is not None and not step.widens:
         own = selector.array(step.output), table, selector.array(step.inputs[1])
         return "widened rows", [[[(take_widened, own)]]]
     data, indices = (selector.array(v) for v in step.inputs)
-    return "slices selected", [[[(take, (selector.array(step.output), data, indices, step.axis))]]]
+    arrays = selector.array(step.output), data, indices
+    if step.shared:
+        return "slices selected", [[[(take_shared, (*arrays, step.axis, step.shared))]]]
+    return "slices selected", [[[(take, (*arrays, step.axis))]]]
 
 
 def relayout(step: RelayoutStep, selector: NumpySelector) -> Selected:
