@@ -47,6 +47,7 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (1.5, MAPS, blocks.detector),
     (1, MAPS, blocks.patches),
     (1, MAPS, blocks.pooled_head),
+    (0.5, (4,), moves.windowed),
     (1, MAPS, blocks.resized_into),
     (0.6, MAPS, lowered.quantized_convolution),
     (2, ANY, pointwise.unary),
@@ -78,6 +79,8 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.7, ROWS, moves.crossed),
     (0.5, ROWS, moves.chosen_rows),
     (0.8, ROWS, moves.of_sizes),
+    (0.7, ROWS, moves.elements),
+    (0.5, ROWS, moves.batches),
     (1.5, ROWS, rows.layer_norm),
     (1, ROWS, rows.rms_norm),
     (1, ROWS, blocks.turned_norm),
@@ -202,6 +205,8 @@ def _finished(b: Build) -> Graph | None:
         chosen.append(chosen[0])
     if not chosen:
         return None
+    if b.chance(0.3 if b.dynamic else 0.05):
+        chosen.append(moves.sizes(b, b.pick(chosen)))
     graph.results = [v.ref for v in chosen]
     if b.dynamic:
         _open(graph, b.batch)

@@ -138,6 +138,77 @@ def gather(b: Build, x: Value) -> Value:
     return b.op("Gather", x, where, b.const(np.int64(axis)), version="opset8", batch_dims=0)
 
 
+def indices(b: Build, low: int, high: int, *shape: int) -> Value:
+    """Integers from `low` to `high` of a shape: constants, or clamped in the model."""
+    if b.chance(0.4):
+        return b.const(b.rng.integers(low, high + 1, shape).astype(np.int64))
+    whole = b.const(b.rng.integers(low - 4, high + 5, shape).astype(np.int64))
+    return b.op("Clamp", whole, min=low, max=high)
+
+
+def elements(b: Build, x: Value) -> Value:
+    """A GatherElements along any axis, whose indices may be clamped."""
+    axis = b.number(min(1, x.rank - 1), x.rank - 1)
+    n, shape = x.shape[axis], list(x.shape)
+    shape[axis] = b.number(1, 2 * n)
+    if not b.dynamic:
+        return b.op("GatherElements", x, indices(b, -n, n - 1, *shape), version="opset6", axis=axis)
+    if axis == 0:
+        raise DoesNotFit("the axis is dynamic")
+    sizes = [b.op("Gather", _shape(b, x), b.ints(0), b.const(np.int64(0)), version="opset8", batch_dims=0)]
+    target = b.concat([*sizes, b.ints(*shape[1:])], 0)
+    wide = b.op("Broadcast", indices(b, -n, n - 1, 1, *shape[1:]), target, version="opset3", mode="numpy")
+    return b.op("GatherElements", x, wide, version="opset6", axis=axis)
+
+
+def batches(b: Build, x: Value) -> Value:
+    """A Gather with batch dims."""
+    if x.rank < 2 or b.dynamic:
+        raise DoesNotFit("no batches, or a dynamic one")
+    axis = b.number(1, x.rank - 1)
+    shared = b.number(1, axis)
+    n, more = x.shape[axis], b.pick(((), (1,), (3,), (2, 2)))
+    where = indices(b, -n, n - 1, *x.shape[:shared], *more)
+    return b.op("Gather", x, where, b.const(np.int64(axis)), version="opset8", batch_dims=shared)
+
+
+def _shape(b: Build, x: Value) -> Value:
+    return b.op("ShapeOf", x, version="opset3", output_type="i64")
+
+
+def sizes(b: Build, x: Value) -> Value:
+    """The shape of a value, or numbers computed from it."""
+    shape = _shape(b, x)
+    if b.chance(0.4):
+        return shape
+    type = b.pick(("Divide", "Mod", "FloorMod", "Multiply", "Add"))
+    return b.op(type, shape, b.ints(b.number(1, 5)), auto_broadcast="numpy")
+
+
+def windowed(b: Build, x: Value) -> Value:
+    """A map padded to multiples of a window, in windows, and back, as in a Swin transformer."""
+    edge = b.number(2, 4)
+    shape, zero = _shape(b, x), b.const(np.int64(0))
+    size = [b.op("Gather", shape, b.ints(k), zero, version="opset8", batch_dims=0) for k in range(4)]
+    missing = [b.op("Subtract", b.ints(edge), b.op("FloorMod", n, b.ints(edge))) for n in size[2:]]
+    ends = b.concat([b.ints(0, 0), *(b.op("FloorMod", n, b.ints(edge)) for n in missing)], 0)
+    padded = b.op("Pad", x, b.ints(0, 0, 0, 0), ends, b.const(np.float32(0)), pad_mode="constant")
+    whole = _shape(b, padded)
+    counts = [
+        b.op(
+            "Floor",
+            b.op("Divide", b.op("Gather", whole, b.ints(k), zero, version="opset8", batch_dims=0), b.ints(edge)),
+        )
+        for k in (2, 3)
+    ]
+    parts = b.concat([*size[:2], counts[0], b.ints(edge), counts[1], b.ints(edge)], 0)
+    split = b.op("Reshape", padded, parts, special_zero=False)
+    windows = b.op("ReLU", b.transpose(split, 0, 2, 4, 3, 5, 1))
+    back = b.op("Reshape", b.transpose(windows, 0, 5, 1, 3, 2, 4), whole, special_zero=False)
+    space = b.concat(size[2:], 0)
+    return b.op("Slice", back, b.ints(0, 0), space, b.ints(1, 1), b.ints(2, 3), version="opset8")
+
+
 def pad(b: Build, x: Value) -> Value:
     """A Pad in any mode."""
     mode = b.pick(("constant", "constant", "edge", "reflect", "symmetric"))
