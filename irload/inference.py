@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from irload.core.bounds import bounds_of
 from irload.core.context import RunContext
-from irload.core.element import boolean
-from irload.core.op import Op, evaluate, infer_outputs, is_builtin
+from irload.core.op import Op, evaluate, infer_outputs
+from irload.core.ratio import ratios
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.size import has_sizes, is_size
+from irload.core.size_arithmetic import of_sizes, ratios_of, truncated
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
@@ -24,6 +23,9 @@ from irload.record import record
 from irload.safety.limits import DEFAULT, Deadline, Limits
 
 __all__ = ["Inference", "Inferred", "OnError", "ShapeLike", "as_shape", "raise_error"]
+
+LONGEST = 12
+"""Maximum number of layers on floats between sizes and the integers computed from them."""
 
 Types = dict[Output, TensorType]
 ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
@@ -174,6 +176,10 @@ class Inference:
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
+        if node.type == "Convert" and inputs[0].element.is_float and inputs[0].value is None:
+            whole = self._truncated(node, outputs[0])
+            if whole is not None:
+                return (whole,)
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         if all(t.value is not None or t.bounds is not None for t in inputs):
@@ -193,13 +199,40 @@ class Inference:
         if not small:
             return tuple(outputs)
         if any(a is not None and has_sizes(a) for a in arrays):
-            return _of_sizes(node.op, [a for a in arrays if a is not None], outputs)
+            return of_sizes(node.op, [a for a in arrays if a is not None], outputs)
         try:
             context = cast(RunContext, SimpleNamespace(outputs=outputs))
             values = evaluate(node.op, [a for a in arrays if a is not None], outputs, context)
         except ExecutionError:
             return tuple(outputs)
         return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))
+
+    def _truncated(self, node: Node, tensor: TensorType) -> TensorType | None:
+        """Return the type of a Convert whose value consists of sizes, None unless its input is a ratio of sizes."""
+        count = tensor.shape.size.hi
+        if not tensor.element.is_integer or count is None or is_size(count) or count > VALUE_LIMIT:
+            return None
+        try:
+            return truncated(self._ratios(node.inputs[0], LONGEST), tensor)
+        except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
+            return None
+
+    def _ratios(self, output: Output, depth: int) -> Array:
+        """Return a float output as ratios of sizes. Raises TypeError if it is not, or of more than `depth` layers."""
+        tensor = self.types.get(output, UNKNOWN)
+        if tensor.value is not None:
+            return ratios(tensor.value)
+        if not depth:
+            raise TypeError("too many layers")
+        return ratios_of(output.node.op, [self._operand(i, depth - 1) for i in output.node.inputs], tensor)
+
+    def _operand(self, output: Output, depth: int) -> Array:
+        tensor = self.types.get(output, UNKNOWN)
+        if tensor.element.is_float:
+            return self._ratios(output, depth)
+        if tensor.value is None:
+            raise TypeError("the integers are unknown")
+        return tensor.value
 
     # -- the InferContext of control flow and state --------------------------------------------------------------------
 
@@ -242,85 +275,6 @@ def as_shape(shape: ShapeLike) -> Shape:
 def has_body(node: Node) -> bool:
     """True for a layer that runs bodies."""
     return bool(subgraphs(node))
-
-
-MOVES_SIZES = frozenset(
-    {
-        "Broadcast",
-        "Concat",
-        "Gather",
-        "ReduceProd",
-        "Reshape",
-        "Select",
-        "Slice",
-        "Split",
-        "Squeeze",
-        "StridedSlice",
-        "Transpose",
-        "Unsqueeze",
-        "VariadicSplit",
-    }
-)
-"""Operations whose `compute` accepts arrays of sizes, as it only moves elements."""
-CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
-    "Add": np.add,
-    "Ceiling": np.asarray,
-    "Convert": np.asarray,
-    "Equal": np.equal,
-    "Floor": np.asarray,
-    "FloorMod": np.mod,
-    "Greater": np.greater,
-    "GreaterEqual": np.greater_equal,
-    "Less": np.less,
-    "LessEqual": np.less_equal,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
-    "Multiply": np.multiply,
-    "NotEqual": np.not_equal,
-    "Subtract": np.subtract,
-}
-"""Operations on integers whose NumPy function gives the same on arrays of sizes, element by element."""
-DIVIDES_SIZES: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
-"""Divisions whose NumPy function gives the same on sizes of at least 0 and positive divisors."""
-
-
-def _of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-    """Return the output types, with arrays of sizes as values if the operation can compute them.
-
-    Values are booleans, and integers that fit their type, because sizes neither wrap nor round.
-    """
-    if not is_builtin(op) or not all(t.element.is_integer or t.element is boolean for t in outputs):
-        return tuple(outputs)
-    try:
-        if op.type in MOVES_SIZES:
-            made = op.compute(*arrays)
-            results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
-        elif op.type in DIVIDES_SIZES:
-            results = [_divided(DIVIDES_SIZES[op.type], *arrays)]
-        elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
-            results = [CALCULATES_SIZES[op.type](*arrays)]
-        else:
-            return tuple(outputs)
-        return tuple(map(_sized, outputs, map(np.asarray, results)))
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        return tuple(outputs)
-
-
-def _sized(tensor: TensorType, value: Array) -> TensorType:
-    """Return the type with an array of sizes or numbers as its value; without a value if they do not fit the type."""
-    if tensor.element.is_integer:
-        limits = np.iinfo(tensor.element.dtype)
-        if any(v < limits.min or v > limits.max for v in value.flat):
-            return tensor
-    whole = value if has_sizes(value) else value.astype(tensor.element.dtype)
-    return TensorType(tensor.element, Shape(*whole.shape), whole)
-
-
-def _divided(divide: Callable[..., Array], a: Array, b: Array) -> Array:
-    """Divide sizes of at least 0 by positive ones, for which truncation and floor agree."""
-    if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
-        raise ArithmeticError("a size is negative")
-    return divide(a, b)
 
 
 def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:

@@ -144,6 +144,51 @@ def test_padding_to_a_multiple_of_a_window() -> None:
         assert at(found, trace, size).tolist() == [missing, 5]
 
 
+def in_floats(*layers: tuple[str, float | None], element: str = "f32") -> Layers:
+    """Sizes as floats, through layers with a constant or alone, and back to integers."""
+
+    def chain(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        (x,) = graph.layer("Convert", [sizes], [(element, (2,))], attributes={"destination_type": element})
+        for type, number in layers:
+            dtype = np.float32 if element == "f32" else np.float16
+            other = [] if number is None else [graph.constant(np.full(2, number, dtype))]
+            (x,) = graph.layer(type, [x, *other], [(element, (2,))], attributes=NUMPY if other else {})
+        return graph.layer("Convert", [x], [("i64", (2,))], attributes={"destination_type": "i64"})[0]
+
+    return chain
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ((("Divide", 5), ("Add", 1), ("Ceiling", None)), lambda n: -(-n // 5) + 1),
+        ((("Multiply", 2), ("Floor", None)), lambda n: 2 * n),
+        ((("Multiply", 0.5), ("Floor", None)), lambda n: n // 2),
+        ((("Multiply", 0.5),), lambda n: n // 2),
+        ((("Subtract", 9), ("Divide", 4)), lambda n: int((n - 9) / 4)),
+        ((("Divide", 3), ("Floor", None), ("Multiply", 3)), lambda n: n // 3 * 3),
+    ],
+)
+def test_sizes_that_are_rounded_in_floats(layers: Any, expected: Callable[[int], int]) -> None:
+    found, trace = value_of(in_floats(*layers))
+    sizes = (AT, AT + 1) if expected(AT) < 0 or expected(AT) == 0 else (AT, OTHER, 300)
+    for size in sizes:
+        assert at(found, trace, size).tolist() == [expected(size), expected(3)]
+
+
+def test_one_size_that_is_rounded_in_floats() -> None:
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        taken = [sizes, graph.constant(0), graph.constant(0)]
+        (x,) = graph.layer("Gather", taken, [("i64", ())], version="opset8")
+        (x,) = graph.layer("Convert", [x], [("f32", ())], attributes={"destination_type": "f32"})
+        (x,) = graph.layer("Divide", [x, graph.constant(np.float32(2))], [("f32", ())], attributes=NUMPY)
+        (x,) = graph.layer("Ceiling", [x], [("f32", ())])
+        return graph.layer("Convert", [x], [("i64", ())], attributes={"destination_type": "i64"})[0]
+
+    found, trace = value_of(layers)
+    assert at(found, trace, OTHER).tolist() == -(-OTHER // 2)
+
+
 def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
     found, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
     assert found.value is not None
@@ -162,6 +207,10 @@ UNKNOWN: dict[str, Layers] = {
     "booleans": convert("boolean"),
     "other operations": binary("Power", np.array([2, 2], np.int64)),
     "a division by zero": binary("Divide", np.array([0, 1], np.int64)),
+    "a rounded number that is multiplied": in_floats(("Divide", 3), ("Multiply", 3), ("Ceiling", None)),
+    "a factor that f32 rounds": in_floats(("Multiply", 0.1), ("Floor", None)),
+    "a function of floats": in_floats(("Sqrt", None), ("Floor", None)),
+    "a size in f16": in_floats(("Divide", 5), ("Floor", None), element="f16"),
     "a remainder by zero": binary("FloorMod", np.array([0, 1], np.int64)),
     "a remainder of a negative size": lambda g, s: binary("Mod", np.array([2, 2], np.int64))(
         g, binary("Subtract", np.array([9, 1], np.int64))(g, s)

@@ -146,6 +146,25 @@ def windowed(window: int = 4, width: int = 16) -> Model:
     return net.model(normalized(net, net.op("Add", x, cut)))
 
 
+def codec(stride: int = 5, kernel: int = 10) -> Model:
+    """A strided convolution of [batch, 1, samples], padded as in EnCodec so that it reads every sample."""
+    net = Net()
+    x = net.input(-1, 1, -1)
+    sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    samples = net.op("Gather", sizes, net.constant(2), net.constant(0), version="opset8")
+    whole = net.op("Convert", net.op("Subtract", samples, net.constant(stride)), destination_type="f32")
+    frames = net.op("Divide", whole, net.constant(np.float32(stride)))
+    frames = net.op("Ceiling", net.op("Add", frames, net.constant(np.float32(1))))
+    last = net.op("Subtract", net.op("Convert", frames, destination_type="i64"), net.constant(1))
+    ideal = net.op("Add", net.op("Multiply", last, net.constant(stride)), net.constant(stride))
+    extra = net.op("Unsqueeze", net.op("Subtract", ideal, samples), net.constant(0))
+    begin, end = net.constant([0, 0, kernel - stride]), net.concat(net.constant([0, 0]), extra, axis=0)
+    padded = net.op("Pad", x, begin, end, net.constant(np.float32(0)), pad_mode="constant")
+    how = {"strides": str(stride), "dilations": "1", "pads_begin": "0", "pads_end": "0", "auto_pad": "explicit"}
+    y = net.op("Convolution", padded, net.weights(8, 1, kernel), **how)
+    return net.model(net.op("Convolution", net.op("Elu", y, alpha=1.0), net.weights(4, 8, 1), **how | {"strides": "1"}))
+
+
 def pyramid() -> Model:
     """Boxes of a map [1, 3, height, width] of a quarter of the height and width, as a row."""
     net = Net()

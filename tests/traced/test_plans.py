@@ -24,7 +24,7 @@ from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
-from tests.traced.nets import detector, encoder, fully_convolutional, linear, recurrent, similarities, windowed
+from tests.traced.nets import codec, detector, encoder, fully_convolutional, linear, recurrent, similarities, windowed
 
 MODELS: dict[str, tuple[Callable[[], Model], Callable[[np.random.Generator], tuple[int, ...]]]] = {
     "encoder": (encoder, lambda r: (int(r.integers(1, 4)), int(r.integers(1, 60)), 32)),
@@ -73,6 +73,14 @@ def test_no_layer_of_a_windowed_map_is_left_to_the_interpreter() -> None:
         agrees(compiled, plain, values(2, height, width, 16))
     found = [variant.remainder for variant in compiled._traced.families.recent]
     assert found == [None, None], "one plan for padded maps, one for multiples of the window"
+
+
+def test_frames_that_are_counted_in_floats() -> None:
+    compiled = irload.compile_model(codec(), 1)
+    plain = irload.compile_model(codec(), 1, optimize=False)
+    for samples in (40, 41, 57, 63, 100, 204):
+        agrees(compiled, plain, values(2, 1, samples))
+    assert {variant.remainder for variant in compiled._traced.families.recent} == {None}
 
 
 @pytest.mark.parametrize("options", [{}, {"jit": False}], ids=str)

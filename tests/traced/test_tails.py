@@ -178,3 +178,16 @@ def test_tails_with_too_many_patterns_are_not_planned() -> None:
         for found, expected in zip(compiled(given).values(), plain(given).values(), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert max(tails(compiled)) == TAIL_VARIANTS
+
+
+def test_a_result_that_is_known_from_shapes_belongs_to_the_caller() -> None:
+    net = Net()
+    mask = net.op("Convert", net.integers(1), destination_type="boolean")
+    where = net.op("Squeeze", net.op("NonZero", mask, version="opset3", output_type="i64"), net.constant([0]))
+    rows = net.op("Gather", net.input(1, 18), where, net.constant(0), version="opset8", batch_dims=0)
+    wide = net.op("Broadcast", rows, net.constant([1, 1, 18]), version="opset3", mode="numpy")
+    compiled = irload.compile_model(net.model(net.op("ShapeOf", wide, version="opset3", output_type="i64")), 1)
+    for _ in range(3):
+        (shape,) = compiled([np.ones(1, np.int64), values(1, 18)]).values()
+        assert shape.tolist() == [1, 1, 18]
+        shape.fill(2)

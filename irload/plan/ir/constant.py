@@ -84,8 +84,10 @@ class Constant:
 
     @staticmethod
     def of(array: Array) -> Constant:
-        """Return a constant that keeps its array for its lifetime."""
-        return Constant(lambda: array, array.shape, array.dtype, array)
+        """Return a constant that keeps its array, read-only, for its lifetime."""
+        held = array.view()
+        held.flags.writeable = False  # so that a caller who gets it as a result gets a copy
+        return Constant(lambda: held, held.shape, held.dtype, held)
 
     @property
     def nbytes(self) -> int:

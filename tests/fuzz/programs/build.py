@@ -167,7 +167,7 @@ class Build:
         data = {k.replace("exclude_pad", "exclude-pad"): v for k, v in data.items()}
         try:
             op, _ = resolve(type, version)[0].parse({k: text(v) for k, v in data.items()})
-            node = cast(Node, SimpleNamespace(op=op, type=type))
+            node = cast(Node, SimpleNamespace(op=op, type=type, inputs=[]))
             types = self._inference.outputs(node, [self._types[v.ref] for v in inputs])
         except IRError as error:
             raise DoesNotFit(f"{type}: {error}") from None

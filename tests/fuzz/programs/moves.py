@@ -181,8 +181,20 @@ def sizes(b: Build, x: Value) -> Value:
     shape = _shape(b, x)
     if b.chance(0.4):
         return shape
+    if b.chance(0.4):
+        return _rounded(b, shape)
     type = b.pick(("Divide", "Mod", "FloorMod", "Multiply", "Add"))
     return b.op(type, shape, b.ints(b.number(1, 5)), auto_broadcast="numpy")
+
+
+def _rounded(b: Build, shape: Value) -> Value:
+    """Numbers computed in floats from sizes, and rounded."""
+    x = b.op("Convert", shape, destination_type="f32")
+    for _ in range(b.number(1, 3)):
+        number = b.const(np.float32(b.pick((2, 3, 5, 0.5, 0.25, 1, 7))), et.f32)
+        x = b.op(b.pick(("Divide", "Multiply", "Add", "Subtract")), x, number, auto_broadcast="numpy")
+    x = b.op(b.pick(("Floor", "Ceiling")), x) if b.chance(0.7) else x
+    return b.op("Convert", x, destination_type="i64")
 
 
 def windowed(b: Build, x: Value) -> Value:

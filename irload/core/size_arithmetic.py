@@ -1,0 +1,128 @@
+"""Operations on arrays of sizes: the values of shape subgraphs for all shapes at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irload.core.element import boolean, f32, f64
+from irload.core.op import Op, is_builtin
+from irload.core.ratio import ratios
+from irload.core.shape import Shape
+from irload.core.size import has_sizes
+from irload.core.tensor import Array, TensorType
+
+MOVES_SIZES = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Gather",
+        "ReduceProd",
+        "Reshape",
+        "Select",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "StridedSlice",
+        "Transpose",
+        "Unsqueeze",
+        "VariadicSplit",
+    }
+)
+"""Operations whose `compute` accepts arrays of sizes, as it only moves elements."""
+CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
+    "Add": np.add,
+    "Ceiling": np.asarray,
+    "Convert": np.asarray,
+    "Equal": np.equal,
+    "Floor": np.asarray,
+    "FloorMod": np.mod,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Multiply": np.multiply,
+    "NotEqual": np.not_equal,
+    "Subtract": np.subtract,
+}
+"""Operations on integers whose NumPy function gives the same on arrays of sizes, element by element."""
+DIVIDES_SIZES: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
+"""Divisions whose NumPy function gives the same on sizes of at least 0 and positive divisors."""
+
+
+def of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    """Return the output types, with arrays of sizes as values if the operation can compute them.
+
+    Values are booleans, and integers that fit their type, because sizes neither wrap nor round.
+    """
+    if not is_builtin(op) or not all(t.element.is_integer or t.element is boolean for t in outputs):
+        return tuple(outputs)
+    try:
+        if op.type in MOVES_SIZES:
+            made = op.compute(*arrays)
+            results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
+        elif op.type in DIVIDES_SIZES:
+            results = [_divided(DIVIDES_SIZES[op.type], *arrays)]
+        elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
+            results = [CALCULATES_SIZES[op.type](*arrays)]
+        else:
+            return tuple(outputs)
+        return tuple(map(_sized, outputs, map(np.asarray, results)))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return tuple(outputs)
+
+
+def _sized(tensor: TensorType, value: Array) -> TensorType:
+    """Return the type with an array of sizes or numbers as its value; without a value if they do not fit the type."""
+    if tensor.element.is_integer:
+        limits = np.iinfo(tensor.element.dtype)
+        if any(v < limits.min or v > limits.max for v in value.flat):
+            return tensor
+    whole = value if has_sizes(value) else value.astype(tensor.element.dtype)
+    return TensorType(tensor.element, Shape(*whole.shape), whole)
+
+
+def _divided(divide: Callable[..., Array], a: Array, b: Array) -> Array:
+    """Divide sizes of at least 0 by positive ones, for which truncation and floor agree."""
+    if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
+        raise ArithmeticError("a size is negative")
+    return divide(a, b)
+
+
+ROUNDS: Mapping[str, Callable[[Any], Any]] = {"Ceiling": math.ceil, "Floor": math.floor}
+CALCULATES_RATIOS: Mapping[str, Callable[..., Any]] = {
+    "Add": np.add,
+    "Divide": np.true_divide,
+    "Multiply": np.multiply,
+    "Subtract": np.subtract,
+}
+"""Operations on floats whose NumPy function gives the same on arrays of ratios, element by element."""
+
+
+def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
+    """Return a float output as an array of ratios, from inputs that are integers, sizes or ratios. Raises TypeError."""
+    if not is_builtin(op) or output.element not in (f32, f64):
+        raise TypeError("not a ratio")
+    if op.type in CALCULATES_RATIOS:
+        return np.asarray(CALCULATES_RATIOS[op.type](*map(ratios, arrays)))
+    if op.type == "Convert":
+        return ratios(arrays[0])
+    if op.type in ROUNDS:
+        return np.asarray(np.frompyfunc(ROUNDS[op.type], 1, 1)(arrays[0]))
+    if op.type in MOVES_SIZES:
+        made = op.compute(*arrays)
+        if not isinstance(made, tuple):
+            return made
+    raise TypeError(f"{op.type} is not an operation on ratios")
+
+
+def truncated(array: Array, tensor: TensorType) -> TensorType:
+    """Return the type of a conversion to integers, with the truncated ratios as its value if they fit."""
+    whole = np.empty(array.shape, object)
+    whole.reshape(-1)[:] = [math.trunc(ratio) for ratio in array.flat]
+    return _sized(tensor, whole)
