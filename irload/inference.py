@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import cast
 
 from irload.core.bounds import bounds_of
 from irload.core.context import RunContext
+from irload.core.element import f32, f64
 from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.ratio import ratios
 from irload.core.remarks import collecting
@@ -180,6 +182,8 @@ class Inference:
             whole = self._truncated(node, outputs[0])
             if whole is not None:
                 return (whole,)
+        if node.type == "Range" and outputs[0].element in (f32, f64) and not outputs[0].shape.is_static:
+            return (self._counted(node, outputs[0]),)
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         if all(t.value is not None or t.bounds is not None for t in inputs):
@@ -216,6 +220,15 @@ class Inference:
             return truncated(self._ratios(node.inputs[0], LONGEST), tensor)
         except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
             return None
+
+    def _counted(self, node: Node, tensor: TensorType) -> TensorType:
+        """Return the type of a Range of floats, whose length is a size if its inputs are ratios of sizes."""
+        try:
+            start, stop, step = (self._ratios(i, LONGEST).reshape(())[()] for i in node.inputs)
+            count = math.trunc(math.ceil((stop - start) / step))
+            return replace(tensor, shape=Shape(count)) if count >= 0 else tensor
+        except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
+            return tensor
 
     def _ratios(self, output: Output, depth: int) -> Array:
         """Return a float output as ratios of sizes. Raises TypeError if it is not, or of more than `depth` layers."""

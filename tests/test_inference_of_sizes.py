@@ -189,6 +189,28 @@ def test_one_size_that_is_rounded_in_floats() -> None:
     assert at(found, trace, OTHER).tolist() == -(-OTHER // 2)
 
 
+@pytest.mark.parametrize(("element", "steps"), [("i64", 0), ("f32", 0), ("f32", 1)])
+def test_the_length_of_a_range_of_floats(element: str, steps: int) -> None:
+    """From 1 to a size, which is computed in integers or floats, or to its third."""
+    known = np.float32 if element == "f32" else np.int64
+
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        (x,) = graph.layer("Gather", [sizes, graph.constant(0), graph.constant(0)], [("i64", ())], version="opset8")
+        if element == "f32":
+            (x,) = graph.layer("Convert", [x], [("f32", ())], attributes={"destination_type": "f32"})
+        if steps:
+            (x,) = graph.layer("Divide", [x, graph.constant(np.float32(3))], [("f32", ())], attributes=NUMPY)
+        ends = [graph.constant(known(1)), x, graph.constant(known(1))]
+        return graph.layer("Range", ends, [("f32", (-1,))], version="opset4", attributes={"output_type": "f32"})[0]
+
+    found, trace = value_of(layers)
+    (length,) = found.shape.static
+    trace.close()
+    for size in (AT, OTHER, 12):
+        expected = len(np.arange(1, size / 3 if steps else size))
+        assert trace.compiled([terms_of(length)])([size]) == [expected]
+
+
 def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
     found, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
     assert found.value is not None

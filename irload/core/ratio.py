@@ -70,6 +70,8 @@ class Ratio:
         return Ratio(self.over * other.over, self.under * other.under)
 
     def __truediv__(self, other: Ratio) -> Ratio:
+        if not is_size(other.over) and other.over == other.under:
+            return self
         if self.rounded or is_size(other.over) or other.over <= 0:
             raise TypeError("a rounded number is divided, or the divisor is not a positive number")
         under = self.under * other.over

@@ -47,10 +47,12 @@ class Progression(Op):
                 raise ShapeMismatch(f"{name} must be a scalar, found {tensor.shape}")
             if tensor.value is not None and tensor.value.size == 1:
                 number = tensor.value.item()
-                if not is_size(number) and not math.isfinite(number):
+                if is_size(number):
+                    numbers += [number] if element.is_integer else []
+                    continue
+                if not math.isfinite(number):
                     raise ShapeMismatch(f"{name} must be finite, found {number}")
-                whole = number if is_size(number) else math.trunc(number)
-                numbers.append(whole if element.is_integer else float(number))
+                numbers.append(math.trunc(number) if element.is_integer else float(number))
         if step.value is not None and not step.value.any():
             raise ShapeMismatch(f"step must not be 0, found {step.value}")
         return TensorType(element, Shape(Dim.of(length(*numbers)) if len(numbers) == 3 else ANY))
