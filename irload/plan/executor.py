@@ -178,7 +178,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     """Create the plan of a part of a graph. `shared`: data shared by all plans of the model."""
     offered = backends(options)
     supports = supported_steps(offered)
-    program = lower(part, supports, lambda op: operation(op, offered))
+    program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     _check(program, "lowering")
     optimize(program, _check, integer_steps(offered))
     lower_booleans(program, supports)

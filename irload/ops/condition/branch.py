@@ -33,7 +33,7 @@ class If(Op, since=8):
         ports = (cond, *inputs)
         if cond.value is not None:
             # The other branch is not inferred: it never runs, and need not be valid for these shapes.
-            return _branch_types(self._chosen(cond.value), ports, context)
+            return _branch_types(self.chosen(cond.value), ports, context)
         then_types = _branch_types(self.then_body, ports, context)
         else_types = _branch_types(self.else_body, ports, context)
         if len(then_types) != len(else_types):
@@ -56,13 +56,14 @@ class If(Op, since=8):
             remark(fact.format(" by the specification") + "; every value but zero is true")
 
     def compute(self, cond: Array, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
-        branch = self._chosen(cond)
+        branch = self.chosen(cond)
         ports = (cond, *inputs)
         given = {m.inner: ports[m.outer] for m in branch.inputs}
         results = context.run_body(branch.body, [given[k] for k in range(len(given))])
         return tuple(results[inner] for inner in _outputs(branch))
 
-    def _chosen(self, cond: Array) -> Subgraph:
+    def chosen(self, cond: Array) -> Subgraph:
+        """The branch that a condition selects, by its first element."""
         if not cond.size:
             raise ExecutionError(f"cond must have an element, found shape {list(cond.shape)}")
         return self.then_body if cond.reshape(-1)[0] else self.else_body

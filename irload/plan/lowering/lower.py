@@ -2,79 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import cast
 
 from irload.core.op import Op, is_builtin
+from irload.core.size import has_sizes
+from irload.core.subgraph import Subgraph
 from irload.core.tensor import TensorType
-from irload.graph import Node, Output
+from irload.graph import Graph, Node, Output
+from irload.ops.condition.branch import If
+from irload.plan.folding import stored
+from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import ComputeStep
+from irload.plan.ir.steps import ComputeStep, ReshapeStep
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.lowering.widening import converted, widened
-from irload.plan.schedule import StaticPart
+from irload.plan.schedule import StaticPart, require_size
 from irload.plan.wide import is_short, takes_its_own_types, wide_type
+from irload.safety.limits import DEFAULT, Limits
 
 
-def lower(part: StaticPart, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op]) -> Program:
+def lower(
+    part: StaticPart, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op], limits: Limits = DEFAULT
+) -> Program:
     """Return the program of a part of a graph. Floats of 16 bits are f32 in it, including inputs and outputs.
 
     A node whose steps no back end supports becomes Compute, which calls the `compute` of the operation, or of the
-    operation that `operation` returns for it.
+    operation that `operation` returns for it. An If with a known condition becomes the steps of its branch. Raises
+    LimitExceeded for a tensor of the branch.
     """
-    types = part.types
-    nodes = [scheduled.node for scheduled in part.nodes]
-    used = {*part.results, *(i for node in nodes for i in node.inputs)}
-    short: dict[Output, Value] = {}
-    values: dict[Output, Value] = {}
+    lowering = _Lowering(part.types, is_supported, operation, limits)
     for output, constant in part.constants.items():
-        value = _value(output, types[output])
+        lowering.constant(output, constant)
+    parameters = [lowering.parameter(o) for o in part.parameters]
+    steps = lowering.nodes([scheduled.node for scheduled in part.nodes], part.results)
+    return Program(steps, parameters, [lowering.values[o] for o in part.results])
+
+
+class _Lowering:
+    """Lowers nodes one by one. `values`: the values of outputs of the graph and of branches."""
+
+    def __init__(
+        self,
+        types: Mapping[Output, TensorType],
+        is_supported: Callable[[Step], bool],
+        operation: Callable[[Op], Op],
+        limits: Limits,
+    ) -> None:
+        self._types = types
+        self._is_supported = is_supported
+        self._operation = operation
+        self._limits = limits
+        self.values: dict[Output, Value] = {}
+        self._short: dict[Output, Value] = {}
+        """The outputs that exist as 16-bit floats."""
+
+    def constant(self, output: Output, constant: Constant) -> None:
+        """Add a constant."""
+        value = _value(output, self._types[output])
         value.source = constant
         if constant.dtype != object:  # object arrays are strings, or symbolic sizes of the inferred integer type
             value.dtype = constant.dtype
-        values[output] = widened(value)
-        if constant.dtype == types[output].element.dtype:  # otherwise a 16-bit float that was folded as f32
-            short[output] = value
-    values |= {o: widened(_value(o, types[o])) for o in part.parameters}
-    steps: list[Step] = []
-    for node in nodes:
+        self.values[output] = widened(value)
+        if constant.dtype == self._types[output].element.dtype:  # otherwise a 16-bit float that was folded as f32
+            self._short[output] = value
+
+    def parameter(self, output: Output) -> Value:
+        """Add an input of the program."""
+        value = self.values[output] = widened(_value(output, self._types[output]))
+        return value
+
+    def nodes(self, nodes: Sequence[Node], results: Sequence[Output]) -> list[Step]:
+        """Return the steps of nodes. `results`: the outputs that are read besides by the nodes."""
+        used = {*results, *(i for node in nodes for i in node.inputs)}
+        steps: list[Step] = []
+        for node in nodes:
+            made = self._branch(node) if node.type == "If" else None
+            if made is None:
+                made = self._node(node, used)
+            for step in made:
+                step.origin = step.origin or (node,)
+            steps += made
+        return steps
+
+    def _node(self, node: Node, used: Container[Output]) -> list[Step]:
+        types, values = self._types, self.values
         own = {o: _value(o, types[o], used=o in used) for o in node.outputs}
         wide = {o: widened(v) for o, v in own.items()}
         if takes_its_own_types(node):
-            made = _in_own_types(node, types, values, short, own, wide)
+            made = self._in_own_types(node, own, wide)
         else:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
             made = _steps(node, inputs, outputs)
-            if made is None or not all(is_supported(step) for step in made):
+            if made is None or not all(self._is_supported(step) for step in made):
                 wide_types = [wide_type(types[o]) for o in node.outputs]
-                made = [_compute(operation(node.op), inputs, outputs, wide_types)]
+                made = list[Step]([_compute(self._operation(node.op), inputs, outputs, wide_types)])
         values |= wide
-        for step in made:
-            step.origin = step.origin or (node,)
-        steps += made
-    return Program(steps, [values[o] for o in part.parameters], [values[o] for o in part.results])
+        return made
+
+    def _in_own_types(self, node: Node, own: Mapping[Output, Value], wide: Mapping[Output, Value]) -> list[Step]:
+        """Return the steps of an operation that runs on 16-bit floats."""
+        types, values, short = self._types, self.values, self._short
+        steps: list[Step] = []
+        for i in (i for i in node.inputs if is_short(types[i])):
+            if i not in short:
+                short[i] = Value(values[i].shape, types[i].element.dtype, name=values[i].name)
+                steps.append(converted(values[i], short[i]))
+        inputs = [short[i] if is_short(types[i]) else values[i] for i in node.inputs]
+        steps.append(_compute(node.op, inputs, list(own.values()), [types[o] for o in node.outputs]))
+        for o in (o for o in node.outputs if is_short(types[o])):
+            own[o].origin = None
+            short[o] = own[o]
+            steps.append(converted(own[o], wide[o]))
+        return steps
+
+    def _branch(self, node: Node) -> list[Step] | None:
+        """Return the steps of the branch that an If takes, None if its condition or a type inside is unknown."""
+        taken, types = taken_branch(node, self._types), self._types
+        if taken is None:
+            return None
+        body = cast(Graph, taken.body)
+        inner = [n for n in body.nodes if n.reachable and n.type not in ("Parameter", "Result")]
+        results = [r.inputs[0] for r in body.results]
+        outputs = [*results, *(o for n in inner for o in n.outputs)]
+        if body.sinks or not all(o in types and types[o].is_static for o in outputs):
+            return None
+        for output in outputs:
+            require_size(types[output], self._limits)
+        for port in taken.inputs:
+            own, given = body.parameters[port.inner].outputs[0], node.inputs[port.outer]
+            self.values[own] = self.values[given]
+            if given in self._short:
+                self._short[own] = self._short[given]
+        for constant in (n for n in inner if n.type == "Const"):
+            self.constant(constant.outputs[0], stored(constant))
+        steps = self.nodes([n for n in inner if n.type != "Const"], results)
+        for step in steps:  # layers outside the graph are not observed
+            step.origin = (node,)
+            for value in step.outputs:
+                value.origin = None
+        for port in taken.outputs:
+            output = node.outputs[port.outer]
+            value = self.values[output] = widened(_value(output, types[output]))
+            steps.append(ReshapeStep([self.values[results[port.inner]]], [value]))
+        return steps
 
 
-def _in_own_types(
-    node: Node,
-    types: Mapping[Output, TensorType],
-    values: Mapping[Output, Value],
-    short: dict[Output, Value],
-    own: Mapping[Output, Value],
-    wide: Mapping[Output, Value],
-) -> list[Step]:
-    """Return the steps of an operation that runs on 16-bit floats. `short`: the outputs that exist as 16-bit values."""
-    steps: list[Step] = []
-    for i in (i for i in node.inputs if is_short(types[i])):
-        if i not in short:
-            short[i] = Value(values[i].shape, types[i].element.dtype, name=values[i].name)
-            steps.append(converted(values[i], short[i]))
-    inputs = [short[i] if is_short(types[i]) else values[i] for i in node.inputs]
-    steps.append(_compute(node.op, inputs, list(own.values()), [types[o] for o in node.outputs]))
-    for o in (o for o in node.outputs if is_short(types[o])):
-        own[o].origin = None
-        short[o] = own[o]
-        steps.append(converted(own[o], wide[o]))
-    return steps
+def taken_branch(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
+    """Return the branch of an If whose condition is known, None otherwise."""
+    known = types[node.inputs[0]].value if node.inputs[0] in types else None
+    if not isinstance(node.op, If) or known is None or not known.size or has_sizes(known):
+        return None
+    return node.op.chosen(known)
 
 
 def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> ComputeStep:

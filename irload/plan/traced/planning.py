@@ -23,7 +23,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     """Plan a part of a graph whose dims are symbols. With `grows`, variables that grow are extended in place."""
     offered = backends(options)
     supports = supported_steps(offered)
-    program = lower(part, supports, lambda op: operation(op, offered))
+    program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     optimize(program, _check, integer_steps(offered))
     late = take_late(program)
     given = program.inputs

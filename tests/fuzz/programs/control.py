@@ -124,8 +124,21 @@ def branch(b: Build, x: Value) -> list[Value]:
         made = worked(body, given) if b.chance(0.8) else given
         body.graph.results = [made.ref]
         bodies.append(Inner(body.graph, tag, ((1, 0, {}),), ((0, 0, {}),)))
-    condition = b.parameter((), et.boolean)
+    condition = _condition(b, x)
     return b.nested("If", "opset8", [condition, x], [(b.element, x.shape)], bodies)
+
+
+def _condition(b: Build, x: Value) -> Value:
+    """An input, a constant, or a comparison of a size."""
+    if b.chance(0.5):
+        return b.parameter((), et.boolean)
+    if b.chance(0.5):
+        return b.const(np.bool_(b.chance(0.5)), et.boolean)
+    shape = b.op("ShapeOf", x, version="opset3", output_type="i64")
+    rows = b.op("Gather", shape, b.const(np.int64(0)), b.const(np.int64(0)), version="opset8", batch_dims=0)
+    return b.op(
+        b.pick(("Equal", "NotEqual", "Less")), rows, b.pick((rows, b.const(np.int64(2)))), auto_broadcast="numpy"
+    )
 
 
 def state(b: Build, x: Value) -> Value:
