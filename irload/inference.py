@@ -213,8 +213,7 @@ class Inference:
 
     def _truncated(self, node: Node, tensor: TensorType) -> TensorType | None:
         """Return the type of a Convert whose value consists of sizes, None unless its input is a ratio of sizes."""
-        count = tensor.shape.size.hi
-        if not tensor.element.is_integer or count is None or is_size(count) or count > VALUE_LIMIT:
+        if not tensor.element.is_integer:
             return None
         try:
             return truncated(self._ratios(node.inputs[0], LONGEST), tensor)

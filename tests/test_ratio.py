@@ -64,3 +64,5 @@ def test_numbers_that_floats_may_round_are_refused(refused) -> None:
 
 def test_arrays_keep_their_shape() -> None:
     assert ratios(np.ones((2, 1), np.float32)).shape == (2, 1)
+    with pytest.raises(TypeError, match="too many elements"):
+        ratios(np.ones(65, np.float32))

@@ -20,6 +20,9 @@ MOST = 1 << 20
 MOST_PARTS = 256
 """Bound of the denominators."""
 
+MOST_ELEMENTS = 64
+"""Maximum number of elements of an array of ratios."""
+
 
 class Ratio:
     """`over` / `under`, a size or number over a positive number; `rounded`: f32 does not represent it exactly.
@@ -89,7 +92,9 @@ class Ratio:
 
 
 def ratios(array: Array) -> Array:
-    """The elements as ratios. Raises TypeError."""
+    """The elements as ratios. Raises TypeError, also for more than MOST_ELEMENTS."""
+    if array.size > MOST_ELEMENTS:
+        raise TypeError("too many elements for sizes")
     found = np.empty(array.shape, object)
     found.reshape(-1)[:] = [Ratio.of(number) for number in array.flat]
     return found
