@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 import numpy as np
 
+from irload.core.size import alike
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.ops.windows import NON_SPATIAL, Windowed
@@ -13,8 +16,11 @@ from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import PoolStep, ResampleStep
 from irload.plan.lowering.values import all_f32, apart, ending, resized
 
+MANY_TAPS = 25
+"""Elements of a window from which a maximum with strides of 1 is computed along one axis after the other."""
 
-def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+
+def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
     """Lower MaxPool and AvgPool if only the pooled values are used."""
     (data,) = inputs
     op = cast(Windowed, node.op)
@@ -25,7 +31,7 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     pads = op.pads(data.shape[2:], attributes["kernel"])
     mean = node.type == "AvgPool"
     full = mean and not attributes["exclude_pad"] and any(p for pair in pads for p in pair)
-    return PoolStep(
+    step = PoolStep(
         inputs,
         outputs[:1],
         kind="mean" if mean else "max",
@@ -35,6 +41,34 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
         pads_begin=tuple(b for b, _ in pads),
         divisor="full" if full else "real",
     )
+    is_split = not mean and prod(step.kernel) >= MANY_TAPS and all(alike(s, 1) for s in step.strides)
+    return _along_axes(step) if is_split else step
+
+
+def _along_axes(pool: PoolStep) -> list[Step]:
+    """Return the steps that compute a maximum along one axis after the other."""
+    (data,), shape = pool.inputs, pool.output.shape
+    spatial = len(shape) - NON_SPATIAL
+    steps: list[Step] = []
+
+    def alone(axis: int, values: Sequence[int], other: int) -> tuple[int, ...]:
+        return tuple(value if k == axis else other for k, value in enumerate(values))
+
+    for axis in range(spatial):
+        if pool.kernel[axis] > 1 or not alike(data.shape[NON_SPATIAL + axis], shape[NON_SPATIAL + axis]):
+            steps.append(
+                PoolStep(
+                    [data],
+                    [resized(data, NON_SPATIAL + axis, shape[NON_SPATIAL + axis])],
+                    kind=pool.kind,
+                    kernel=alone(axis, pool.kernel, 1),
+                    strides=pool.strides,
+                    dilations=alone(axis, pool.dilations, 1),
+                    pads_begin=alone(axis, pool.pads_begin, 0),
+                )
+            )
+            data = steps[-1].output
+    return ending(data, steps, pool.outputs)
 
 
 def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
