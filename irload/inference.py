@@ -178,12 +178,9 @@ class Inference:
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
-        if node.type == "Convert" and inputs[0].element.is_float and inputs[0].value is None:
-            whole = self._truncated(node, outputs[0])
-            if whole is not None:
-                return (whole,)
-        if node.type == "Range" and outputs[0].element in (f32, f64) and not outputs[0].shape.is_static:
-            return (self._counted(node, outputs[0]),)
+        known = self._by_ratios(node, inputs, outputs[0])
+        if known is not None:
+            return (known,)
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         if all(t.value is not None or t.bounds is not None for t in inputs):
@@ -211,23 +208,21 @@ class Inference:
             return tuple(outputs)
         return tuple(TensorType(t.element, Shape(*v.shape), v) for t, v in zip(outputs, values, strict=True))
 
-    def _truncated(self, node: Node, tensor: TensorType) -> TensorType | None:
-        """Return the type of a Convert whose value consists of sizes, None unless its input is a ratio of sizes."""
-        if not tensor.element.is_integer:
-            return None
-        try:
-            return truncated(self._ratios(node.inputs[0], LONGEST), tensor)
-        except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
-            return None
+    def _by_ratios(self, node: Node, inputs: Sequence[TensorType], tensor: TensorType) -> TensorType | None:
+        """Return the type of a Convert to integers with its value, or of a Range of floats with its length.
 
-    def _counted(self, node: Node, tensor: TensorType) -> TensorType:
-        """Return the type of a Range of floats, whose length is a size if its inputs are ratios of sizes."""
+        None unless these follow from ratios of sizes.
+        """
         try:
-            start, stop, step = (self._ratios(i, LONGEST).reshape(())[()] for i in node.inputs)
-            count = math.trunc(math.ceil((stop - start) / step))
-            return replace(tensor, shape=Shape(count)) if count >= 0 else tensor
+            if node.type == "Convert" and tensor.element.is_integer and inputs[0].element.is_float:
+                return None if inputs[0].value is not None else truncated(self._ratios(node.inputs[0], LONGEST), tensor)
+            if node.type == "Range" and tensor.element in (f32, f64) and not tensor.shape.is_static:
+                start, stop, step = (self._ratios(i, LONGEST).reshape(())[()] for i in node.inputs)
+                count = math.trunc(math.ceil((stop - start) / step))
+                return replace(tensor, shape=Shape(count)) if count >= 0 else None
         except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
-            return tensor
+            pass
+        return None
 
     def _ratios(self, output: Output, depth: int) -> Array:
         """Return a float output as ratios of sizes. Raises TypeError if it is not, or of more than `depth` layers."""

@@ -8,6 +8,7 @@ sixteenth of that, as its numerator is below MOST.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,9 @@ def ratios(array: Array) -> Array:
     """The elements as ratios. Raises TypeError, also for more than MOST_ELEMENTS."""
     if array.size > MOST_ELEMENTS:
         raise TypeError("too many elements for sizes")
-    found = np.empty(array.shape, object)
-    found.reshape(-1)[:] = [Ratio.of(number) for number in array.flat]
-    return found
+    return each(Ratio.of, array)
+
+
+def each(function: Callable[[Any], Any], array: Array) -> Array:
+    """The results of a function for each element, as an array of objects."""
+    return np.asarray(np.frompyfunc(function, 1, 1)(array), object)

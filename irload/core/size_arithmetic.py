@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core.element import boolean, f32, f64
 from irload.core.op import Op, is_builtin
-from irload.core.ratio import ratios
+from irload.core.ratio import each, ratios
 from irload.core.shape import Shape
 from irload.core.size import has_sizes
 from irload.core.tensor import Array, TensorType
@@ -113,7 +113,7 @@ def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
     if op.type == "Convert":
         return ratios(arrays[0])
     if op.type in ROUNDS:
-        return np.asarray(np.frompyfunc(ROUNDS[op.type], 1, 1)(arrays[0]))
+        return each(ROUNDS[op.type], arrays[0])
     if op.type in MOVES_SIZES:
         made = op.compute(*arrays)
         if not isinstance(made, tuple):
@@ -123,6 +123,4 @@ def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
 
 def truncated(array: Array, tensor: TensorType) -> TensorType:
     """Return the type of a conversion to integers, with the truncated ratios as its value if they fit."""
-    whole = np.empty(array.shape, object)
-    whole.reshape(-1)[:] = [math.trunc(ratio) for ratio in array.flat]
-    return _sized(tensor, whole)
+    return _sized(tensor, each(math.trunc, array))

@@ -8,7 +8,7 @@ from typing import cast
 from irload.core.op import Op, is_builtin
 from irload.core.size import has_sizes
 from irload.core.subgraph import Subgraph
-from irload.core.tensor import TensorType
+from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output
 from irload.ops.condition.branch import If
 from irload.plan.folding import stored
@@ -77,7 +77,7 @@ class _Lowering:
         used = {*results, *(i for node in nodes for i in node.inputs)}
         steps: list[Step] = []
         for node in nodes:
-            made = self._branch(node) if node.type == "If" else None
+            made = self._branch(node)
             if made is None:
                 made = self._node(node, used)
             for step in made:
@@ -93,10 +93,10 @@ class _Lowering:
             made = self._in_own_types(node, own, wide)
         else:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
-            made = _steps(node, inputs, outputs)
+            made: list[Step] | None = _steps(node, inputs, outputs)
             if made is None or not all(self._is_supported(step) for step in made):
                 wide_types = [wide_type(types[o]) for o in node.outputs]
-                made = list[Step]([_compute(self._operation(node.op), inputs, outputs, wide_types)])
+                made = [_compute(self._operation(node.op), inputs, outputs, wide_types)]
         values |= wide
         return made
 
@@ -118,7 +118,7 @@ class _Lowering:
 
     def _branch(self, node: Node) -> list[Step] | None:
         """Return the steps of the branch that an If takes, None if its condition or a type inside is unknown."""
-        taken, types = taken_branch(node, self._types), self._types
+        taken, types = _taken(node, self._types), self._types
         if taken is None:
             return None
         body = cast(Graph, taken.body)
@@ -148,12 +148,12 @@ class _Lowering:
         return steps
 
 
-def taken_branch(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
+def _taken(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
     """Return the branch of an If whose condition is known, None otherwise."""
-    known = types[node.inputs[0]].value if node.inputs[0] in types else None
-    if not isinstance(node.op, If) or known is None or not known.size or has_sizes(known):
+    if not isinstance(node.op, If):
         return None
-    return node.op.chosen(known)
+    known = types.get(node.inputs[0], UNKNOWN).value
+    return None if known is None or not known.size or has_sizes(known) else node.op.chosen(known)
 
 
 def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> ComputeStep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import cast
 
@@ -57,12 +58,11 @@ def _along_axes(pool: PoolStep) -> list[Step]:
     for axis in range(spatial):
         if pool.kernel[axis] > 1 or not alike(data.shape[NON_SPATIAL + axis], shape[NON_SPATIAL + axis]):
             steps.append(
-                PoolStep(
-                    [data],
-                    [resized(data, NON_SPATIAL + axis, shape[NON_SPATIAL + axis])],
-                    kind=pool.kind,
+                replace(
+                    pool,
+                    inputs=[data],
+                    outputs=[resized(data, NON_SPATIAL + axis, shape[NON_SPATIAL + axis])],
                     kernel=alone(axis, pool.kernel, 1),
-                    strides=pool.strides,
                     dilations=alone(axis, pool.dilations, 1),
                     pads_begin=alone(axis, pool.pads_begin, 0),
                 )

@@ -6,20 +6,12 @@ import numpy as np
 
 from irload.core.half import widened
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.views import shaped
+from irload.ops.movement.gather import Gather7
 
 
 def take_shared(out: Array, data: Array, indices: Array, axis: int, shared: int) -> None:
     """Write the slices to `out`, as `take` does; data and indices share their first `shared` axes, at least one."""
-    size, lead, before = data.shape[axis], int(np.prod(data.shape[:shared])), int(np.prod(data.shape[shared:axis]))
-    indices = np.ascontiguousarray(indices)
-    at = np.where(indices < 0, indices + size, indices)
-    outside = (at < 0) | (at >= size)
-    rows = lead, 1, at.size // lead, 1
-    flat = shaped(np.ascontiguousarray(data), lead, before, size, data.size // (lead * before * size))
-    taken = np.take_along_axis(flat, shaped(np.where(outside, 0, at), *rows), 2)
-    kept = np.where(shaped(outside, *rows), data.dtype.type(0), taken)
-    np.copyto(out, shaped(kept if out.dtype == data.dtype else widened(kept), *out.shape))
+    np.copyto(out, Gather7(batch_dims=shared).compute(data, indices, np.array(axis)))
 
 
 def take(out: Array, data: Array, indices: Array, axis: int) -> None:
