@@ -178,7 +178,7 @@ class Inference:
         outputs = infer_outputs(node.op, inputs, self)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
-        known = self._by_ratios(node, inputs, outputs[0])
+        known = self._by_ratios(node, inputs, outputs[0]) if node.type in ("Convert", "Range") else None
         if known is not None:
             return (known,)
         if all(t.value is not None for t in inputs):
