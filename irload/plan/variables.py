@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.ir.strides import Strided
-from irload.plan.memory.arena import aligned_bytes
+from irload.plan.memory.reserved import COMMITS_LATE, reserved_bytes
 from irload.record import record
 
-LEAST_ROOM = 64
-"""Minimum number of rows in the memory of variables that grow."""
+LEAST_ROOM = 4096 if COMMITS_LATE else 64
+"""Rows of the first memory of variables that grow, if the limits allow it."""
 
 
 @record()
@@ -43,7 +44,7 @@ class Room:
         """Number of rows that inferences have written or reserved."""
         self.index = {form.name: k for k, form in enumerate(forms)}
         self._starts = np.cumsum([0, *(-(-form.row_bytes * capacity // 64) * 64 for form in forms)])
-        self._memory = aligned_bytes(max(int(self._starts[-1]), 1))
+        self._memory = reserved_bytes(max(int(self._starts[-1]), 1))
         self.addresses: Array = self._memory.ctypes.data + self._starts[:-1]
         """The address of each variable."""
 
@@ -89,16 +90,24 @@ class GrownRows:
     ) -> GrownRows:
         """Return copies of arrays in a new room, followed by `more` rows, which the caller must write.
 
-        The room is twice as large if `allowed` is true for its bytes.
+        The room has `LEAST_ROOM` rows or twice the rows needed, if the system provides it and `allowed` is true for its
+        bytes. Raises MemoryError.
         """
         length = arrays[0].shape[forms[0].axis]
         needed = length + more
-        capacity = max(2 * needed, LEAST_ROOM)
-        room = Room(forms, capacity if allowed(Room.nbytes(forms, capacity)) else needed)
+        room = GrownRows._room(forms, needed, allowed)
         for k, array in enumerate(arrays):
             np.copyto(room.array(k, length), array)
         room.used = needed
         return GrownRows(room, needed)
+
+    @staticmethod
+    def _room(forms: Sequence[GrowingForm], needed: int, allowed: Callable[[int], bool]) -> Room:
+        for capacity in (max(2 * needed, LEAST_ROOM), 2 * needed):
+            if allowed(Room.nbytes(forms, capacity)):
+                with suppress(MemoryError):
+                    return Room(forms, capacity)
+        return Room(forms, needed)
 
 
 class Variables(MutableMapping[str, Array]):

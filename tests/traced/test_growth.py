@@ -15,7 +15,7 @@ from irload.plan.backends.registry import compiled_backend
 from irload.plan.executor import Executor
 from irload.plan.ir.steps import ConcatStep
 from irload.plan.traced.workspace import SHAPES
-from irload.plan.variables import GrowingForm, GrownRows, Room, Variables
+from irload.plan.variables import LEAST_ROOM, GrowingForm, GrownRows, Room, Variables
 from tests.plan.test_variables import Twin, compiled, decoder, some
 
 
@@ -37,7 +37,8 @@ def identity(batch: int) -> Array:
     return np.arange(batch, dtype=np.int32)
 
 
-def test_tokens_are_appended_in_place() -> None:
+def test_tokens_are_appended_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irload.plan.variables.LEAST_ROOM", 64)
     rng = np.random.default_rng(0)
     twin = Twin(*compiled(decoder()))
     rooms: list[Room] = []
@@ -50,6 +51,29 @@ def test_tokens_are_appended_in_place() -> None:
             rooms += [found.room] if found.room not in rooms else []
     assert lengths == [*range(8, 158), 161, 162]
     assert [room.capacity for room in rooms] == [64, 130, 262]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "capacity"), [(2**30, LEAST_ROOM), (LEAST_ROOM * 512, LEAST_ROOM), (LEAST_ROOM * 512 - 1, 18), (512, 9)]
+)
+def test_the_room_is_as_large_as_allowed(allowed: int, capacity: int) -> None:
+    form = GrowingForm("rows", (2, 1, 64), 1, np.dtype(np.float32))
+    rows = GrownRows.copied([form], [np.ones((2, 8, 64), np.float32)], 1, lambda nbytes: nbytes <= allowed)
+    assert rows.room.capacity == capacity
+    assert rows.room.array(0, 8).sum() == 2 * 8 * 64
+
+
+def test_less_room_if_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = GrowingForm("rows", (1, 16), 0, np.dtype(np.float32))
+
+    def reserved(size: int) -> Array:
+        if size > 18 * 64:
+            raise MemoryError
+        return np.empty(size, np.uint8)
+
+    monkeypatch.setattr("irload.plan.variables.reserved_bytes", reserved)
+    assert GrownRows.copied([form], [np.zeros((8, 16), np.float32)], 1).room.capacity == 18
+    assert GrownRows.copied([form], [np.zeros((15, 16), np.float32)], 1).room.capacity == 16
 
 
 def test_precision_auto_appends_to_caches() -> None:
