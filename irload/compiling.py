@@ -48,9 +48,9 @@ def compile_model(
         compiled.prepare()
         return compiled
     file = ModelFile(model, Options.of(options, threads, file=str(model)))
-    found = file.find()
-    if found is not None:
-        return found
+    cached = file.find()
+    if cached is not None:
+        return cached
     compiled = file.compile(file.read())
     file.keep(compiled)
     return compiled

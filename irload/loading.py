@@ -60,9 +60,9 @@ def _inferred(
     sha256: str | Mapping[str, str] | None = None,
     files: ModelFiles | None = None,
 ) -> Model:
-    found = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256, files=files))
-    note_differences(found)
-    return found
+    inferred = infer(read_graph(model, weights, limits=limits, mmap=mmap, sha256=sha256, files=files))
+    note_differences(inferred)
+    return inferred
 
 
 def read_anyway(

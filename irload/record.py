@@ -40,9 +40,9 @@ def record(*, frozen: bool = True, eq: bool = True, kw_only: bool = False) -> Ca
         for name, method in methods.items():
             if vars(cls).get(name) is None:  # a class that defines __eq__ has None as __hash__
                 setattr(cls, name, method)
-        made: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
-        made.__init__ = _initializer(made)
-        return made
+        slotted: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+        slotted.__init__ = _initializer(slotted)
+        return slotted
 
     return make
 
@@ -53,7 +53,7 @@ def _initializer(cls: Any) -> Callable[..., None]:
     names = (*cls.__match_args__, *(name for name in declared if name not in cls.__match_args__))
     put = [getattr(cls, name).__set__ for name in names]
     required = {name for name, f in declared.items() if f.default is MISSING and f.default_factory is MISSING}
-    made = {name: f.default_factory for name, f in declared.items() if f.default_factory is not MISSING}
+    factories = {name: f.default_factory for name, f in declared.items() if f.default_factory is not MISSING}
     defaults = {name: f.default for name, f in declared.items() if f.default is not MISSING}
     positional = len(cls.__match_args__)
     finish = getattr(cls, "__post_init__", None)
@@ -64,21 +64,21 @@ def _initializer(cls: Any) -> Callable[..., None]:
         raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given incorrectly")
 
     def complete(values: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        found = list(values)
+        arguments = list(values)
         left = len(named)
         for name in names[len(values) :]:
             if name in named:
-                found.append(named[name])
+                arguments.append(named[name])
                 left -= 1
             elif name in defaults:
-                found.append(defaults[name])
-            elif name in made:
-                found.append(made[name]())
+                arguments.append(defaults[name])
+            elif name in factories:
+                arguments.append(factories[name]())
             else:
                 refuse(values, named)
         if left or len(values) > positional:
             refuse(values, named)
-        return found
+        return arguments
 
     whole_count = positional if len(names) == positional else -1
 

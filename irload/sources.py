@@ -21,16 +21,16 @@ _Seen = dict[str, tuple[int, ...]]
 
 def _scan(folder: str) -> _Seen:
     """Return size, times and inode of each source file below a folder, or of the archive that contains irload."""
-    found: _Seen = {}
+    states: _Seen = {}
     folders = [folder]
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
-                    found[entry.path] = _state(entry.stat())
+                    states[entry.path] = _state(entry.stat())
                 elif entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
-    return found or _archive(folder)
+    return states or _archive(folder)
 
 
 def _archive(folder: str) -> _Seen:

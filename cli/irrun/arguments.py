@@ -148,7 +148,7 @@ json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="P
 
 def shapes_of(model: Model, texts: Sequence[str], option: str = "--shape") -> dict[str | int | Port, ShapeLike]:
     """Parse the values of `--shape` into a shape per input. Raises UsageError for an invalid text."""
-    found: dict[str | int | Port, ShapeLike] = {}
+    shapes: dict[str | int | Port, ShapeLike] = {}
     for text in texts:
         name, bracket, dims = text.rpartition("[")
         if not bracket or not dims.endswith("]"):
@@ -160,5 +160,5 @@ def shapes_of(model: Model, texts: Sequence[str], option: str = "--shape") -> di
             shape = as_shape(dims[:-1])
         except ShapeMismatch as error:
             raise click.UsageError(f"{option} '{text}': {error}") from None
-        found[model.input(name or 0).index] = shape
-    return found
+        shapes[model.input(name or 0).index] = shape
+    return shapes

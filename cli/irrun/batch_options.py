@@ -124,17 +124,17 @@ def output_kind(output: str, kind: str | None) -> str:
 
 
 def _mapping(texts: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for text in texts:
         name, sign, column = text.partition("=")
         if not sign:
             name, column = "", text
         if not column or (sign and not name):
             raise click.UsageError(f"--column '{text}' is not of the form NAME=COLUMN")
-        if name in found:
+        if name in columns:
             raise click.UsageError(f"--column names input '{name}' twice" if name else "--column is given twice")
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 def _labels(path: Path | None) -> tuple[str, ...]:

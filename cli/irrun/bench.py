@@ -114,7 +114,7 @@ def command(
         )
 
     with progress("measuring"):
-        found = measured(threads)
+        timings = measured(threads)
         total = thread_count(threads)
         several = [measured(max(1, total // n), requests=n) for n in streams]
     document: Document = {
@@ -124,18 +124,18 @@ def command(
             for p, f in zip(loaded.inputs, fed, strict=True)
         ],
         "read_seconds": reading,
-        "requests": found.requests,
-        "threads": found.threads,
-        "sides": [_side(side) for side in found.sides],
+        "requests": timings.requests,
+        "threads": timings.threads,
+        "sides": [_side(side) for side in timings.sides],
         "streams": [_streams(each) for each in several],
-        "ratio": {name: found.ratio(share) for name, share in SHARES.items()} if measurement.against else None,
+        "ratio": {name: timings.ratio(share) for name, share in SHARES.items()} if measurement.against else None,
     }
     if before is not None and baseline is not None:
         document["baseline"] = compared(document, before, baseline)
     if as_json:
         show_json(document)
         return 0
-    _render(document, found)
+    _render(document, timings)
     if "baseline" in document:
         render_baseline(document["baseline"])
     return 0
@@ -219,7 +219,7 @@ def _render_streams(rows: list[Document]) -> None:
     if not rows:
         return
     names = [side["name"] for side in rows[0]["sides"]]
-    columns = ["threads of each", *(f"{name} {what}" for name in names for what in ("per second", "p50"))]
+    columns = ["threads of each", *(f"{name} {measure}" for name in names for measure in ("per second", "p50"))]
     shown = table("at a time", *columns, right=("at a time", *columns))
     for row in rows:
         cells = [text for side in row["sides"] for text in (_rate(side["throughput"]), _seconds(side["p50"]))]

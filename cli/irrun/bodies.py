@@ -14,13 +14,13 @@ from irrun.render import safe, stdout
 
 def tree_report(graph: Graph) -> list[Document]:
     """Return the layers that have bodies, with the layers of their bodies nested."""
-    found: dict[Node, Document] = {}
+    rows: dict[Node, Document] = {}
     for node, name, body in graph.subgraphs():
         row = {"id": node.id, "type": node.type, "name": node.name, "bodies": list[Document]()}
-        found.setdefault(node, row)["bodies"].append(
+        rows.setdefault(node, row)["bodies"].append(
             {"body": name, "layer_count": len(body.nodes), **_wiring(node, name, body), "inside": tree_report(body)}
         )
-    return list(found.values())
+    return list(rows.values())
 
 
 def _wiring(node: Node, name: str, body: Graph) -> Document:

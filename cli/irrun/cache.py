@@ -26,12 +26,12 @@ def command(clear: bool, as_json: bool) -> int:
     from irrun.render import safe, show_json, size_text, stdout, table
 
     before = clear_cache() if clear else []
-    found = kept()
-    removed = sum(entry.nbytes for entry in before) - sum(entry.nbytes for entry in found) if clear else 0
+    entries = kept()
+    removed = sum(entry.nbytes for entry in before) - sum(entry.nbytes for entry in entries) if clear else 0
     document: dict[str, Any] = {
         "entries": [
             {"what": entry.what, "path": str(entry.path), "count": entry.count, "bytes": entry.nbytes}
-            for entry in found
+            for entry in entries
         ],
         "cleared": clear,
         "removed_bytes": max(removed, 0),
@@ -40,7 +40,7 @@ def command(clear: bool, as_json: bool) -> int:
         show_json(document)
         return 0
     shown = table("", "files", "size", "name", right=("files", "size"))
-    for entry in found:
+    for entry in entries:
         shown.add_row(entry.what, f"{entry.count:,}", size_text(entry.nbytes), safe(entry.path.name))
     stdout().print(shown)
     stdout().print(f"in {safe(cache_folder())}", soft_wrap=True)

@@ -133,13 +133,13 @@ def _check(files: Files, rules: Rules, config: Any) -> tuple[list[Any], int]:
     from irrun.render import progress
 
     select, ignore = _codes(rules.select), _codes(rules.ignore)
-    found, passed = find_models(files.paths, only_ir=files.ir_only)
-    if files.weights is not None and len(found) != 1:
-        raise click.UsageError(f"--bin requires a single MODEL, found {len(found)}")
+    models, passed = find_models(files.paths, only_ir=files.ir_only)
+    if files.weights is not None and len(models) != 1:
+        raise click.UsageError(f"--bin requires a single MODEL, found {len(models)}")
     how: dict[str, Any] = {"select": select, "ignore": ignore, "target": rules.target, "limits": files.limits}
     reports: list[Any] = []
-    with progress(f"checking {len(found)} files"):
-        for file in found:
+    with progress(f"checking {len(models)} files"):
+        for file in models:
             try:
                 reports.append(check(file, files.weights, config=config, **how))
             except ValueError as error:
@@ -182,10 +182,10 @@ def _codes(texts: Sequence[str]) -> list[str]:
 def _rule(code: str) -> Any:
     from irload.checks import all_rules
 
-    found = next((r for r in all_rules() if r.code == code.strip().upper()), None)
-    if found is None:
+    rule = next((r for r in all_rules() if r.code == code.strip().upper()), None)
+    if rule is None:
         raise click.UsageError(f"no rule has the code {code}; irrun check --rules lists them")
-    return found
+    return rule
 
 
 def _write(path: Path, text: str) -> None:

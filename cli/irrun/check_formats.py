@@ -62,9 +62,9 @@ def _github(result: CheckResult) -> Iterator[str]:
             if finding.severity == "note" and not result.notes:
                 continue
             kind = "notice" if finding.severity == "note" else finding.severity
-            place = f"file={_property(Path(report.file).as_posix())}"
+            location = f"file={_property(Path(report.file).as_posix())}"
             line = f",line={finding.line}" if finding.line is not None else ""
-            yield f"::{kind} {place}{line},title={finding.code}::{_data(_text(finding))}"
+            yield f"::{kind} {location}{line},title={finding.code}::{_data(_text(finding))}"
     for suppression in result.unused:
         yield f"::notice title=irrun check::{_data(plain(suppression.source))} suppresses nothing"
     suppressed = sum(len(r.suppressed) for r in result.reports)
@@ -106,11 +106,11 @@ def _junit(result: CheckResult) -> Iterator[str]:
 
 def _case(report: Report, finding: Finding, result: CheckResult) -> str:
     text = _text(finding)
-    place = plain(f"{report.file}:{finding.line}: " if finding.line is not None else f"{report.file}: ")
+    location = plain(f"{report.file}:{finding.line}: " if finding.line is not None else f"{report.file}: ")
     if finding.severity == "error":
-        body = f'<failure type="error" message={quoteattr(text)}>{escape(place + text)}</failure>'
+        body = f'<failure type="error" message={quoteattr(text)}>{escape(location + text)}</failure>'
     elif finding.severity == "warning" or result.notes:
-        body = f"<system-out>{escape(f'{place}{finding.severity}: {text}')}</system-out>"
+        body = f"<system-out>{escape(f'{location}{finding.severity}: {text}')}</system-out>"
     else:
         return f"    {_open_case(report, finding)}/>"
     return f"    {_open_case(report, finding)}>{body}</testcase>"

@@ -136,7 +136,7 @@ def command(
             read, main = sides.read(named)
         values = [f.value for f in feed.gather(main, sides.limits)]
         with progress("comparing"):
-            found = compare(
+            comparison = compare(
                 read.get(a, a),
                 read.get(b, b),
                 values,
@@ -151,12 +151,12 @@ def command(
         if as_json:
             show_json(_failure(a, b, str(error)))
         raise _as_unreadable(error) from None
-    document = _document(a, b, found)
+    document = _document(a, b, comparison)
     if as_json:
         show_json(document)
     else:
-        _render(document, str(found), every=table.every, sort=table.sort)
-    return 0 if found.passed else 1
+        _render(document, str(comparison), every=table.every, sort=table.sort)
+    return 0 if comparison.passed else 1
 
 
 def _as_unreadable(error: IRError) -> IRError:
@@ -182,16 +182,16 @@ def _require_sides(a: str, b: str) -> None:
 
 
 def _tolerances(texts: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    tolerances: dict[str, float] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
         try:
-            found[name] = float(value)
+            tolerances[name] = float(value)
         except ValueError:
-            found[name] = -1.0
-        if not name or not isfinite(found[name]) or found[name] < 0:
+            tolerances[name] = -1.0
+        if not name or not isfinite(tolerances[name]) or tolerances[name] < 0:
             raise click.UsageError(f"--tolerance '{text}' is not of the form f32=1e-3 or PATTERN=0.01")
-    return found
+    return tolerances
 
 
 def _progress() -> Callable[[int], None]:
@@ -279,8 +279,8 @@ def _render(document: Document, verdict: str, *, every: bool, sort: str) -> None
         stdout().print(f"[dim]and {len(rows) - SHOWN} more layers that diverge (--all)[/]")
     if document["unmatched"]:
         count = document["unmatched"]
-        what = "1 output of a layer is" if count == 1 else f"{count} outputs of layers are"
-        stderr().print(f"[dim]{what} on one side alone (fused, folded or without a partner)[/]")
+        counted = "1 output of a layer is" if count == 1 else f"{count} outputs of layers are"
+        stderr().print(f"[dim]{counted} on one side alone (fused, folded or without a partner)[/]")
     for note in document["notes"]:
         stdout().print(safe(note), soft_wrap=True)
     colour = "green" if document["passed"] else "red"

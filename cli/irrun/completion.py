@@ -31,16 +31,16 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     from irload.read import read_xml
 
     model = ctx.params.get("model") or _named_file()
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     with suppress(IRError, OSError, RecursionError):
         if model is not None:
             graphs = [read_xml(Path(model), lambda fault: None).graph]
             for graph in graphs:  # grows during the iteration
                 for layer in graph.layers:
-                    found.setdefault(layer.name, layer.type)
+                    types.setdefault(layer.name, layer.type)
                     graphs += layer.bodies.values()
-    names = [name for name in found if name.startswith(incomplete) and name.isprintable()]
-    return [CompletionItem(name, help=found[name]) for name in names[:MOST]]
+    names = [name for name in types if name.startswith(incomplete) and name.isprintable()]
+    return [CompletionItem(name, help=types[name]) for name in names[:MOST]]
 
 
 def _named_file() -> str | None:

@@ -58,11 +58,11 @@ def _statistics(node: Node) -> Document:
         return nothing
     if values.dtype == object or not values.size:
         return nothing
-    found = moments(values.reshape(-1))
-    shown = {**nothing, "sparsity": found.zeros / values.size, "nonfinite": values.size - found.count}
-    if found.count:
-        low, high = (_digits(x, values.dtype) for x in (found.low, found.high))
-        shown |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
+    statistics = moments(values.reshape(-1))
+    shown = {**nothing, "sparsity": statistics.zeros / values.size, "nonfinite": values.size - statistics.count}
+    if statistics.count:
+        low, high = (_digits(x, values.dtype) for x in (statistics.low, statistics.high))
+        shown |= {"min": low, "max": high, "mean": statistics.mean, "std": statistics.std}
     return shown
 
 

@@ -164,7 +164,7 @@ def _render_costs(costs: Document) -> None:
     least = "at least " * bool(costs["unknown_peak"])
     console.print(f"{least}{size_text(at_peak)} of memory at the peak: {parts}")
     unknown = (("layers", costs["unknown_macs"]), ("tensors", costs["unknown_peak"]))
-    left_out = " and ".join(f"{count} {what}" for what, count in unknown if count)
+    left_out = " and ".join(f"{count} {kind}" for kind, count in unknown if count)
     if left_out:
         console.print(f"[yellow]not counted, as shapes are dynamic: {left_out}.[/] --shape gives the inputs sizes")
 
@@ -201,14 +201,14 @@ def _flat(tree: Any, prefix: str = "", folded: Sequence[str] = ()) -> list[tuple
     """Return the leaves of the metadata with their dotted paths; of each `folded` subtree, the number of its leaves."""
     if not isinstance(tree, dict):
         return [(prefix, str(tree))]
-    found: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for key, below in tree.items():
         path = f"{prefix}.{key}" if prefix else str(key)
         leaves = _flat(below, path, folded)
         if key in folded and len(leaves) > 1:
             leaves = [(path, f"{len(leaves)} options (--metadata shows them)")]
-        found += leaves
-    return found
+        entries += leaves
+    return entries
 
 
 def _shortened(text: str, limit: int = 120) -> str:

@@ -33,14 +33,14 @@ def macs_report(chosen: Sequence[Layer]) -> Document:
 
 def memory_report(model: Model) -> Document:
     """Return the bytes of constants, and of activations by their lifetimes."""
-    found = memory(model)
-    at = None if found.at is None else {"id": found.at.id, "type": found.at.type, "name": found.at.name}
+    estimate = memory(model)
+    at = None if estimate.at is None else {"id": estimate.at.id, "type": estimate.at.type, "name": estimate.at.name}
     return {
-        "constants": found.constants,
-        "activations": found.activations,
-        "peak": found.peak,
+        "constants": estimate.constants,
+        "activations": estimate.activations,
+        "peak": estimate.peak,
         "at": at,
-        "unknown": found.unknown,
+        "unknown": estimate.unknown,
     }
 
 

@@ -43,12 +43,12 @@ def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limi
     from irrun.render import progress, show_json
 
     with progress("comparing"):
-        found = diff(a, b, ignore=ignore, limits=limits)
+        difference = diff(a, b, ignore=ignore, limits=limits)
     if as_json:
-        show_json(_document(found))
+        show_json(_document(difference))
     else:
-        _render(found, every=every)
-    return 0 if found.same else 1
+        _render(difference, every=every)
+    return 0 if difference.same else 1
 
 
 def _document(found: Difference) -> Document:

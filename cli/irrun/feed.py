@@ -76,11 +76,11 @@ def _array(path: str, port: Port, limits: Limits, reshapes: Reshapes | None) -> 
 def _fits(path: str, reshapes: Reshapes | None) -> Fits:
     def fits(port: Port, shape: tuple[int, ...]) -> None:
         """Check type and shape before the data are read. Raises UsageError."""
-        found = Shape(*shape)
-        if not port.partial_shape.contains(found):
+        given = Shape(*shape)
+        if not port.partial_shape.contains(given):
             raise InputInvalid(
-                f"{path} has shape {found}; input '{port.any_name}' takes {port.partial_shape}"
-                f"{_remedy(port, found, reshapes)}"
+                f"{path} has shape {given}; input '{port.any_name}' takes {port.partial_shape}"
+                f"{_remedy(port, given, reshapes)}"
             )
 
     return fits

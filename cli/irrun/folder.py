@@ -29,9 +29,9 @@ def folder_report(path: Path, limits: Limits) -> Document:
     models: list[Document] = []
     warnings: list[str] = []
     for name in present:
-        found = survey(path / name, None, limits)
-        infer_all(found)
-        model = found.model
+        surveyed = survey(path / name, None, limits)
+        infer_all(surveyed)
+        model = surveyed.model
         variables = sorted({n.op.attributes["variable_id"] for n in model.nodes if n.type == "ReadValue"})
         models.append(
             {

@@ -66,5 +66,5 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given_settings(settings: Mapping[str, Any]) -> GenerationOptions:
     """The options that were given."""
-    found: Any = {name: settings[name] for name in SETTINGS if settings.get(name) not in (None, ())}
-    return found
+    options: Any = {name: settings[name] for name in SETTINGS if settings.get(name) not in (None, ())}
+    return options

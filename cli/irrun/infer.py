@@ -44,11 +44,11 @@ def command(source: Source, differences: bool, target: Path | None, force: bool,
             "--write cannot be combined with --shape: it infers from the inputs that the file declares"
         )
     with progress("inferring"):
-        found = survey(source.model, source.weights, source.limits, source.pins)
-        reshape_inputs(found, shapes_of(found.model, source.shapes))
-        infer_all(found)
-        document = report(source.model, found)
-        corrected = None if target is None else correct_ports(found.model, target, force=force)
+        surveyed = survey(source.model, source.weights, source.limits, source.pins)
+        reshape_inputs(surveyed, shapes_of(surveyed.model, source.shapes))
+        infer_all(surveyed)
+        document = report(source.model, surveyed)
+        corrected = None if target is None else correct_ports(surveyed.model, target, force=force)
     if as_json:
         show_json(document)
     else:
@@ -57,4 +57,4 @@ def command(source: Source, differences: bool, target: Path | None, force: bool,
         return 0 if document["agrees"] else 1
     ports = "1 port" if corrected == 1 else f"{corrected} ports"
     stderr().print(f"wrote {safe(target)}, {ports} corrected", soft_wrap=True)
-    return 1 if found.failed or found.faults else 0
+    return 1 if surveyed.failed or surveyed.faults else 0

@@ -58,12 +58,12 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts
     from irrun.survey import infer_all, reshape_inputs, survey
 
     with progress("reading the model"):
-        found = survey(source.model, source.weights, source.limits, hashed=hashed)
-        reshape_inputs(found, shapes_of(found.model, source.shapes))
-        infer_all(found)
+        surveyed = survey(source.model, source.weights, source.limits, hashed=hashed)
+        reshape_inputs(surveyed, shapes_of(surveyed.model, source.shapes))
+        infer_all(surveyed)
         if not source.shapes:  # with --shape the inferred ports differ from the declared ones anyway
-            note_differences(found.model)
-        document = with_parts(source.model, found, **parts)
+            note_differences(surveyed.model)
+        document = with_parts(source.model, surveyed, **parts)
     if as_json:
         show_json(document)
     else:

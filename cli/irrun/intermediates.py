@@ -38,12 +38,12 @@ def nonfinite(compiled: CompiledModel, values: Any, *, subnormals: bool) -> Docu
     """Return the layers and constants with non-finite values, as in schemas/run.schema.json."""
     from irload.diagnostics.finite import check_finite
 
-    found = check_finite(compiled, values, subnormals=subnormals)
+    finiteness = check_finite(compiled, values, subnormals=subnormals)
     return {
-        "passed": found.passed,
-        "visited": found.visited,
-        "layers": [_entry(entry) for entry in found.layers],
-        "constants": [_entry(entry) for entry in found.constants],
+        "passed": finiteness.passed,
+        "visited": finiteness.visited,
+        "layers": [_entry(entry) for entry in finiteness.layers],
+        "constants": [_entry(entry) for entry in finiteness.constants],
     }
 
 
@@ -93,8 +93,8 @@ def _render_finite(found: Document) -> None:
         return
     for entry in found["layers"]:
         origin = "from finite inputs" if entry["made_here"] else "from inputs that are not finite"
-        what = f"first {entry['kind']}, {origin}: {safe(entry['name'])}"
-        console.print(f"[red]{what}[/] ({safe(entry['operation'])}, id {entry['id']}, line {entry['line']})")
+        heading = f"first {entry['kind']}, {origin}: {safe(entry['name'])}"
+        console.print(f"[red]{heading}[/] ({safe(entry['operation'])}, id {entry['id']}, line {entry['line']})")
         for name, value in entry["attributes"].items():
             console.print(f"  {safe(name)}: {safe(value)}", soft_wrap=True)
         console.print(_table(entry))
@@ -116,4 +116,4 @@ def _table(entry: Document) -> Any:
 
 def _counts(found: Document) -> str:
     counts = (("NaN", found["nan"]), ("infinite", found["infinite"]), ("subnormal", found["subnormal"]))
-    return ", ".join(f"{count} {what}" for what, count in counts if count)
+    return ", ".join(f"{count} {kind}" for kind, count in counts if count)

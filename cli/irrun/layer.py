@@ -36,12 +36,12 @@ def layer_report(found: Survey, every: Sequence[Layer], wanted: str) -> list[Doc
 
 
 def _consumers(model: Model) -> dict[Output, list[tuple[Node, int]]]:
-    found: dict[Output, list[tuple[Node, int]]] = {}
+    consumers: dict[Output, list[tuple[Node, int]]] = {}
     for graph in model.walk():
         for node in graph.nodes:
             for k, source in enumerate(node.inputs):
-                found.setdefault(source, []).append((node, k))
-    return found
+                consumers.setdefault(source, []).append((node, k))
+    return consumers
 
 
 def _layer(layer: Layer, consumers: Mapping[Output, Sequence[tuple[Node, int]]], found: Survey) -> Document:

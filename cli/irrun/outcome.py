@@ -55,12 +55,12 @@ def _tensor(port: Port, array: Array) -> Document:
 
 
 def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) -> Document:
-    found: Document = {**_tensor(port, array), **_extent(array)}
-    found["first"] = [json_value(v) for v in array.ravel()[:FIRST]]
+    document: Document = {**_tensor(port, array), **_extent(array)}
+    document["first"] = [json_value(v) for v in array.ravel()[:FIRST]]
     if top is not None and array.dtype.kind not in "OUS" and array.ndim:
         rows = array.reshape(-1, array.shape[-1]) if array.size else array.reshape(0, 0)
-        found["top"] = [_greatest(row, top, labels) for row in rows[:ROWS]]
-    return found
+        document["top"] = [_greatest(row, top, labels) for row in rows[:ROWS]]
+    return document
 
 
 def _extent(array: Array) -> Document:

@@ -56,13 +56,13 @@ def write_files(files: Sequence[Path], result: Result, *, force: bool) -> None:
 
 def file_names(ports: Sequence[Port]) -> list[str]:
     """Return a portable file name for each output, unique also on file systems that ignore case."""
-    taken: set[str] = set()
+    used: set[str] = set()
     names: list[str] = []
     for port in ports:
         base = file_name(port.any_name, f"output_{port.index}")
         name = base
-        while name.lower() in taken:
+        while name.lower() in used:
             name = f"{base}_{port.index}" if name == base else f"{name}_"
-        taken.add(name.lower())
+        used.add(name.lower())
         names.append(name)
     return names

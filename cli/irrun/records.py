@@ -28,9 +28,9 @@ def records(**kinds: Any) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def grouped(command: Callable[..., R]) -> Callable[..., R]:
         @wraps(command)
         def call(**given: Any) -> R:
-            made = {name: kind(**_values(kind, given)) for name, kind in kinds.items()}
+            instances = {name: kind(**_values(kind, given)) for name, kind in kinds.items()}
             rest = {name: value for name, value in given.items() if not any(name in _names(k) for k in kinds.values())}
-            return command(**made, **rest)
+            return command(**instances, **rest)
 
         return call
 

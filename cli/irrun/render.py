@@ -61,10 +61,10 @@ def plain(text: object) -> str:
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:
     """Return an empty table in the style of all commands; `right` names the numeric columns."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return made
+        result.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return result
 
 
 def show_json(document: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ def command(
             loaded = source.reshaped(read_anyway(source.model, source.weights, limits=source.limits))
     values = [f.value for f in feed.gather(loaded, source.limits)] if runs else None
     with progress("writing the report"):
-        made = report(
+        page = report(
             loaded,
             values,
             constants=not contents.no_constants,
@@ -106,6 +106,6 @@ def command(
             threads=threads,
             **options,
         )
-        made.save(target, force=force)
-    stdout().print(f"{safe(target)}: {len(made.data['layers'])} layers, {size_text(len(made.html))}", soft_wrap=True)
+        page.save(target, force=force)
+    stdout().print(f"{safe(target)}: {len(page.data['layers'])} layers, {size_text(len(page.html))}", soft_wrap=True)
     return 0

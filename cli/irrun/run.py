@@ -188,9 +188,9 @@ def _compiled(source: Source, options: Options, emulate: str | None) -> Compiled
 
     file = ModelFile(source.model, options, weights=source.weights, sha256=source.pins)
     started = time.perf_counter()
-    found = file.find()
-    if found is not None:
-        return Compiled(found, time.perf_counter() - started, True, [], lambda _: None)
+    cached = file.find()
+    if cached is not None:
+        return Compiled(cached, time.perf_counter() - started, True, [], lambda _: None)
     with progress("reading the model"):
         model = source.reshaped(file.read())
         emulated = _emulated(model, emulate)
@@ -208,8 +208,8 @@ def _emulated(model: Model, target: str | None) -> list[str]:
     from irrun.render import safe, stderr
 
     layers = [node.where().layer for node in emulate(model, target)]
-    what = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
-    stderr().print(f"irrun: {what} computed as {target} does it, not as specified", soft_wrap=True)
+    counted = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
+    stderr().print(f"irrun: {counted} computed as {target} does it, not as specified", soft_wrap=True)
     for layer in layers[:20]:
         stderr().print(f"irrun:   {safe(layer)}", soft_wrap=True)
     return layers
@@ -234,14 +234,14 @@ def _intermediates(model: CompiledModel, values: list[Any], details: Details) ->
 
 def _plan(model: CompiledModel, values: list[Any], details: Details) -> Document:
     """Return the documents of --explain and --profile."""
-    found: Document = {}
+    documents: Document = {}
     if details.explain:
-        found["plan"] = model.explain(values)
+        documents["plan"] = model.explain(values)
     if details.profile:
         from irrun.plan import timed
 
-        found["profile"] = timed(model.profile(values))
-    return found
+        documents["profile"] = timed(model.profile(values))
+    return documents
 
 
 def _render_details(document: Document, details: Details) -> None:

@@ -63,8 +63,8 @@ def require_free(files: list[Path], model: Path, weights: Path | None, *, force:
     if not files[0].parent.is_dir():
         raise click.UsageError(f"the folder {files[0].parent} does not exist")
     for file in files:
-        for own in (model, weights or model.with_suffix(".bin")):
-            if file.exists() and own.exists() and file.samefile(own):
+        for original in (model, weights or model.with_suffix(".bin")):
+            if file.exists() and original.exists() and file.samefile(original):
                 raise click.UsageError(f"{file} is the model itself; choose another TARGET")
         if (file.exists() or file.is_symlink()) and not force:
             raise click.UsageError(f"{file} exists already; --force replaces it")

@@ -53,12 +53,12 @@ class _Printable(ShellComplete):
     """A completion without control characters, which separate the entries of the protocol."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
-        found: list[CompletionItem[Any]] = []
+        items: list[CompletionItem[Any]] = []
         for item in super().get_completions(args, incomplete):
             if item.type != "plain" or (item.value.isprintable() and self.offers(item.value)):
                 item.help = item.help and printable(item.help)
-                found.append(item)
-        return found
+                items.append(item)
+        return items
 
     def offers(self, value: str) -> bool:
         """Return True if the completion script inserts this value literally."""
@@ -81,17 +81,17 @@ class _Bash(_Printable, BashComplete):
         return words[1:-1], words[-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
-        found = super().get_completions(args, incomplete)
+        items = super().get_completions(args, incomplete)
         if CURRENT not in os.environ:
-            return found
+            return items
         line, current = os.environ["COMP_WORDS"], os.environ[CURRENT]
         quoted = _in_quotes(line)
         before = _words(line.removesuffix(current))[-1]  # of the same word, before a `:` or `=` at which bash splits
-        for item in found:
+        for item in items:
             if item.type == "plain":
                 rest = item.value.removeprefix(before)
                 item.value = rest if quoted else _SPECIAL.sub(r"\\\g<0>", rest)
-        return found
+        return items
 
     def offers(self, value: str) -> bool:
         return is_plain(value) or (CURRENT in os.environ and not _in_quotes(os.environ["COMP_WORDS"]))

@@ -122,30 +122,30 @@ class Filter:
         return not self.types or any(fnmatchcase(type.lower(), t.lower()) for t in self.types)
 
     def _name(self, layer: Layer) -> bool:
-        own = (layer.node.name, f"{layer.path}/{layer.node.name}")
-        return not self.names or any(fnmatchcase(n, pattern) for n in own for pattern in self.names)
+        candidates = (layer.node.name, f"{layer.path}/{layer.node.name}")
+        return not self.names or any(fnmatchcase(n, pattern) for n in candidates for pattern in self.names)
 
 
 def layers_of(graph: Graph) -> list[Layer]:
-    """Yield every layer in topological order, the layers of a body right after the layer that runs it. Iterative."""
-    found: list[Layer] = []
+    """Return every layer in topological order, the layers of a body right after the layer that runs it. Iterative."""
+    layers: list[Layer] = []
     pending: list[tuple[Node, str]] = [(n, "") for n in reversed(graph.nodes)]
     inside: Mapping[Node, Sequence[tuple[str, Graph]]] = _bodies(graph)
     while pending:
         node, path = pending.pop()
-        found.append(Layer(node, path))
+        layers.append(Layer(node, path))
         for name, body in reversed(inside.get(node, ())):
             below = f"{path}/{node.name}/{name}" if path else f"{node.name}/{name}"
             pending += [(n, below) for n in reversed(body.nodes)]
-    return found
+    return layers
 
 
 def _bodies(graph: Graph) -> dict[Node, list[tuple[str, Graph]]]:
-    found: dict[Node, list[tuple[str, Graph]]] = {}
+    bodies: dict[Node, list[tuple[str, Graph]]] = {}
     for level in graph.walk():
         for node, name, body in level.subgraphs():
-            found.setdefault(node, []).append((name, body))
-    return found
+            bodies.setdefault(node, []).append((name, body))
+    return bodies
 
 
 def is_unknown(node: Node) -> bool:

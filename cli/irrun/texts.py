@@ -104,7 +104,7 @@ def _print_json(parts: Iterable[Progress], prompts: list[str], clock: Clock) -> 
 
 def document(prompt: str, result: Generation) -> dict[str, Any]:
     """The line of one text (schemas/generate.schema.json)."""
-    found: dict[str, Any] = {
+    line: dict[str, Any] = {
         "prompt": _encodable(prompt),
         "text": result.text,
         "finish": result.finish,
@@ -112,11 +112,11 @@ def document(prompt: str, result: Generation) -> dict[str, Any]:
         "tokens": list(result.tokens),
     }
     if result.logprobs is not None:
-        found["logprobs"] = [
+        line["logprobs"] = [
             {"token": p.token, "logprob": p.logprob, "top": [{"token": t, "logprob": v} for t, v in p.top]}
             for p in result.logprobs
         ]
-    return found
+    return line
 
 
 def write(text: str) -> None:

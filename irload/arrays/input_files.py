@@ -100,10 +100,10 @@ def load_array(path: str, port: Port, fits: Fits, limits: Limits = DEFAULT) -> A
         return load_npy(path, lambda _, dtype, shape: fits(port, shape), limits)
 
     def only(keys: Sequence[str]) -> Collection[str]:
-        found = [k for k in keys if k in names_of(port)][:1]
-        if not found and len(keys) != 1:
+        named = [k for k in keys if k in names_of(port)][:1]
+        if not named and len(keys) != 1:
             raise InputInvalid(f"holds {len(keys)} arrays, none of them named '{port.any_name}'")
-        return found or keys
+        return named or keys
 
     (value,) = load_npz(path, lambda _, dtype, shape: fits(port, shape), limits, only).values()
     return value

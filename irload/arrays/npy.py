@@ -59,15 +59,15 @@ def load_npz(
     with _opened(path, BadZipFile) as stream, ZipFile(stream) as archive:
         members = archive.infolist()
         _check_members(members, limits)
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         named = {member.filename.removesuffix(".npy"): member for member in members}
         wanted = named if only is None else only(list(named))
         for name, member in named.items():
             if name not in wanted:
                 continue
             with archive.open(member) as content:
-                found[name] = _read_array(content, member.file_size, name, check, limits)
-        return found
+                arrays[name] = _read_array(content, member.file_size, name, check, limits)
+        return arrays
 
 
 @contextmanager
@@ -120,8 +120,8 @@ def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dt
         shape, fortran, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
         reason = str(error).split("\n", 1)[0][:200]
-        what = _kind_of(stream)
-        raise ReadError(f"{label}is not a .npy array: {what or reason}") from None
+        kind = _kind_of(stream)
+        raise ReadError(f"{label}is not a .npy array: {kind or reason}") from None
     return shape, fortran, dtype, stream.tell()
 
 
@@ -133,13 +133,13 @@ def _kind_of(stream: IO[bytes]) -> str:
     head = stream.read(HEAD)
     if head.startswith(ARRAY_MAGIC):
         return ""
-    found = identify(head)
-    if found is None:
+    kind = identify(head)
+    if kind is None:
         return "it is XML; a model comes first, its inputs follow"
-    if found not in ("not XML", "blank"):
-        return f"it is {found}"
-    what = "it is text" if _is_text(head) else "unknown format"
-    return f"{what}; expected a file written by numpy.save or numpy.savez"
+    if kind not in ("not XML", "blank"):
+        return f"it is {kind}"
+    description = "it is text" if _is_text(head) else "unknown format"
+    return f"{description}; expected a file written by numpy.save or numpy.savez"
 
 
 def _is_text(head: bytes) -> bool:

@@ -38,9 +38,9 @@ def cast(port: Port, value: Array, *, lossy: bool = False) -> Array:
 
 
 def _refuse(port: Port, value: Array, loss: str) -> NoReturn:
-    found = "text" if value.dtype.kind in "OUST" else f"of dtype {value.dtype}"
+    kind = "text" if value.dtype.kind in "OUST" else f"of dtype {value.dtype}"
     remedy = " (--cast converts nevertheless)" if value.dtype.kind in "biufOUST" else ""
-    raise InputInvalid(f"input '{port.any_name}' is {found}{loss}; the model takes {port.element_type}{remedy}")
+    raise InputInvalid(f"input '{port.any_name}' is {kind}{loss}; the model takes {port.element_type}{remedy}")
 
 
 def _loss(element: ElementType, value: Array) -> str:

@@ -72,8 +72,8 @@ def _cell(column: Any, k: int, arrow: Any) -> CellValue:
             content = column[k]["bytes"]
             binary = types.is_binary(content.type) or types.is_large_binary(content.type)
             return content.as_py() if content.is_valid and binary else "has no bytes; files that it names are not read"
-        found = _array(column.slice(k, 1), arrow)
-        return np.asarray(found[0], found.dtype)
+        values = _array(column.slice(k, 1), arrow)
+        return np.asarray(values[0], values.dtype)
     except _Fault as error:
         return str(error)
 

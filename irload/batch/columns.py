@@ -24,15 +24,15 @@ def column_names(outputs: Sequence[str], carried: Sequence[str]) -> tuple[list[s
 
     A name that is already used gets a number: a copied `scores` becomes `scores_1`.
     """
-    taken = {"input"}
-    found: list[str] = []
+    used = {"input"}
+    names: list[str] = []
     for name in (*outputs, *carried):
         free, k = name, 1
-        while free in taken:
+        while free in used:
             free, k = f"{name}_{k}", k + 1
-        taken.add(free)
-        found.append(free)
-    return found[: len(outputs)], found[len(outputs) :]
+        used.add(free)
+        names.append(free)
+    return names[: len(outputs)], names[len(outputs) :]
 
 
 class TableFormat:

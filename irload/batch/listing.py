@@ -92,14 +92,14 @@ class Listing:
             "SELECT min(path), max(path) FROM files GROUP BY key, input HAVING min(full) != max(full) LIMIT 1"
         ).fetchone()
         if twice:
-            one, other = (shown(os.fsdecode(path)) for path in twice)
-            raise InputInvalid(f"{one} and {other} would share one output; give them in separate jobs")
+            first, second = (shown(os.fsdecode(path)) for path in twice)
+            raise InputInvalid(f"{first} and {second} would share one output; give them in separate jobs")
 
     def _one(self, query: str) -> int:
         return self._db.execute(query).fetchone()[0]
 
     def _is_own(self, path: str) -> bool:
-        return any(is_inside(real(path), own) for own in self._own)
+        return any(is_inside(real(path), output) for output in self._own)
 
     def _files(self, pattern: str) -> Iterator[str]:
         """The files in a folder (recursively), those matching a pattern, or the named file."""
@@ -168,10 +168,10 @@ def _expanded(pattern: str) -> list[str]:
     else:
         return [pattern]
     names = content.split(b"\0") if b"\0" in content else [line.rstrip(b"\r") for line in content.split(b"\n")]
-    found = [os.fsdecode(name) for name in names if name]
-    if not found:
+    paths = [os.fsdecode(name) for name in names if name]
+    if not paths:
         raise InputInvalid("the list of inputs is empty")
-    return found
+    return paths
 
 
 def _root(patterns: Sequence[str]) -> str:

@@ -59,8 +59,8 @@ def _words(options: ImageOptions, times: int) -> str:
 
 def _info(rt_info: Mapping[str, Any]) -> dict[str, str]:
     """The entries of model_info that have a value."""
-    found = rt_info.get("model_info")
-    entries = found.items() if isinstance(found, dict) else ()
+    section = rt_info.get("model_info")
+    entries = section.items() if isinstance(section, dict) else ()
     return {key: value.strip() for key, value in entries if isinstance(value, str) and value.strip()}
 
 
@@ -74,12 +74,12 @@ def _flag(info: Mapping[str, str], name: str) -> bool | None:
 def _numbers(info: Mapping[str, str], name: str) -> tuple[float, ...]:
     text = info.get(name, "")
     try:
-        found = tuple(float(part) for part in text.replace(",", " ").replace("[", " ").replace("]", " ").split())
+        numbers = tuple(float(part) for part in text.replace(",", " ").replace("[", " ").replace("]", " ").split())
     except ValueError:
-        found = (math.nan,)
-    possible = all(math.isfinite(n) and (n or name != "scale_values") for n in found)
-    if not possible or len(found) not in (0, 1, 3):
+        numbers = (math.nan,)
+    possible = all(math.isfinite(n) and (n or name != "scale_values") for n in numbers)
+    if not possible or len(numbers) not in (0, 1, 3):
         raise InputInvalid(f"{name} '{text[:40]}' of the model's model_info must be a list of 1 or 3 numbers")
-    if name == "pad_value" and (len(found) != 1 or not 0 <= found[0] <= 255):
+    if name == "pad_value" and (len(numbers) != 1 or not 0 <= numbers[0] <= 255):
         raise InputInvalid(f"pad_value '{text[:40]}' of the model's model_info is not a number in 0..255")
-    return found
+    return numbers

@@ -45,9 +45,9 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
         if not resuming or manifest.get("digest") is None:
             manifest.clear()
             manifest.put(**facts)
-        for name, what in (("digest", "another model"), ("made", "other options")):
+        for name, difference in (("digest", "another model"), ("made", "other options")):
             if manifest.get(name) != facts[name]:
-                raise InputInvalid(f"the job in {target.job} was started with {what}; --force restarts it")
+                raise InputInvalid(f"the job in {target.job} was started with {difference}; --force restarts it")
         if resuming and not target.is_folder and manifest.get("state") == "whole" and not target.path.exists():
             raise InputInvalid(f"the job in {target.job} is finished but {target.path} is missing; --force restarts it")
         for folder in (target.scratch, target.parts):

@@ -106,15 +106,15 @@ class Predictor:
         columns, others = self._columns(batch)
         count = len(columns[0]) if columns else 0
         samples = [self.takes.samples([np.asarray(c[k]) for c in columns]) for k in range(count)]
-        found: list[Outputs] = []
+        results: list[Outputs] = []
         for result in self.run(samples):
             if isinstance(result, IRError):
                 raise result
-            found.append(result)
-        made: dict[str, Any] = dict(others)
+            results.append(result)
+        merged: dict[str, Any] = dict(others)
         for k, name in enumerate(self.output_names):
-            made[name] = column_of([outputs[k] for outputs in found])
-        return made
+            merged[name] = column_of([outputs[k] for outputs in results])
+        return merged
 
     def run(self, items: Sequence[Samples]) -> list[Outputs | IRError]:
         """The outputs of each item, or its error. Items of one shape share inferences."""
@@ -145,11 +145,11 @@ class Predictor:
             inputs = tuple(np.concatenate(parts) for parts in zip(*(i.arrays for i in items), strict=True))
         outputs = self._stack(inputs)
         ends = np.cumsum([len(i.arrays[0]) for i in items])
-        found: list[Outputs] = []
+        per_item: list[Outputs] = []
         for item, end in zip(items, ends.tolist(), strict=True):
             begin = end - len(item.arrays[0])
-            found.append(tuple(o[begin] if item.single else o[begin:end] for o in outputs))
-        return found
+            per_item.append(tuple(o[begin] if item.single else o[begin:end] for o in outputs))
+        return per_item
 
     def _stack(self, inputs: Outputs) -> Outputs:
         """The outputs for any number of samples of one shape."""
@@ -246,9 +246,9 @@ def column_of(values: list[Array]) -> Any:
 
 def unique(names: Sequence[str]) -> list[str]:
     """The names, with a number appended to duplicates."""
-    found: list[str] = []
+    distinct: list[str] = []
     for k, name in enumerate(names):
-        while name in found:
+        while name in distinct:
             name = f"{name}_{k}"
-        found.append(name)
-    return found
+        distinct.append(name)
+    return distinct

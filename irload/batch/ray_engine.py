@@ -61,12 +61,12 @@ class Actor:
             results, faults = self.runner.predict(items)
             given = {item.number: item.files.get("", "") for item in items}
             reasons = {n: r.reason.replace(given[n] or r.name, shown(r.name)) for n, r in faults}
-        found = {item.number: per_row(item, outputs, many) for item, outputs, many in results}
+        by_number = {item.number: per_row(item, outputs, many) for item, outputs, many in results}
         rows: list[ResultRow] = []
         numbers: list[int] = []
         errors: list[str | None] = []
         for item, number in zip(items, block.column(NUMBER).to_pylist(), strict=True):
-            samples: list[ResultRow] = found.get(item.number) or [(item.name, item.carried, None)]
+            samples: list[ResultRow] = by_number.get(item.number) or [(item.name, item.carried, None)]
             rows += samples
             numbers += [number] * len(samples)
             errors += [reasons.get(item.number)] * len(samples)
@@ -102,8 +102,8 @@ def require_for_ray(job: Job, listing: Listing, source: Listing | Tables) -> Non
 def _require_answer(address: str) -> None:
     """Raise InputInvalid if no server answers at host:port. Ray itself would wait for minutes."""
     try:
-        place = urlsplit(address if "://" in address else f"//{address}")
-        host, port = place.hostname, place.port
+        url = urlsplit(address if "://" in address else f"//{address}")
+        host, port = url.hostname, url.port
     except ValueError as error:
         raise InputInvalid(f"'{address}' is not a valid address of a Ray cluster: {error}") from None
     if host and port:
@@ -123,14 +123,14 @@ def cluster(address: str | None) -> Generator[Any]:
     extra("ray.data", "ray")
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     with redirect_stdout(sys.stderr):  # Ray prints its warnings to stdout, where results belong
-        own = not ray.is_initialized()
-        if own:
+        initialize = not ray.is_initialized()
+        if initialize:
             here = {"include_dashboard": False} if address is None else {}
             ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, **here)
         try:
             yield ray
         finally:
-            if own:
+            if initialize:
                 ray.shutdown()
 
 

@@ -120,10 +120,10 @@ class PartsSink:
             for output in outputs:
                 stored = storable(output)
                 digest.update(repr((stored.dtype.str, stored.shape)).encode() + stored.tobytes())
-            own = per_row(item, outputs, many)
-            stored_as = Record(item.name, str(self.target), digest.hexdigest(), samples=len(own))
+            item_rows = per_row(item, outputs, many)
+            stored_as = Record(item.name, str(self.target), digest.hexdigest(), samples=len(item_rows))
             records.append(replace(stored_as, part=name, row=len(rows)))
-            rows += own
+            rows += item_rows
         write_files(self.scratch, [(self.folder / name, self.form.bytes(rows))])
         return records
 

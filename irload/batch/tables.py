@@ -94,15 +94,15 @@ def row_items(
 
     `columns` are the columns that feed inputs, by input.
     """
-    places = [block.schema.names.index(name) for name in columns.values()]
-    cells = [list(cells_of(block.column(place))) for place in places]
+    indices = [block.schema.names.index(name) for name in columns.values()]
+    cells = [list(cells_of(block.column(index))) for index in indices]
     others = carried_places(block.schema.names, columns.values())
     carried = block.select(others) if others else None
     for k, (name, key) in enumerate(names):
         values: dict[str, Array | bytes] = {}
         fault = ""
-        for (port, column), found in zip(columns.items(), cells, strict=True):
-            cell = found[k]
+        for (port, column), column_cells in zip(columns.items(), cells, strict=True):
+            cell = column_cells[k]
             if isinstance(cell, str):
                 fault = fault or f"column '{column}' {cell}"
             else:
@@ -125,7 +125,7 @@ def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping
         example = f", for example --column {inputs[0].any_name}={mapping['']}" if inputs else ""
         raise InputInvalid(f"--column '{mapping['']}' must name an input, since the model has {len(inputs)}{example}")
     mapped = {port_named(inputs, name).index if name else 0: column for name, column in mapping.items()}
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for port in inputs:
         name = mapped.get(port.index) or next((n for n in names if n in names_of(port)), None)
         if name is None and len(inputs) == 1 and len(names) == 1:
@@ -138,5 +138,5 @@ def input_columns(names: Sequence[str], inputs: Sequence[Port], mapping: Mapping
             )
         if names.count(name) > 1:
             raise InputInvalid(f"two columns are named '{name}', which feeds input '{port.any_name}'; rename one")
-        found[port.any_name] = name
-    return found
+        columns[port.any_name] = name
+    return columns

@@ -124,10 +124,10 @@ def last_axis(port: Port, *, stacked: bool) -> int | None:
 
 
 def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
+    indices: list[tuple[int, ...]] = [()]
     for size in sizes:
-        found = [(*index, k) for index in found for k in range(size)]
-    return found
+        indices = [(*index, k) for index in indices for k in range(size)]
+    return indices
 
 
 def sink_of(target: OutputTarget | None, predictor: AnyPredictor) -> Sink:

@@ -37,8 +37,8 @@ class TaskRunner:
         results, faults = self.predict(items)
         by_number = dict((*self._stored(results), *faults))
         records = [replace(by_number[i.number], number=i.number, stamp=s) for i, s in zip(items, stamps, strict=True)]
-        found = self.predictor.compiled.differences
-        new, self._reported = found[self._reported :], len(found)
+        differences = self.predictor.compiled.differences
+        new, self._reported = differences[self._reported :], len(differences)
         return Done(records, new)
 
     def _stored(self, results: Sequence[ItemOutputs]) -> list[tuple[int, Record]]:

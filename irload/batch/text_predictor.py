@@ -70,23 +70,25 @@ class TextPredictor:
         if self.column not in others:
             raise InputInvalid(f"no column '{self.column}'; the batch has {', '.join(map(repr, batch)) or 'none'}")
         texts = [str(text) for text in np.asarray(others.pop(self.column), object)]
-        found: list[Outputs] = []
+        results: list[Outputs] = []
         for result in self.task.run(texts, range(len(texts))):
             if isinstance(result, IRError):
                 raise result
-            found.append(result)
-        made = dict(others)
+            results.append(result)
+        merged = dict(others)
         for k, name in enumerate(self.output_names):
-            made[name] = column_of([results[k] for results in found])
-        return made
+            merged[name] = column_of([outputs[k] for outputs in results])
+        return merged
 
     def run(self, items: Sequence[Samples]) -> list[Outputs | IRError]:
         """The outputs of each item, or its error."""
         texts = [item.arrays[0].ravel().tolist() for item in items]
-        flat = [text for own in texts for text in own]
-        numbers = [item.number for own, item in zip(texts, items, strict=True) for _ in own]
+        flat = [text for item_texts in texts for text in item_texts]
+        numbers = [item.number for item_texts, item in zip(texts, items, strict=True) for _ in item_texts]
         results = iter(self.task.run(flat, numbers))
-        return [_joined([next(results) for _ in own], item) for own, item in zip(texts, items, strict=True)]
+        return [
+            _joined([next(results) for _ in item_texts], item) for item_texts, item in zip(texts, items, strict=True)
+        ]
 
 
 def _joined(results: Sequence[Outputs | IRError], item: Samples) -> Outputs | IRError:

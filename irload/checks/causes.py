@@ -41,9 +41,9 @@ def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
 
 def why_type(scope: Scope, node: Node) -> str:
     """The inputs or the attribute that determine the element type of an output."""
-    own = _from_attributes(node, ("element_type", "destination_type", "output_type", "index_element_type"))
-    if own or not node.inputs:
-        return own
+    cause = _from_attributes(node, ("element_type", "destination_type", "output_type", "index_element_type"))
+    if cause or not node.inputs:
+        return cause
     return _named(node, 0, f"is of type {scope.type(node.inputs[0]).element}")
 
 

@@ -61,8 +61,8 @@ class Config:
         for ignored in self.ignore:
             if code.startswith(ignored):
                 return self._suppression(ignored)
-        found = self._exemption(code, layer, file)
-        return None if found is None else self._suppression(found)
+        exemption = self._exemption(code, layer, file)
+        return None if exemption is None else self._suppression(exemption)
 
     def suppressions(self) -> list[Suppression]:
         """All entries that may suppress findings."""

@@ -17,7 +17,7 @@ def find_models(paths: Iterable[Path], *, only_ir: bool = False) -> tuple[list[P
     A folder stands for the .xml files in it, at any depth, that could be IR; folders whose name begins with a dot are
     skipped. Files named explicitly are always checked, unless `only_ir`. Raises FileNotFoundError.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     passed = 0
     for path in paths:
         if not path.exists():
@@ -26,14 +26,14 @@ def find_models(paths: Iterable[Path], *, only_ir: bool = False) -> tuple[list[P
             if (only_ir or path.is_dir()) and is_foreign(file):
                 passed += 1
             else:
-                found[file] = None
-    return list(found), passed
+                files[file] = None
+    return list(files), passed
 
 
 def _inside(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
-        yield from (Path(place, f) for f in sorted(files) if f.lower().endswith(".xml"))
+        yield from (Path(parent, f) for f in sorted(files) if f.lower().endswith(".xml"))
 
 
 def is_foreign(file: Path) -> bool:

@@ -37,10 +37,10 @@ class Scope:
     @cached_property
     def layers(self) -> dict[int, RawLayer]:
         """The layers by id; the first one if several share an id."""
-        found: dict[int, RawLayer] = {}
+        by_id: dict[int, RawLayer] = {}
         for layer in self.raw.layers:
-            found.setdefault(layer.id, layer)
-        return found
+            by_id.setdefault(layer.id, layer)
+        return by_id
 
     @cached_property
     def nodes(self) -> dict[int, Node]:
@@ -77,13 +77,13 @@ class Scope:
     @cached_property
     def unfed(self) -> list[tuple[RawLayer, RawPort]]:
         """The input ports without an edge, except in layers where edges to missing ports (IR202) explain them all."""
-        found: list[tuple[RawLayer, RawPort]] = []
+        ports: list[tuple[RawLayer, RawPort]] = []
         for layer in self.layers.values():
             fed = self.feeds(layer)
             bare = [p for p in layer.inputs if p.id not in fed]
             if bare and len(bare) > len(fed.keys() - {p.id for p in layer.inputs}):
-                found += [(layer, p) for p in bare]
-        return found
+                ports += [(layer, p) for p in bare]
+        return ports
 
     @cached_property
     def dead_ends(self) -> list[RawLayer]:
@@ -95,14 +95,14 @@ class Scope:
     @cached_property
     def lost_producers(self) -> dict[tuple[int, int], RawLayer]:
         """For unfed input ports: a layer without consumers whose output declares the same type."""
-        found: dict[tuple[int, int], RawLayer] = {}
+        producers: dict[tuple[int, int], RawLayer] = {}
         for layer, port in self.unfed:
             for end in self.dead_ends:
                 alike = any((o.precision, o.dims) == (port.precision, port.dims) for o in end.outputs)
-                if alike and end not in found.values():
-                    found[layer.id, port.id] = end
+                if alike and end not in producers.values():
+                    producers[layer.id, port.id] = end
                     break
-        return found
+        return producers
 
     @cached_property
     def lost_ids(self) -> set[int]:
@@ -112,7 +112,7 @@ class Scope:
     @cached_property
     def renumbered(self) -> dict[int, RawLayer]:
         """Lost ids assigned to layers that share an id with another layer, if the edges match all their ports."""
-        found: dict[int, RawLayer] = {}
+        assigned: dict[int, RawLayer] = {}
         twins = [layer for layer in self.raw.layers if self.layers[layer.id] is not layer]
         for lost in self.lost_ids:
             takes = {e.to_port for e in self.raw.edges if e.to_layer == lost}
@@ -120,8 +120,8 @@ class Scope:
             # Either of the two layers may have the wrong id.
             for layer in (*twins, *(self.layers[t.id] for t in twins)):
                 if takes == {p.id for p in layer.inputs} and gives == {p.id for p in layer.outputs}:
-                    found[lost] = layer
-        return found
+                    assigned[lost] = layer
+        return assigned
 
     @cached_property
     def reached(self) -> set[int]:
@@ -129,17 +129,17 @@ class Scope:
 
         Layers before a broken edge count as reached, as the edge itself is reported.
         """
-        found: set[int] = set()
+        ids: set[int] = set()
         pending = [i for i, layer in self.layers.items() if layer.type in ("Result", "Assign")]
         pending += [e.from_layer for e in self.raw.edges if e.to_layer in self.lost_ids]
         pending += [layer.id for layer in self.lost_producers.values()]
         while pending:
             i = pending.pop()
             layer = self.layers.get(i)
-            if layer is not None and i not in found:
-                found.add(i)
+            if layer is not None and i not in ids:
+                ids.add(i)
                 pending += [source for fed in self.feeds(layer).values() for source in fed]
-        return found
+        return ids
 
 
 @dataclass(eq=False)
@@ -171,8 +171,8 @@ class Subject:
         """The outer graph and every body, outermost first; also bodies of layers that could not be built."""
         if self.model is None:
             return []
-        found = [Scope(self, self.net.graph, self.model)]
-        for scope in found:  # grows while it is walked
+        scopes = [Scope(self, self.net.graph, self.model)]
+        for scope in scopes:  # grows while it is walked
             for layer, node in scope.pairs():
                 for tag, raw in layer.bodies.items():
                     body = getattr(node.op.attributes.get(tag), "body", None)
@@ -180,8 +180,8 @@ class Subject:
                         alone = RawNet(version=self.net.version, graph=raw)
                         body = build(alone, self.weights, self.file, self.note, self.limits)
                     path = f"{scope.path}/{layer.name}/{tag}" if scope.path else f"{layer.name}/{tag}"
-                    found.append(Scope(self, raw, body, node, path))
-        return found
+                    scopes.append(Scope(self, raw, body, node, path))
+        return scopes
 
     def note(self, fault: IRError) -> None:
         """Record a fault of the builder, once, as bodies may be built twice."""
@@ -219,8 +219,8 @@ class Subject:
         tensor = self.inference.types.get(output)
         if tensor is None or isinstance(node.op, UnknownOp) or node in self.inference.failed:
             return FITS
-        found = judge(output.declared, tensor)
-        return found if found.fits or output in self._by_declarations.unexplained else FITS
+        judgement = judge(output.declared, tensor)
+        return judgement if judgement.fits or output in self._by_declarations.unexplained else FITS
 
     @cached_property
     def _by_declarations(self) -> DeclaredInference:

@@ -25,12 +25,12 @@ def _by_name(ours: Sequence[Port], theirs: Sequence[Port]) -> Iterator[tuple[Nod
     for port in theirs:
         for name in port.names or {port.node.name}:
             known.setdefault(name, set()).add(port.node)
-    taken: set[Node] = set()
+    used: set[Node] = set()
     for port in ours:
-        found = {n for name in port.names or {port.node.name} for n in known.get(name, ())} - taken
-        if len(found) == 1:
-            (other,) = found
-            taken.add(other)
+        candidates = {n for name in port.names or {port.node.name} for n in known.get(name, ())} - used
+        if len(candidates) == 1:
+            (other,) = candidates
+            used.add(other)
             yield port.node, other
 
 
@@ -54,10 +54,10 @@ def body_ends(a: Subgraph, b: Subgraph) -> Iterator[tuple[Node, Node]]:
 
 def _wires(maps: Iterable[PortMap]) -> Mapping[int, Hashable]:
     """The ports that each Parameter, or Result, of a body is wired to."""
-    found: dict[int, list[Hashable]] = {}
+    ports: dict[int, list[Hashable]] = {}
     for line in maps:
-        found.setdefault(line.inner, []).append((line.outer, line.axis is None, line.purpose))
-    return {inner: tuple(sorted(map(repr, wires))) for inner, wires in found.items()}
+        ports.setdefault(line.inner, []).append((line.outer, line.axis is None, line.purpose))
+    return {inner: tuple(sorted(map(repr, wires))) for inner, wires in ports.items()}
 
 
 def _unique(ours: Mapping[int, Hashable], theirs: Mapping[int, Hashable]) -> Iterator[tuple[int, int]]:

@@ -45,29 +45,29 @@ class Side:
 
     def faces(self, face: Callable[[Node], Hashable]) -> Colours:
         """Return the colours of single nodes, without neighbours."""
-        found = self._faces.get(face)
-        if found is None:
-            found = self._faces[face] = [self._palette(face(node)) for node in self.nodes]
-        return found
+        colours = self._faces.get(face)
+        if colours is None:
+            colours = self._faces[face] = [self._palette(face(node)) for node in self.nodes]
+        return colours
 
     def before(self, faces: Colours) -> Colours:
         """Return colours of all predecessors, back to the matches and the inputs."""
-        found: Colours = [0] * len(self.nodes)
+        colours: Colours = [0] * len(self.nodes)
         for k, inputs in enumerate(self.sources):
-            found[k] = self._colour(k, "before", faces[k], [(found[s], index) for s, index in inputs])
-        return found
+            colours[k] = self._colour(k, "before", faces[k], [(colours[s], index) for s, index in inputs])
+        return colours
 
     def behind(self, faces: Colours) -> Colours:
         """Return colours of all successors, up to the matches and the outputs."""
-        found: Colours = [0] * len(self.nodes)
+        colours: Colours = [0] * len(self.nodes)
         for k in reversed(range(len(self.nodes))):
-            readers = sorted((found[r], port, index) for r, port, index in self.readers[k])
-            found[k] = self._colour(k, "behind", faces[k], readers)
-        return found
+            readers = sorted((colours[r], port, index) for r, port, index in self.readers[k])
+            colours[k] = self._colour(k, "behind", faces[k], readers)
+        return colours
 
     def around(self, faces: Colours, rounds: int) -> list[Colours]:
-        """Yield colours of the neighbourhoods of 1, 2, … edges."""
-        found: list[Colours] = []
+        """Return colours of the neighbourhoods of 1, 2, … edges."""
+        by_distance: list[Colours] = []
         last = [self._colour(k, "self", face, ()) for k, face in enumerate(faces)]
         for _ in range(rounds):
             last = [
@@ -80,8 +80,8 @@ class Side:
                 )
                 for k, inputs in enumerate(self.sources)
             ]
-            found.append(last)
-        return found
+            by_distance.append(last)
+        return by_distance
 
     def _colour(self, k: int, kind: str, face: int, *neighbours: Sequence[object]) -> int:
         pin = self.pins[k]

@@ -27,7 +27,7 @@ __all__ = ["TOLERANCES", "WAYS", "Comparison", "LayerError", "compare"]
 INT8 = """\
 OpenVINO multiplies the quantized layers of this model in int8; on x86-64 processors without VNNI, sums of two \
 products saturate at ±32768"""
-"""A cause of divergence that this side cannot avoid: without its int8 transformations it quantizes elsewhere."""
+"""A divergence that irload cannot avoid: without OpenVINO's int8 transformations it quantizes elsewhere."""
 
 
 def compare(
@@ -65,8 +65,8 @@ def compare(
     given, _ = bind_typed(sides.runner.inputs, inputs)  # plans would keep f32 for inputs of type f16
     other = sides.other(given)
     judging = Judging(sides, other, dict(tolerances or {}), as_patterns(layers), progress)
-    found = judging.found
-    found.a, found.b = sides.shown(a), sides.shown(b)
+    comparison = judging.found
+    comparison.a, comparison.b = sides.shown(a), sides.shown(b)
     runs: list[PairedRun] = []
 
     def paired(compiled: Any) -> PairedRun:
@@ -78,18 +78,18 @@ def compare(
             run_plain(sides.runner, given, paired)
             judging.outputs(runs[0].free_results)
             if sides.may_fold:
-                clear_folded(sides.runner, found, judging.nodes)
+                clear_folded(sides.runner, comparison, judging.nodes)
             if sides.rounds_elsewhere:
-                clear_rounding(sides, given, found)
+                clear_rounding(sides, given, comparison)
             if sides.is_openvino:
-                clear_unreturned(found)
+                clear_unreturned(comparison)
     finally:
         other.close()
-    if not found.layers and not found.outputs:
-        raise InputInvalid(f"no layer of {found.a} matches one of {found.b}")
-    if sides.is_openvino and not found.passed and any(n.type == "FakeQuantize" for n in sides.runner.nodes):
-        found.notes.append(INT8)
+    if not comparison.layers and not comparison.outputs:
+        raise InputInvalid(f"no layer of {comparison.a} matches one of {comparison.b}")
+    if sides.is_openvino and not comparison.passed and any(n.type == "FakeQuantize" for n in sides.runner.nodes):
+        comparison.notes.append(INT8)
     for element, count in sorted(judging.constants.roundings.items()):
-        what = "weights differ" if sides.is_of_other_weights else f"{count} constants differ"
-        found.notes.append(f"{what} by rounding to {element}")
-    return found
+        difference = "weights differ" if sides.is_of_other_weights else f"{count} constants differ"
+        comparison.notes.append(f"{difference} by rounding to {element}")
+    return comparison

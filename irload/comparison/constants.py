@@ -139,23 +139,23 @@ def fold(node: Node) -> tuple[Array, ...]:
 
 def constant_paths(model: Model, names: Mapping[Node, str]) -> dict[Node, str]:
     """Return the name of each constant, prefixed by the bodies that lead to it."""
-    found: dict[Node, str] = {}
+    paths: dict[Node, str] = {}
     pending: list[tuple[Any, str]] = [(model, "")]
     while pending:
         graph, before = pending.pop()
-        found.update({n: before + names[n] for n in graph.nodes if is_constant(n)})
+        paths.update({n: before + names[n] for n in graph.nodes if is_constant(n)})
         pending += [(body, f"{before}{names[node]}/{name}/") for node, name, body in graph.subgraphs()]
-    return found
+    return paths
 
 
 def ancestors(node: Node) -> list[Node]:
     """Return a node and all its predecessors."""
-    found, pending = {node: None}, [node]
+    seen, pending = {node: None}, [node]
     while pending:
-        fresh = [i.node for i in pending.pop().inputs if i.node not in found]
-        found.update(dict.fromkeys(fresh))
+        fresh = [i.node for i in pending.pop().inputs if i.node not in seen]
+        seen.update(dict.fromkeys(fresh))
         pending += fresh
-    return list(found)
+    return list(seen)
 
 
 def constants_of(node: Node) -> list[Node]:

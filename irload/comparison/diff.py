@@ -32,28 +32,28 @@ def diff(
     constants in the .bin, rt_info, and layers that no output depends on. If the IR versions differ, IR v10 is converted
     to v11 first. Raises the errors of reading.
     """
-    found = Difference(_name(a), _name(b))
-    models = [_model(side, limits, found) for side in (a, b)]
+    difference = Difference(_name(a), _name(b))
+    models = [_model(side, limits, difference) for side in (a, b)]
     is_old = min(m.ir_version for m in models) < 11
     if len({m.ir_version for m in models}) > 1 or _hides_types(*models):
         models = [as_v11(m) for m in models]
     first, second = models
     pairs = match(first, second)
-    found.layers = _count(first), _count(second)
+    difference.layers = _count(first), _count(second)
     pending: list[tuple[Graph, Graph, str]] = [(first, second, "")]
     names = labels(first), labels(second)
     while pending:
         ours, theirs, path = pending.pop(0)
         graphs = _Graphs(ours, theirs, pairs, names, path, is_old)
-        graphs.compare(found)
+        graphs.compare(difference)
         inside = {(graphs.to_a.get(node), name): body for node, name, body in theirs.subgraphs()}
         for node, name, body in ours.subgraphs():
             other = inside.get((node, name))
             if other is not None:
                 pending.append((body, other, f"{path}{names[0][node]}/{name}/"))
     if "names" in ignore:
-        found.edits = [e for e in map(_without_names, found.edits) if e is not None]
-    return found
+        difference.edits = [e for e in map(_without_names, difference.edits) if e is not None]
+    return difference
 
 
 def _without_names(edit: LayerEdit) -> LayerEdit | None:
@@ -104,22 +104,22 @@ class _Graphs:
         self.to_a |= {r.b: r.a for r in stored}
         to_b = {v: k for k, v in self.to_a.items()}
         edits: list[tuple[float, LayerEdit]] = []
-        place = {node: float(k) for k, node in enumerate(self.b.nodes)}
+        positions = {node: float(k) for k, node in enumerate(self.b.nodes)}
         special = {r.b: r for r in stored}
         for node in self.b.nodes:
             other = self.to_a.get(node)
             if other is None:
                 if node.reachable and node not in absorbed:
-                    edits.append((place[node], self.lone("added", node)))
+                    edits.append((positions[node], self.lone("added", node)))
             elif node.reachable and other.reachable:
-                edits += ((place[node], e) for e in self.pair(other, node, special.get(node), found))
+                edits += ((positions[node], e) for e in self.pair(other, node, special.get(node), found))
             elif node.reachable or other.reachable:
                 found.unused.append(self.path + self.names[0][other])
         for node in self.a.nodes:
             if node.reachable and node not in to_b and node not in absorbed:
-                before = max((place.get(to_b[i.node], 0.0) for i in node.inputs if i.node in to_b), default=-1.0)
-                place_in_b = before + 0.5
-                edits.append((place_in_b, self.lone("removed", node)))
+                before = max((positions.get(to_b[i.node], 0.0) for i in node.inputs if i.node in to_b), default=-1.0)
+                position = before + 0.5
+                edits.append((position, self.lone("removed", node)))
         edits += ((float("inf"), e) for e in self.orders())
         found.edits += (edit for _, edit in sorted(edits, key=lambda pair: pair[0]))
 
@@ -145,14 +145,14 @@ class _Graphs:
 
     def inputs(self, a: Node, b: Node) -> list[Change]:
         """Return the inputs fed by another layer, except for layers inserted into or removed from the edge."""
-        found: list[Change] = []
+        changes: list[Change] = []
         for k in range(max(len(a.inputs), len(b.inputs))):
             old = a.inputs[k] if k < len(a.inputs) else None
             new = b.inputs[k] if k < len(b.inputs) else None
             if old is not None and new is not None and (self.is_same(old, new) or self.is_spliced(old, new)):
                 continue
-            found.append(Change("input", str(k), self.source(old, 0), self.source(new, 1)))
-        return found
+            changes.append(Change("input", str(k), self.source(old, 0), self.source(new, 1)))
+        return changes
 
     def is_same(self, old: Output, new: Output) -> bool:
         return self.to_a.get(new.node) is old.node and old.index == new.index
@@ -191,7 +191,7 @@ class _Graphs:
 
     def orders(self) -> Iterator[LayerEdit]:
         """Return an edit if inputs or outputs of the graph are in another order."""
-        for what, ours, theirs in (
+        for kind, ours, theirs in (
             ("inputs", self.a.parameters, self.b.parameters),
             ("outputs", self.a.results, self.b.results),
         ):
@@ -201,20 +201,20 @@ class _Graphs:
                 lists = [_listed([self.names[0][n] for n in nodes]) for nodes in (before, matched)]
                 change = Change("order", "", lists[0], lists[1])
                 yield LayerEdit(
-                    "changed", f"{self.path}{what}", "Parameter" if what == "inputs" else "Result", (change,)
+                    "changed", f"{self.path}{kind}", "Parameter" if kind == "inputs" else "Result", (change,)
                 )
 
 
 def _through(output: Output, passes: Any) -> list[Output]:
     """Return the source of an output, through layers that `passes` accepts."""
-    found, pending, seen = [output], [output], set[Node]()
+    sources, pending, seen = [output], [output], set[Node]()
     while pending:
         node = pending.pop().node
         if passes(node) and node not in seen:
             seen.add(node)
-            found += node.inputs
+            sources += node.inputs
             pending += node.inputs
-    return found
+    return sources
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -94,14 +94,14 @@ class Difference:
         """The kind of all edits if they share one: `weights`, `shapes`, `compressed`, `names`; else `structure`."""
         if not self.edits:
             return "same"
-        found = {c.what for e in self.edits for c in e.changes} | {"" for e in self.edits if e.kind != "changed"}
+        aspects = {c.what for e in self.edits for c in e.changes} | {"" for e in self.edits if e.kind != "changed"}
         kinds: dict[EditKind, set[str]] = {
             "weights": {"values"},
             "shapes": {"shape"},
             "names": set(NAMES),
             "compressed": set(HARMLESS),
         }
-        names: list[EditKind] = [kind for kind, wanted in kinds.items() if found <= wanted]
+        names: list[EditKind] = [kind for kind, wanted in kinds.items() if aspects <= wanted]
         return names[0] if names else "structure"
 
     @property
@@ -139,14 +139,14 @@ class Difference:
         kinds = [{c.what for c in e.changes} for e in self.edits if e.kind == "changed"]
         names = sum(k <= NAMES for k in kinds)
         stored = sum("storage" in k and k <= HARMLESS for k in kinds)
-        found = [f"{_counted(names, 'layer')} by name alone"] if names else []
-        return found + ([f"{_counted(stored, 'constant')} by precision alone"] if stored else [])
+        parts = [f"{_counted(names, 'layer')} by name alone"] if names else []
+        return parts + ([f"{_counted(stored, 'constant')} by precision alone"] if stored else [])
 
     def _furthest(self) -> str:
-        found = [
+        values = [
             c.values for e in self.edits for c in e.changes if c.values is not None and c.values.relative is not None
         ]
-        furthest = max((v.relative or 0.0 for v in found), default=0.0)
+        furthest = max((v.relative or 0.0 for v in values), default=0.0)
         return f"values move by {furthest:.2g} of their size at most" if furthest else "without loss"
 
     def __str__(self) -> str:
@@ -159,18 +159,18 @@ class Difference:
         """
         if self.same:
             return []
-        found = [f"--- {self.a}", f"+++ {self.b}"]
+        lines = [f"--- {self.a}", f"+++ {self.b}"]
         for edit in self.edits if every else self.real or self.edits:
             if edit.kind == "changed":
-                found.append(f"@@ {edit.name} ({edit.operation}) @@")
+                lines.append(f"@@ {edit.name} ({edit.operation}) @@")
                 for change in edit.changes:
-                    found += _change_lines(change)
+                    lines += _change_lines(change)
             else:
                 sign = "+" if edit.kind == "added" else "-"
-                found.append(f"@@ {edit.name} @@")
-                found.append(f"{sign}{edit.operation} '{edit.name}'{f', {edit.place}' if edit.place else ''}")
-                found += [f"{sign}  {c.label}: {c.b or c.a}" for c in edit.changes]
-        return found
+                lines.append(f"@@ {edit.name} @@")
+                lines.append(f"{sign}{edit.operation} '{edit.name}'{f', {edit.place}' if edit.place else ''}")
+                lines += [f"{sign}  {c.label}: {c.b or c.a}" for c in edit.changes]
+        return lines
 
     def _repr_html_(self) -> str:
         """Return the summary and the edits as HTML for notebooks."""

@@ -54,28 +54,28 @@ def is_constant(node: Node) -> bool:
 def digest(node: Node) -> bytes:
     """A hash of the shape and the elements of a constant. Raises ReadError where its data cannot be read."""
     array = node.op.attributes["data"]()
-    found = hashlib.sha256(repr(array.shape).encode())
-    found.update(
+    hasher = hashlib.sha256(repr(array.shape).encode())
+    hasher.update(
         repr(array.tolist()).encode()
         if array.dtype == object
         else np.ascontiguousarray(array).data.cast("B")
         if array.dtype.kind not in "V" and array.size and array.dtype.isbuiltin == 1
         else np.ascontiguousarray(array).tobytes()
     )
-    return found.digest()
+    return hasher.digest()
 
 
 def attribute_texts(node: Node) -> dict[str, str | None]:
     """Return the attributes as text; None for an attribute whose value is None."""
     if isinstance(node.op, UnknownOp):
         return dict(node.op.text)
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for name, declaration in node.op.declared.items():
         if not declaration.supplied:
             value = node.op.attributes[name]
             text = None if value is None else declaration.write(value)
-            found[declaration.xml_name] = f"[{text}]" if isinstance(value, Shape) else text
-    return found
+            texts[declaration.xml_name] = f"[{text}]" if isinstance(value, Shape) else text
+    return texts
 
 
 def _attributes(node: Node) -> Hashable:

@@ -40,7 +40,7 @@ class Gaps:
         other = self._partners.get(node)
         if other is None:
             return []
-        found: list[LayerError] = []
+        entries: list[LayerError] = []
         lone: tuple[set[Node], set[Node]] = set(), set()
         ends: list[Output] = []
         for start, matched, which in ((node, self._partners, 0), (other, self._turned, 1)):
@@ -59,20 +59,20 @@ class Gaps:
                     problem = f"between {before} and {after}, without partner in {self._sides[1 - which]}"
                     element = layer.outputs[0].type.element.name if layer.outputs else ""
                     name = path + self._names[which][layer]
-                    found.append(LayerError(name, layer.type, layer.id, element, (), 0.0, None, None, problem))
-        return found
+                    entries.append(LayerError(name, layer.type, layer.id, element, (), 0.0, None, None, problem))
+        return entries
 
     def before_result(self, result: Node, path: str) -> list[LayerError]:
         """Return the layers without partner that feed the result of a body, else the result if its sources differ."""
-        found = self.before(result, path)
+        entries = self.before(result, path)
         other = self._partners.get(result)
-        if not found and other is not None and not self.reads_the_same(result):
+        if not entries and other is not None and not self.reads_the_same(result):
             ours, theirs = self._names[0][result.inputs[0].node], self._names[1][other.inputs[0].node]
             element = result.outputs[0].type.element.name if result.outputs else ""
             problem = f"reads {ours} in {self._sides[0]}, {theirs} in {self._sides[1]}"
             name = path + self._names[0][result]
-            found.append(LayerError(name, "Result", result.id, element, (), 0.0, None, None, problem))
-        return found
+            entries.append(LayerError(name, "Result", result.id, element, (), 0.0, None, None, problem))
+        return entries
 
 
 def _behind(start: Output, stops: Callable[[Node], bool]) -> tuple[list[Node], list[Output]]:

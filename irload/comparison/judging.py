@@ -103,12 +103,12 @@ class Judging:
         total = None if problem else self.sides.measured(array, theirs, allowed, least)
         if problem and not self.found.passed and not self.sides.is_openvino:
             problem = ""  # inherited
-        entry = (self.sides.names[node], "Result", node.id, element, array.shape, allowed, None, total)
-        found = LayerError(*entry, problem, inherited=not problem and total is None)
-        if not found.passed:
+        fields = (self.sides.names[node], "Result", node.id, element, array.shape, allowed, None, total)
+        entry = LayerError(*fields, problem, inherited=not problem and total is None)
+        if not entry.passed:
             for gap in self.gaps.before(node, ""):
                 self._add(gap)
-        self.found.outputs.append(found)
+        self.found.outputs.append(entry)
 
     # -- one output ----------------------------------------------------------------------------------------------------
 
@@ -119,42 +119,42 @@ class Judging:
         computed = self.sides.precision if element == "f32" else element
         rounded = visit.node in self.constants.rounded or (self.sides.is_of_other_weights and _reads_halves(visit.node))
         allowed = self._tolerance(computed, theirs, name, rounded)
-        entry = (name, visit.node.type, visit.node.id, element, array.shape, allowed)
+        fields = (name, visit.node.type, visit.node.id, element, array.shape, allowed)
         total = None
         if free is not None and not _problem(free, theirs):
             total = self.sides.measured(free, theirs, allowed)
         if tainted:
-            return LayerError(*entry, None, total, inherited=True)
+            return LayerError(*fields, None, total, inherited=True)
         problem = _problem(array, theirs)
         if problem:
-            return LayerError(*entry, None, None, problem)
+            return LayerError(*fields, None, None, problem)
         own = self._own(visit, k, theirs, allowed, computed)
         if rounded and own.needed > self._tolerance(computed, theirs, name, False):
             self.constants.roundings["f16"] += self.sides.is_of_other_weights
         if free is array:
             total = own
-        return LayerError(*entry, own, total)
+        return LayerError(*fields, own, total)
 
     def _own(self, visit: Visit, k: int, theirs: Array, allowed: float, computed: str) -> Measures:
         """The error on the same inputs, less the effect of rounding."""
         array = visit.outputs[k]
-        own = self.sides.measured(array, theirs, allowed)
-        if own.passed:
-            return own
+        measures = self.sides.measured(array, theirs, allowed)
+        if measures.passed:
+            return measures
         if self.sides.are_models and self.gaps.reads_the_same(visit.node):
             # The same code on the same inputs; only one step of i8 and u8 is within their tolerance.
-            return self.sides.measured(array, theirs, allowed, 1.0) if computed in ("i8", "u8") else own
+            return self.sides.measured(array, theirs, allowed, 1.0) if computed in ("i8", "u8") else measures
         moved = at_edges(visit, array, theirs, computed) if self.sides.rounds_elsewhere else theirs
         least = floor(visit, computed)
-        own = self.sides.measured(array, moved, allowed, least)
-        if not own.passed and self.sides.rounds_elsewhere:
+        measures = self.sides.measured(array, moved, allowed, least)
+        if not measures.passed and self.sides.rounds_elsewhere:
             least += sensitivity(visit, k, self.sides.precision)
-            own = self.sides.measured(array, moved, allowed, least)
-        return own
+            measures = self.sides.measured(array, moved, allowed, least)
+        return measures
 
     def _tolerance(self, element: str, theirs: Array, name: str, rounded: bool) -> float:
-        found = tolerance(element, theirs, name, self.wanted)
-        return max(found, tolerance("f16", theirs, name, self.wanted)) if rounded else found
+        allowed = tolerance(element, theirs, name, self.wanted)
+        return max(allowed, tolerance("f16", theirs, name, self.wanted)) if rounded else allowed
 
     def _add(self, entry: LayerError, node: Node | None = None) -> None:
         if node is None and self.patterns and not any(matches(entry.name, p) for p in self.patterns):
@@ -197,16 +197,16 @@ class Judging:
 
 def _feeding(model: Graph) -> dict[Node, list[Output]]:
     """The sources of each Parameter of a body: outputs around the body and of the previous iteration."""
-    found: dict[Node, list[Output]] = {}
+    sources: dict[Node, list[Output]] = {}
     for graph in model.walk():
         for node, name, body in graph.subgraphs():
             wiring = getattr(node.op, name)
             for line in wiring.inputs:
                 if line.port is not None and line.port < len(node.inputs):
-                    found.setdefault(body.parameters[line.inner], []).append(node.inputs[line.port])
+                    sources.setdefault(body.parameters[line.inner], []).append(node.inputs[line.port])
             for result, parameter in wiring.back_edges:
-                found.setdefault(body.parameters[parameter], []).append(body.results[result].inputs[0])
-    return found
+                sources.setdefault(body.parameters[parameter], []).append(body.results[result].inputs[0])
+    return sources
 
 
 def _reads_halves(node: Node) -> bool:

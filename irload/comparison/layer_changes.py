@@ -25,28 +25,28 @@ def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> 
 
     `is_old`: one model is of IR v10, in which an output of the model has the name of its layer.
     """
-    found: list[Change] = []
+    changes: list[Change] = []
     if a.type != b.type:
-        found.append(Change("type", "", a.type, b.type))
+        changes.append(Change("type", "", a.type, b.type))
     elif a.op.opset != b.op.opset:
-        found.append(Change("version", "", a.op.opset, b.op.opset))
+        changes.append(Change("version", "", a.op.opset, b.op.opset))
     if a.type == b.type == "Const" and not isinstance(a.op, UnknownOp) and not isinstance(b.op, UnknownOp):
-        found += _constants(a, b)
+        changes += _constants(a, b)
     else:
         before, after = attribute_texts(a), attribute_texts(b)
         for key in [*before, *(k for k in after if k not in before)]:
             if before.get(key) != after.get(key):
-                what = {"shape": "shape", "element_type": "precision"}.get(key) if a.type == "Parameter" else None
-                found.append(Change(what or "attribute", key, _short(before.get(key)), _short(after.get(key))))
+                aspect = {"shape": "shape", "element_type": "precision"}.get(key) if a.type == "Parameter" else None
+                changes.append(Change(aspect or "attribute", key, _short(before.get(key)), _short(after.get(key))))
     if min(a.id, b.id) >= 0:  # inserted converters stand for implicit conversions at the inputs and outputs of IR v10
         pairs = [(p.names, q.names) for p, q in zip(a.outputs, b.outputs, strict=False)]
         pairs += [(a.output_names or _NONE, b.output_names or _NONE)] if a.type == b.type == "Result" else []
         for k, (old, new) in enumerate(pairs):
-            own = {f"{node.name}{end}" for node in (a, b) for end in ("", f".{k}")} if is_old else _NONE
-            if old - own != new - own:
-                found.append(Change("names", str(k), ", ".join(sorted(old)), ", ".join(sorted(new))))
-    found += _bodies(a, b, to_a)
-    return found
+            layer_names = {f"{node.name}{end}" for node in (a, b) for end in ("", f".{k}")} if is_old else _NONE
+            if old - layer_names != new - layer_names:
+                changes.append(Change("names", str(k), ", ".join(sorted(old)), ", ".join(sorted(new))))
+    changes += _bodies(a, b, to_a)
+    return changes
 
 
 def described(node: Node, *, is_a: bool) -> Iterator[Change]:
@@ -59,18 +59,18 @@ def described(node: Node, *, is_a: bool) -> Iterator[Change]:
 
 def _constants(a: Node, b: Node) -> list[Change]:
     """Return changes of element type, shape and values."""
-    found: list[Change] = []
+    changes: list[Change] = []
     old, new = a.op.attributes, b.op.attributes
-    for key, what in (("element_type", "precision"), ("shape", "shape")):
+    for key, aspect in (("element_type", "precision"), ("shape", "shape")):
         if old[key] != new[key]:
-            found.append(Change(what if key != "shape" else "attribute", key, str(old[key]), str(new[key])))
-    if any(c.key == "shape" for c in found):
-        return found
+            changes.append(Change(aspect if key != "shape" else "attribute", key, str(old[key]), str(new[key])))
+    if any(c.key == "shape" for c in changes):
+        return changes
     try:
         values = value_change(old["data"](), new["data"]())
     except IRError as error:
         raise error.at(a.where()) from None
-    return [*found, Change("values", "", "", "", values)] if values is not None else found
+    return [*changes, Change("values", "", "", "", values)] if values is not None else changes
 
 
 def _bodies(a: Node, b: Node, to_a: Mapping[Node, Node]) -> Iterator[Change]:
@@ -96,16 +96,16 @@ def _wiring(subgraph: Subgraph, to_a: Mapping[Node, Node]) -> list[str]:
         return [(to_a.get(n, n)).name or f"{n.type} {k}" for k, n in enumerate(nodes)]
 
     parameters, results = ends(body.parameters), ends(body.results)
-    found: list[str] = []
+    wiring: list[str] = []
     for kind, maps, names in (("input", subgraph.inputs, parameters), ("output", subgraph.outputs, results)):
         for line in maps:
             axis = (
                 "" if line.axis is None else f" axis {line.axis} {line.start}:{line.end}:{line.stride}/{line.part_size}"
             )
-            found.append(
+            wiring.append(
                 f"{kind} {line.outer} – {names[line.inner]}{axis}{f' ({line.purpose})' if line.purpose else ''}"
             )
-    return found + [f"{results[r]} → {parameters[p]}" for r, p in subgraph.back_edges]
+    return wiring + [f"{results[r]} → {parameters[p]}" for r, p in subgraph.back_edges]
 
 
 def _short(text: str | None) -> str:

@@ -25,18 +25,18 @@ def match(a: Graph, b: Graph) -> dict[Node, Node]:
     with less and less of each node: its type, attributes and content, then without the content,
     the type alone, any type. Names decide between nodes that are alike in all this, and file order where names do not.
     """
-    found: dict[Node, Node] = {}
+    partners: dict[Node, Node] = {}
     pending: list[tuple[Graph, Graph, Iterable[tuple[Node, Node]]]] = [(a, b, model_ends(a, b))]
     while pending:
         ours, theirs, ends = pending.pop()
         matched = _Matching(ours, theirs, ends).pairs
-        found.update({v: k for k, v in matched.items()})
+        partners.update({v: k for k, v in matched.items()})
         for node, name, body in ours.subgraphs():
             other = matched.get(node)
             inner = None if other is None else getattr(other.op, name, None)
             if isinstance(inner, Subgraph) and isinstance(inner.body, Graph):
                 pending.append((body, inner.body, body_ends(getattr(node.op, name), inner)))
-    return found
+    return partners
 
 
 class _Matching:
@@ -103,10 +103,10 @@ class _Matching:
 
     def unique(self, ours: Colours, theirs: Colours, among: Iterable[Node] | None = None) -> None:
         """Match the free nodes whose colour no other free node of their graph has."""
-        found = _single(theirs, self.b.pins)
+        by_colour = _single(theirs, self.b.pins)
         wanted = None if among is None else {self.a.at[n] for n in among}
         for colour, k in _single(ours, self.a.pins).items():
-            other = found.get(colour)
+            other = by_colour.get(colour)
             if other is not None and (wanted is None or k in wanted):
                 self.add(k, other)
 
@@ -180,18 +180,18 @@ class _Matching:
 
     def shared(self, k: int) -> dict[int, int]:
         """The free nodes of the other graph that share neighbours with a node, and how many they share."""
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for port, (s, index) in enumerate(self.a.sources[k]):
             if self.a.pins[s] is not None:
                 for m, p, i in self.b.readers[self.b.at[self.pairs[self.a.nodes[s]]]]:
                     if (p, i) == (port, index):
-                        found[m] = found.get(m, 0) + 1
+                        counts[m] = counts.get(m, 0) + 1
         for r, port, index in self.a.readers[k]:
             if self.a.pins[r] is not None:
                 inputs = self.b.sources[self.b.at[self.pairs[self.a.nodes[r]]]]
                 if port < len(inputs) and inputs[port][1] == index:
-                    found[inputs[port][0]] = found.get(inputs[port][0], 0) + 1
-        return {m: count for m, count in found.items() if self.b.pins[m] is None}
+                    counts[inputs[port][0]] = counts.get(inputs[port][0], 0) + 1
+        return {m: count for m, count in counts.items() if self.b.pins[m] is None}
 
     def replaced(self) -> None:
         """Match layers of different types between the same neighbours."""
@@ -218,21 +218,21 @@ class _Matching:
 
 def _single(colours: Colours, pins: list[int | None]) -> Mapping[int, int]:
     """Return the unmatched node of each colour that only one unmatched node has."""
-    found: dict[int, int | None] = {}
+    by_colour: dict[int, int | None] = {}
     for k, colour in enumerate(colours):
         if pins[k] is None:
-            found[colour] = None if colour in found else k
-    return {colour: k for colour, k in found.items() if k is not None}
+            by_colour[colour] = None if colour in by_colour else k
+    return {colour: k for colour, k in by_colour.items() if k is not None}
 
 
 def _named(side: Side, face: Callable[[Node], Hashable]) -> dict[tuple[str, Hashable], int]:
     """The free nodes by name and face, where these are unique."""
-    found: dict[tuple[str, Hashable], int | None] = {}
+    by_key: dict[tuple[str, Hashable], int | None] = {}
     for k, node in enumerate(side.nodes):
         if node.name:
             key = node.name, face(node)
-            found[key] = None if key in found else k
-    return {key: k for key, k in found.items() if k is not None and side.pins[k] is None}
+            by_key[key] = None if key in by_key else k
+    return {key: k for key, k in by_key.items() if k is not None and side.pins[k] is None}
 
 
 def _type(node: Node) -> list[tuple[object, object]]:

@@ -179,11 +179,11 @@ def _squares(array: Array) -> tuple[int, float]:
     for chunk in _chunks(array):
         x = scratch[: chunk.size]
         x[...] = chunk
-        found = _dot(x, x)
-        if not isfinite(found):
+        partial = _dot(x, x)
+        if not isfinite(partial):
             x = x[np.isfinite(x)]
-            found = _dot(x, x)
-        count, square = count + x.size, square + found
+            partial = _dot(x, x)
+        count, square = count + x.size, square + partial
     return count, square
 
 

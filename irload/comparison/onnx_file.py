@@ -42,8 +42,8 @@ def onnx_outputs(
     try:
         source, within = _with_outputs(path, names)
         session = runtime.InferenceSession(source, quiet, providers=["CPUExecutionProvider"])
-        own = [o.name for o in session.get_outputs() if o.name not in within]
-        labels = {o: names[o] for o in within} | _matched(own, model.outputs, names)
+        declared = [o.name for o in session.get_outputs() if o.name not in within]
+        labels = {o: names[o] for o in within} | _matched(declared, model.outputs, names)
         wanted = [o for o in labels if o]
         feed = dict(zip(_inputs(session, model.inputs), inputs, strict=True))
         results: list[Any] = session.run(wanted, feed)
@@ -73,19 +73,19 @@ def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[
     if any(t.data_location == library.TensorProto.EXTERNAL for t in proto.graph.initializer):
         return str(path), []
     present = {o.name for o in proto.graph.output}
-    made = [o for node in proto.graph.node for o in node.output if o in names and o not in present]
-    proto.graph.output.extend(library.ValueInfoProto(name=o) for o in made)
-    return proto.SerializeToString(), made
+    added = [o for node in proto.graph.node for o in node.output if o in names and o not in present]
+    proto.graph.output.extend(library.ValueInfoProto(name=o) for o in added)
+    return proto.SerializeToString(), added
 
 
 def _inputs(session: Any, ports: Sequence[Port]) -> list[str]:
     """Return the inputs of the file in the model's order: by name if all names match, else in file order."""
-    found = [i.name for i in session.get_inputs()]
-    if len(found) != len(ports):
-        raise InputInvalid(f"the ONNX file takes {len(found)} inputs, the model {len(ports)}")
-    by_port = [next((name for name in found if name in p.names), None) for p in ports]
+    names = [i.name for i in session.get_inputs()]
+    if len(names) != len(ports):
+        raise InputInvalid(f"the ONNX file takes {len(names)} inputs, the model {len(ports)}")
+    by_port = [next((name for name in names if name in p.names), None) for p in ports]
     shared = [name for name in by_port if name is not None]
-    return shared if len(set(shared)) == len(found) else found
+    return shared if len(set(shared)) == len(names) else names
 
 
 def _matched(own: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -> dict[str, str]:
@@ -93,6 +93,6 @@ def _matched(own: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -
     by_tensor = {o: names[o] for o in own if o in names}
     if len(by_tensor) < len(own) == len(ports):
         # A Result returns the output of another layer, under any of its tensor names.
-        places = [next((names[t] for t in p.output.names if t in names), "") for p in ports]
-        return {o: by_tensor.get(o, place) for o, place in zip(own, places, strict=True) if by_tensor.get(o, place)}
+        by_port = [next((names[t] for t in p.output.names if t in names), "") for p in ports]
+        return {o: by_tensor.get(o, name) for o, name in zip(own, by_port, strict=True) if by_tensor.get(o, name)}
     return by_tensor

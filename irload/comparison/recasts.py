@@ -32,25 +32,25 @@ class Recast:
         """Describe the storage of the constant, and the distance of the values."""
         a, b = _stored(self.a), _stored(self.b)
         old, new = fold(self.a)[0], fold(self.b)[0]
-        found = value_change(old, new)
+        distance = value_change(old, new)
         wide, narrow = (old, new) if b is not self.b else (new, old)
         is_half = (
             narrow.size == 0 or _stored(self.b if b is not self.b else self.a).op.attributes["element_type"] is f16
         )
         with np.errstate(all="ignore"):
             rounded = is_half and is_rounding(wide, narrow.astype(np.float16))
-        lost = found.relative if found is not None else 0.0
+        lost = distance.relative if distance is not None else 0.0
         # Halves are the rounded values; integers of few bits cannot distinguish values between two levels.
-        fits = found is None or rounded or (not is_half and lost is not None and lost < LOSS)
+        fits = distance is None or rounded or (not is_half and lost is not None and lost < LOSS)
         kinds = str(a.op.attributes["element_type"]), str(b.op.attributes["element_type"])
-        return Change("storage" if fits else "values", "", *kinds, found or ValueChange(old.size, 0, 0.0, 0.0))
+        return Change("storage" if fits else "values", "", *kinds, distance or ValueChange(old.size, 0, 0.0, 0.0))
 
 
 def recasts(a: Graph, b: Graph, to_a: Mapping[Node, Node]) -> list[Recast]:
     """Find the constants of one graph that the other graph decompresses. `to_a` maps the matched layers."""
     to_b = {v: k for k, v in to_a.items()}
-    found = [Recast(c, v, _absorbed(v)) for v, c in _pairs(b, a, to_a)]
-    return found + [Recast(v, c, _absorbed(v)) for v, c in _pairs(a, b, to_b)]
+    compressed = [Recast(c, v, _absorbed(v)) for v, c in _pairs(b, a, to_a)]
+    return compressed + [Recast(v, c, _absorbed(v)) for v, c in _pairs(a, b, to_b)]
 
 
 def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tuple[Node, Node]]:
@@ -63,7 +63,7 @@ def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tu
         for i, j in zip(node.inputs, other.inputs if other is not None else (), strict=False):
             if _decompresses(i.node) and j.node.type == "Const":
                 fed.setdefault(i.node, j.node)
-    found: list[tuple[Node, Node]] = []
+    pairs: list[tuple[Node, Node]] = []
     used: set[Node] = set()
     for node in packed.nodes:
         if node in partner or not _decompresses(node):
@@ -80,8 +80,8 @@ def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tu
         old, new = other.outputs[0].type, node.outputs[0].type
         if (old.element, old.shape) == (new.element, new.shape) and _element(constant) is not _element(other):
             used.add(other)
-            found.append((node, other))
-    return found
+            pairs.append((node, other))
+    return pairs
 
 
 def _absorbed(node: Node) -> tuple[Node, ...]:

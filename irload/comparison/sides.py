@@ -105,8 +105,8 @@ class Sides:
             theirs = self.other_names
             names = {n: self.names[self.matched[n]] if n in self.matched else f"\0{theirs[n]}" for n in theirs}
             known = _paths(self.runner, self.names, set(self.matched.values()))
-            places = {node: k for k, node in enumerate(self.runner.results)}
-            ends = [places.get(self.matched.get(n)) for n in self._other.results]  # pyright: ignore[reportArgumentType]
+            positions = {node: k for k, node in enumerate(self.runner.results)}
+            ends = [positions.get(self.matched.get(n)) for n in self._other.results]  # pyright: ignore[reportArgumentType]
             known |= {output_name(k) for k in ends if k is not None}
             pairs = plain(self._other, self._in_order(self._other, inputs), names, ends)
             return Stream(pairs, lambda name: _key(name) in known)
@@ -166,17 +166,17 @@ def _side(side: Model | str | Path, limits: Limits) -> Model | str | Path:
 
 def _paths(model: Model, names: Names, nodes: Iterable[Node]) -> set[str]:
     """Return the names of layers prefixed by their bodies, without iterations; one per output if there are several."""
-    found: set[str] = set()
+    paths: set[str] = set()
     wanted = set(nodes)
     pending: list[tuple[Any, str]] = [(model, "")]
     while pending:
         graph, before = pending.pop()
         for node in graph.nodes:
             if node in wanted:
-                own = before + names[node]
-                found |= {own, *(f"{own}:{k}" for k in range(len(node.outputs)))}
+                path = before + names[node]
+                paths |= {path, *(f"{path}:{k}" for k in range(len(node.outputs)))}
         pending += [(body, f"{before}{names[node]}/{name}/") for node, name, body in graph.subgraphs()]
-    return found
+    return paths
 
 
 def _key(name: str) -> str:

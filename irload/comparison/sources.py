@@ -71,8 +71,8 @@ def plain(
         results.extend(run_plain(model, inputs, lambda compiled: ObservedRun(compiled, {}, observe, names)))
 
     yield from values(work, (), ahead=AHEAD)
-    places = range(len(results)) if positions is None else positions
-    yield from ((output_name(k), result) for k, result in zip(places, results, strict=True) if k is not None)
+    indices = range(len(results)) if positions is None else positions
+    yield from ((output_name(k), result) for k, result in zip(indices, results, strict=True) if k is not None)
 
 
 def planned(
@@ -92,8 +92,8 @@ def planned(
         pairs = (
             (_name(names, o.node, o.index), array) for o, array in plan.outputs(arrays, InterpreterRun(compiled, {}))
         )
-        made = {_name(names, o.node, o.index) for o in plan.made}
-        return chain(pairs, _outputs(compiled, given, arrays)), lambda name: name in made or name in ends
+        unchanged = {_name(names, o.node, o.index) for o in plan.made}
+        return chain(pairs, _outputs(compiled, given, arrays)), lambda name: name in unchanged or name in ends
 
     def work(observe: Observe) -> None:
         compiled.execute(ObservedRun(compiled, {}, observe, names), given, arrays)
@@ -146,8 +146,8 @@ def openvino(
             part = [(n, o) for n, o in unique[start:end] if n.name in present]
             ports = [(n, o) for n, o in part if o.index < len(present[n.name].outputs())]
             if not results:  # an inference with all fusions, as a user runs it
-                own: Any = core.compile_model(read, "CPU", config)(list(inputs))
-                results = [np.array(own[k]) for k in range(len(read.get_results()))]
+                fused: Any = core.compile_model(read, "CPU", config)(list(inputs))
+                results = [np.array(fused[k]) for k in range(len(read.get_results()))]
             # Additional Results leave tensor names unchanged: in published files several layers may share a name.
             ends = list(read.get_results())
             ends += [ov.op.Result(present[n.name].output(o.index)) for n, o in ports]
@@ -219,9 +219,9 @@ class Stream:
 
         `owner`: the layer whose body the name is in. After the owner, no more arrays of its body follow.
         """
-        found = self._held.pop(name, None)
-        if found is not None or not self._has(name):
-            return found
+        held = self._held.pop(name, None)
+        if held is not None or not self._has(name):
+            return held
         if owner and owner in self._ended:
             return None
         for other, array in self._pairs:

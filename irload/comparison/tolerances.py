@@ -117,15 +117,15 @@ def is_constant_expression(node: Node) -> bool:
 
 def _elements(node: Node) -> set[str]:
     """Return the float types to which a constant expression is rounded; its constants are exact."""
-    pending, found, seen = [node], set[str](), {node}
+    pending, elements, seen = [node], set[str](), {node}
     while pending:
         last = pending.pop()
         if last.type in ROUNDS:
-            found |= {o.type.element.name for o in last.outputs if o.type.element.is_float}
+            elements |= {o.type.element.name for o in last.outputs if o.type.element.is_float}
         fresh = {i.node for i in last.inputs} - seen
         seen |= fresh
         pending += fresh
-    return found
+    return elements
 
 
 def _computed(element: str, computed: str) -> str:

@@ -18,34 +18,34 @@ def key_of(terms: Terms) -> Key:
 
 
 def key_in(encoded: Sequence[tuple[Sequence[int], int]]) -> Key:
-    """The key that JSON states as lists."""
+    """The key from its form in JSON."""
     return tuple([(tuple(monomial), c) for monomial, c in encoded])
 
 
 def add(a: Terms, b: Terms, sign: int = 1) -> dict[Monomial, int]:
     """a + sign · b."""
-    found = dict(a)
+    terms = dict(a)
     for monomial, c in b.items():
-        total = found.get(monomial, 0) + sign * c
+        total = terms.get(monomial, 0) + sign * c
         if total:
-            found[monomial] = total
+            terms[monomial] = total
         else:
-            del found[monomial]
-    return found
+            del terms[monomial]
+    return terms
 
 
 def multiply(a: Terms, b: Terms) -> dict[Monomial, int]:
     """a · b."""
-    found: dict[Monomial, int] = {}
+    terms: dict[Monomial, int] = {}
     for left, c in a.items():
         for right, d in b.items():
             monomial = tuple(sorted((*left, *right)))
-            total = found.get(monomial, 0) + c * d
+            total = terms.get(monomial, 0) + c * d
             if total:
-                found[monomial] = total
+                terms[monomial] = total
             else:
-                del found[monomial]
-    return found
+                del terms[monomial]
+    return terms
 
 
 def oriented(terms: Terms) -> Terms:

@@ -165,7 +165,7 @@ class _Size:
                     del rest[monomial]
         elif (times := multiple(dividend, divisor)) is not None:
             return times
-        if [*rest, *divisor] == [(), ()]:  # two numbers
+        if [*rest, *divisor] == [(), ()]:  # both are constants
             exact = add(exact, terms_of(rest[()] // divisor[()]), 1)
         elif rest:
             exact = add(exact, {(self.trace.quotient(rest, divisor),): 1}, 1)
@@ -181,14 +181,14 @@ else:
 
 def symbol(trace: Trace, hint: int) -> Size:
     """A new symbol with this value at the traced shape. Raises ValueError for one below LEAST or above MOST."""
-    made: Any = _Size(trace, trace.variable(hint), hint)
-    return made
+    size: Any = _Size(trace, trace.variable(hint), hint)
+    return size
 
 
 def size_of(trace: Trace, terms: Terms) -> Size:
     """The size that a polynomial describes, which is not constant."""
-    made: Any = _Size(trace, terms, trace.value(terms))
-    return made
+    size: Any = _Size(trace, terms, trace.value(terms))
+    return size
 
 
 def is_size(value: object) -> bool:
@@ -254,8 +254,8 @@ def alike(a: int, b: int) -> bool:
 def extent(index: slice, size: int) -> tuple[int, int, int]:
     """Return the start, the count and the step of a slice of an axis, as Python resolves it."""
     if not any(isinstance(n, _Size) for n in (size, index.start, index.stop, index.step)):
-        taken = range(*index.indices(size))
-        return taken.start, len(taken), taken.step
+        indices = range(*index.indices(size))
+        return indices.start, len(indices), indices.step
     step = 1 if index.step is None else index.step
     least, most = (-1, size - 1) if step < 0 else (0, size)
 
@@ -288,8 +288,8 @@ class NotDefined(Exception):
 
 def applied(function: Callable[[int], int], value: Size) -> Size:
     """Apply a function to a number; for a size, return a Deferred."""
-    made: Any = Deferred(function, (value,)) if is_size(value) else function(value)
-    return made
+    result: Any = Deferred(function, (value,)) if is_size(value) else function(value)
+    return result
 
 
 def array_of(values: Iterable[Any], dtype: Any) -> NDArray[Any]:
@@ -297,9 +297,9 @@ def array_of(values: Iterable[Any], dtype: Any) -> NDArray[Any]:
     listed = list(values)
     if not any(isinstance(v, _Size) for v in listed):
         return np.array(listed, dtype)
-    found = np.empty(len(listed), object)
-    found[:] = listed
-    return found
+    array = np.empty(len(listed), object)
+    array[:] = listed
+    return array
 
 
 def terms_of(value: int) -> Terms:

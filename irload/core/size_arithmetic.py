@@ -64,8 +64,8 @@ def of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> 
         return tuple(outputs)
     try:
         if op.type in MOVES_SIZES:
-            made = op.compute(*arrays)
-            results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
+            computed = op.compute(*arrays)
+            results: Sequence[Array] = computed if isinstance(computed, tuple) else (computed,)
         elif op.type in DIVIDES_SIZES:
             results = [_divided(DIVIDES_SIZES[op.type], *arrays)]
         elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
@@ -115,9 +115,9 @@ def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
     if op.type in ROUNDS:
         return each(ROUNDS[op.type], arrays[0])
     if op.type in MOVES_SIZES:
-        made = op.compute(*arrays)
-        if not isinstance(made, tuple):
-            return made
+        computed = op.compute(*arrays)
+        if not isinstance(computed, tuple):
+            return computed
     raise TypeError(f"{op.type} is not an operation on ratios")
 
 

@@ -52,33 +52,33 @@ class Trace:
     def quotient(self, dividend: Terms, divisor: Terms) -> int:
         """The index of the floor quotient of two polynomials; the divisor is not 0."""
         key = ("//", key_of(dividend), key_of(divisor))
-        found = self._quotients.get(key)
-        if found is None:
+        index = self._quotients.get(key)
+        if index is None:
             (low, high), (least, most) = self.bounds(dividend), self.bounds(divisor)
             positive = low is not None and low >= 0 and least is not None and least > 0
             lower = low // most if positive and low is not None and most else 0 if positive else None
             upper = high // least if positive and high is not None and least else None
-            if len(key[2]) == 1 and key[2][0][0] == () and key[2][0][1] > 0:  # by a number
+            if len(key[2]) == 1 and key[2][0][0] == () and key[2][0][1] > 0:  # a constant divisor
                 by = key[2][0][1]
                 lower, upper = (None if n is None else n // by for n in (low, high))
             hint = self.value(dividend) // self.value(divisor)
-            found = self._quotients[key] = self._atom(hint, lower, upper)
-        return found
+            index = self._quotients[key] = self._atom(hint, lower, upper)
+        return index
 
     def extreme(self, of: str, a: Terms, b: Terms) -> int:
         """The index of the `max` or `min` of two polynomials."""
         first, second = sorted((key_of(a), key_of(b)))
         key = (of, first, second)
-        found = self._quotients.get(key)
-        if found is None:
+        index = self._quotients.get(key)
+        if index is None:
             choose = _EXTREMES[of]
             lows, highs = zip(self.bounds(a), self.bounds(b), strict=True)
-            one, both = (lows, highs) if of == "max" else (highs, lows)
-            near = choose([n for n in one if n is not None], default=None)
+            either, both = (lows, highs) if of == "max" else (highs, lows)
+            near = choose([n for n in either if n is not None], default=None)
             far = None if None in both else choose(both)
             low, high = (near, far) if of == "max" else (far, near)
-            found = self._quotients[key] = self._atom(choose(self.value(a), self.value(b)), low, high)
-        return found
+            index = self._quotients[key] = self._atom(choose(self.value(a), self.value(b)), low, high)
+        return index
 
     def value(self, terms: Terms) -> int:
         """The value of a polynomial at the traced shape."""
@@ -115,12 +115,12 @@ class Trace:
         elif high is not None and (high < 0 or (low == 0 and high == 0)):
             return high == 0
         key = relation, key_of(terms)
-        found = self.guards.get(key)
-        if found is None:
+        answer = self.guards.get(key)
+        if answer is None:
             if self.closed:
                 raise TraceEnded(f"{self.text(terms)} {relation} 0 was not decided while the plan was traced")
-            found = self.guards[key] = _RELATIONS[relation](self.value(terms))
-        return found
+            answer = self.guards[key] = _RELATIONS[relation](self.value(terms))
+        return answer
 
     def close(self) -> None:
         """Allow no further guards."""
@@ -138,24 +138,24 @@ class Trace:
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> Trace:
-        """The open trace that `described` returned this for."""
-        found = Trace()
-        found.symbols, found.hints = document["symbols"], document["hints"]
-        found._lows, found._highs = document["bounds"]
-        found._quotients = {(of, key_in(a), key_in(b)): k for of, a, b, k in document["quotients"]}
-        found.guards = {(relation, key_in(key)): holds for relation, key, holds in document["guards"]}
-        return found
+        """An open trace from a document that `described` returned."""
+        trace = Trace()
+        trace.symbols, trace.hints = document["symbols"], document["hints"]
+        trace._lows, trace._highs = document["bounds"]
+        trace._quotients = {(of, key_in(a), key_in(b)): k for of, a, b, k in document["quotients"]}
+        trace.guards = {(relation, key_in(key)): holds for relation, key, holds in document["guards"]}
+        return trace
 
     def at(self, symbols: Sequence[int]) -> Trace:
         """An open trace with the same symbols and quotients at another shape, without guards."""
-        found = Trace()
-        found.symbols, found.hints = self.symbols, list(symbols)
-        found._lows, found._highs = self._lows.copy(), self._highs.copy()
-        found._quotients = self._quotients.copy()
-        for of, a, b in found._quotients:
-            values = found.value(dict(a)), found.value(dict(b))
-            found.hints.append(_EXTREMES[of](values) if of != "//" else values[0] // values[1] if values[1] else 0)
-        return found
+        trace = Trace()
+        trace.symbols, trace.hints = self.symbols, list(symbols)
+        trace._lows, trace._highs = self._lows.copy(), self._highs.copy()
+        trace._quotients = self._quotients.copy()
+        for of, a, b in trace._quotients:
+            values = trace.value(dict(a)), trace.value(dict(b))
+            trace.hints.append(_EXTREMES[of](values) if of != "//" else values[0] // values[1] if values[1] else 0)
+        return trace
 
     def text(self, terms: Terms) -> str:
         """A polynomial as Python source over s0, s1, … and the quotients q…."""
@@ -163,8 +163,8 @@ class Trace:
         def name(k: int) -> str:
             return f"s{k}" if k < self.symbols else f"q{k}"
 
-        found = "+".join("*".join([f"({c})", *map(name, m)]) for m, c in sorted(terms.items()))
-        return found.replace("(1)*", "") or "0"
+        source = "+".join("*".join([f"({c})", *map(name, m)]) for m, c in sorted(terms.items()))
+        return source.replace("(1)*", "") or "0"
 
     def compiled(self, polynomials: Sequence[Terms]) -> Callable[[Sequence[int]], list[int]]:
         """A function from the values of the symbols to the values of these polynomials."""
@@ -195,16 +195,16 @@ class Trace:
         tested = needed.copy()
         for terms in polynomials:
             self._collect(terms, needed)
-        own = "".join(f"{line}\n " for line in self._lines(needed - tested))
-        function = self._function(tested, f"{late}{own}{result}", early)
+        assignments = "".join(f"{line}\n " for line in self._lines(needed - tested))
+        function = self._function(tested, f"{late}{assignments}{result}", early)
 
-        def found(symbols: Sequence[int]) -> Any:
+        def guarded(symbols: Sequence[int]) -> Any:
             try:
                 return function(symbols)
             except ZeroDivisionError:  # of a quotient that the traced code reaches only if the guards hold
                 return fails
 
-        return found
+        return guarded
 
     def _listed(self, polynomials: Sequence[Terms]) -> str:
         return f"return [{', '.join(map(self.text, polynomials))}]"
@@ -228,12 +228,12 @@ class Trace:
     def _lines(self, needed: Iterable[int]) -> list[str]:
         """The assignments of quotients."""
         operations = list(self._quotients)
-        found: list[str] = []
+        lines: list[str] = []
         for k in sorted(needed):
             of, *keys = operations[k - self.symbols]
             a, b = (self.text(dict(key)) for key in keys)
-            found.append(f"q{k} = ({a}) // ({b})" if of == "//" else f"q{k} = {of}({a}, {b})")
-        return found
+            lines.append(f"q{k} = ({a}) // ({b})" if of == "//" else f"q{k} = {of}({a}, {b})")
+        return lines
 
     def _function(self, needed: Iterable[int], result: str, early: str = "") -> Callable[[Sequence[int]], Any]:
         lines = [f"[{', '.join(f's{k}' for k in range(self.symbols))}] = s", *([early] if early else [])]

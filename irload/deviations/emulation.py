@@ -134,8 +134,8 @@ def _touching_suppressed(node: Node) -> Op:
         corners = from_center(boxes) if self.box_encoding == "center" else ordered(boxes)
 
         def overlap(box: Array, others: Array) -> Array:
-            found = iou(box, others)
-            return found if sigma > 0 else np.where(found >= threshold, np.inf, found).astype(found.dtype)
+            overlaps = iou(box, others)
+            return overlaps if sigma > 0 else np.where(overlaps >= threshold, np.inf, overlaps).astype(overlaps.dtype)
 
         bounds = int(limit), float(threshold), float(score_threshold), float(sigma)
         selection = select(corners, scores, *bounds, overlap=overlap, suppress=self.suppress)

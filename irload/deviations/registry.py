@@ -55,11 +55,11 @@ def met_by(op: Op, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) 
 
 @cache
 def _by_type() -> dict[str, list[Deviation]]:
-    found: dict[str, list[Deviation]] = {}
+    by_type: dict[str, list[Deviation]] = {}
     for deviation in deviations():
         for type in deviation.operations if deviation.when else ():
-            found.setdefault(type, []).append(deviation)
-    return found
+            by_type.setdefault(type, []).append(deviation)
+    return by_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,20 +191,20 @@ def _together(
     Stores the latencies, and returns how often each request ran.
     """
     limits = most or [None] * len(way)
-    found: list[list[float]] = [[] for _ in way]
+    latencies: list[list[float]] = [[] for _ in way]
     errors: list[BaseException] = []
     ready = Barrier(len(way) + 1)
 
     def work(k: int) -> None:
         try:
             ready.wait()
-            found[k] = _timed(way[k], seconds, least, limits[k])
+            latencies[k] = _timed(way[k], seconds, least, limits[k])
         except BaseException as error:
             errors.append(error)
 
     if len(way) == 1:
         start = time.perf_counter()
-        found[0] = _timed(way[0], seconds, least, limits[0])
+        latencies[0] = _timed(way[0], seconds, least, limits[0])
     else:
         threads = [Thread(target=work, args=(k,), daemon=True) for k in range(len(way))]
         for thread in threads:
@@ -216,21 +216,21 @@ def _together(
     side.wall += time.perf_counter() - start
     if errors:
         raise errors[0]
-    side.latencies += (latency for each in found for latency in each)
-    return list(map(len, found))
+    side.latencies += (latency for each in latencies for latency in each)
+    return list(map(len, latencies))
 
 
 def _timed(run: RunOnce, seconds: float, least: int, most: int | None) -> list[float]:
-    found: list[float] = []
+    latencies: list[float] = []
     clock = time.perf_counter
     now = clock()
     end = now + seconds
-    while (now < end or len(found) < least) and (most is None or len(found) < most):
+    while (now < end or len(latencies) < least) and (most is None or len(latencies) < most):
         start = now
         run()
         now = clock()
-        found.append(now - start)
-    return found
+        latencies.append(now - start)
+    return latencies
 
 
 def _openvino(
@@ -256,7 +256,7 @@ def _openvino(
         read: Any = core.read_model(model.file, model.weights_file or "")
         read.reshape({k: list(a.shape) for k, a in enumerate(inputs)})
         compiled: Any = core.compile_model(read, "CPU", config)
-        found = [compiled.create_infer_request() for _ in range(requests)]
+        infer_requests = [compiled.create_infer_request() for _ in range(requests)]
     except RuntimeError as error:
         raise Unsupported(f"OpenVINO does not run the model: {str(error).strip().splitlines()[-1][:300]}") from None
-    return [_call(request, model, inputs) for request in found], used, default
+    return [_call(request, model, inputs) for request in infer_requests], used, default

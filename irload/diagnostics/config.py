@@ -15,11 +15,11 @@ def show_config() -> dict[str, Any]:
 
     `hint` is advice for more speed. Raises InputInvalid for an invalid IRLOAD_NUM_THREADS or IRLOAD_JIT.
     """
-    found = config()
-    for key, value in found.items():
+    settings = config()
+    for key, value in settings.items():
         if value is not None:
             sys.stdout.write(f"{key:16} {value}\n")
-    return found
+    return settings
 
 
 def config() -> dict[str, Any]:

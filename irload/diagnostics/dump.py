@@ -58,7 +58,7 @@ def dump_intermediates(
     if not force and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists already and is not empty")
     entries: list[Dumped] = []
-    taken: set[str] = {INDEX}
+    files: set[str] = {INDEX}
     written = 0
 
     def write(visit: Visit) -> None:
@@ -69,7 +69,7 @@ def dump_intermediates(
             model.limits.require("dump_bytes", written, "the dump is too large")
             if not entries:  # a run that cannot begin creates no files
                 folder.mkdir(parents=True, exist_ok=True)
-            file = _file(name, len(entries), taken)
+            file = _file(name, len(entries), files)
             save_npy(folder / file, stored, force=force)
             node = visit.node
             entries.append(Dumped(name, node.name, node.id, node.type, tensor.element.name, array.shape, file))

@@ -44,7 +44,7 @@ class ValueRange:
         parts = [f"{self.type}[{','.join(map(str, self.shape))}]"]
         parts += [] if self.min is None else [f"{self.min:.6g} … {self.max:.6g}"]
         counts = (("NaN", self.nan), ("infinite", self.infinite), ("subnormal", self.subnormal))
-        return ", ".join(parts + [f"{count} {what}" for what, count in counts if count])
+        return ", ".join(parts + [f"{count} {kind}" for kind, count in counts if count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ def check_finite(model: CompiledModel, inputs: Any = None, *, subnormals: bool =
     searches for subnormal numbers. An infinity may be intended (masks contain −inf), so the search for NaN continues
     after it. Raises the errors of a call.
     """
-    found = Finiteness()
+    finiteness = Finiteness()
     file = model.model.file
     names = labels(model.model)
     kinds: set[str] = set()
 
     def observe(visit: Visit) -> None:
-        found.visited += 1
+        finiteness.visited += 1
         for name, tensor, array in visit.named():
             kind = _kind(array, tensor.element, subnormals)
             if kind is None or kind in kinds:
@@ -115,7 +115,7 @@ def check_finite(model: CompiledModel, inputs: Any = None, *, subnormals: bool =
             ranges = tuple(_range(a, e) for a, e in zip(visit.inputs, before, strict=False))
             if kind == "infinity" and tensor.element.bits < 32 and all(r.is_finite for r in ranges):
                 kind = "overflow"
-            found.layers.append(_entry(kind, name, visit.node, file, _range(array, tensor.element), ranges))
+            finiteness.layers.append(_entry(kind, name, visit.node, file, _range(array, tensor.element), ranges))
 
     for graph in model.model.walk():
         for node in graph.nodes:
@@ -124,9 +124,9 @@ def check_finite(model: CompiledModel, inputs: Any = None, *, subnormals: bool =
                 array = cast(Array, node.op.compute()) if element.is_float else None
                 kind = None if array is None else _kind(array, element, subnormals)
                 if array is not None and kind is not None:
-                    found.constants.append(_entry(kind, names[node], node, file, _range(array, element)))
+                    finiteness.constants.append(_entry(kind, names[node], node, file, _range(array, element)))
     model.observe(inputs, observe)
-    return found
+    return finiteness
 
 
 def _kind(array: Array, element: ElementType, subnormals: bool) -> str | None:

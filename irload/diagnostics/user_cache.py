@@ -30,10 +30,10 @@ def kept() -> list[CacheUsage]:
 
 def clear_cache() -> list[CacheUsage]:
     """Remove all files, and return the previous contents. Files that cannot be removed remain."""
-    found = kept()
+    usage = kept()
     for store in _stores():
         store.clear()
-    return found
+    return usage
 
 
 def _stores() -> list[CacheStore]:

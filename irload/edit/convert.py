@@ -107,16 +107,16 @@ def _restored(layers: Layers, weights: Weights, mode: Mode, group_size: int | No
         (axis,) = axes
         values = values.reshape(*shape[:axis], -1, group_size, *shape[axis + 1 :])
         axes = (axis + 1,)
-    found = quantized(values, mode, axes)
+    compressed = quantized(values, mode, axes)
     name = f"{final.node.name}_compressed"
-    codes = layers.constant(found.codes, name, mode.element)
+    codes = layers.constant(compressed.codes, name, mode.element)
     chain = Chain(layers, codes)
     chain.add("Convert", "convert", destination_type=et.f16)
-    if found.zero_point is not None:
-        zero = Chain(layers, layers.constant(found.zero_point, f"{name}/zero_point", mode.element))
+    if compressed.zero_point is not None:
+        zero = Chain(layers, layers.constant(compressed.zero_point, f"{name}/zero_point", mode.element))
         zero.add("Convert", "convert", destination_type=et.f16)
         chain.join("Subtract", "subtract_zero_point", zero.end)
-    chain.join("Multiply", "multiply_scale", layers.constant(found.scale, f"{name}/scale"))
+    chain.join("Multiply", "multiply_scale", layers.constant(compressed.scale, f"{name}/scale"))
     if group_size is not None:
         chain.add("Reshape", "reshape", np.array(shape, np.int64), special_zero=False)
     if final.type.element is not et.f16:

@@ -70,8 +70,8 @@ class Draft(Layers):
 
     def tensor_name(self, wanted: str) -> str:
         """The name for a tensor: `wanted`, with a number if a tensor has that name."""
-        taken = {name for n in self.model.nodes for o in n.outputs for name in o.names}
-        return free_name(wanted, taken)
+        names = {name for n in self.model.nodes for o in n.outputs for name in o.names}
+        return free_name(wanted, names)
 
     def finished(self, infer_with: Callable[[Model], Model] = infer) -> Model:
         """Order the layers, remove layers that the edit has disconnected, infer, and return the model.

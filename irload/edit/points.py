@@ -25,12 +25,12 @@ def matching(draft: Draft, point: Point, *, with_constants: bool = False) -> lis
     """
     if isinstance(point, Port):
         return [(draft.input if point.node.type == "Parameter" else draft.output)(point).output]
-    found = _named(draft, point) or _at_port(draft, point)
-    if found is None and any(c in point for c in _GLOB):
+    selected = _named(draft, point) or _at_port(draft, point)
+    if selected is None and any(c in point for c in _GLOB):
         excluded = set[Node]() if with_constants else draft.constant_nodes
         outputs = [o for n in draft.model.nodes if n not in excluded for o in n.outputs]
-        found = [o for o in outputs if any(fnmatchcase(name, point) for name in (o.node.name, *o.names))]
-    return found or _place(draft, point)
+        selected = [o for o in outputs if any(fnmatchcase(name, point) for name in (o.node.name, *o.names))]
+    return selected or _place(draft, point)
 
 
 def leaving(draft: Draft, point: Point, *, with_constants: bool = False) -> list[Output]:

@@ -40,14 +40,14 @@ def _remove_unused(graph: Graph) -> None:
 def _remove_names(graph: Graph, model: Model) -> None:
     ports = (*model.inputs, *model.outputs) if graph is model else ()
     nodes, tensors = {p.node for p in ports}, {p.output for p in ports}
-    taken = {n.name for n in nodes}
+    names = {n.name for n in nodes}
     numbers = Counter[str]()
     for node in graph.nodes:
         if node not in nodes:
-            while (name := f"{node.type}_{numbers[node.type]}") in taken:
+            while (name := f"{node.type}_{numbers[node.type]}") in names:
                 numbers[node.type] += 1
             node.name = name
-            taken.add(name)
+            names.add(name)
         for output in node.outputs:
             if output not in tensors:
                 output.names = frozenset()

@@ -61,14 +61,14 @@ _AXES: dict[str, tuple[tuple[int, ...], Callable[[Node, int], tuple[int, ...]]]]
 
 def weights_of(graph: Graph) -> list[Weights]:
     """The weights of a graph in the order of the layers, each once, without compressed weights."""
-    found: dict[Output, Weights] = {}
+    weights: dict[Output, Weights] = {}
     for node in graph.nodes:
         for port, constant in _constants(node):
             output = node.inputs[port]
-            if output not in found:
-                found[output] = Weights(constant, output, _AXES[node.type][1](node, port), [])
-            found[output].readers.append(node)
-    return list(found.values())
+            if output not in weights:
+                weights[output] = Weights(constant, output, _AXES[node.type][1](node, port), [])
+            weights[output].readers.append(node)
+    return list(weights.values())
 
 
 def _constants(node: Node) -> Iterator[tuple[int, Node]]:

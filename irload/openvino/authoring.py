@@ -93,8 +93,8 @@ class _Creation(Inference):
                 raise
             untyped = [replace(t, element=dynamic, value=None, bounds=None) for t in inputs]
             given = untyped if isinstance(error, TypeMismatch) else list(map(_without_channels, untyped))
-            found = super().outputs(node, given)
-            return tuple(replace(t, element=inputs[0].element) if t.element is dynamic else t for t in found)
+            inferred = super().outputs(node, given)
+            return tuple(replace(t, element=inputs[0].element) if t.element is dynamic else t for t in inferred)
 
     @staticmethod
     def fold(node: graph.Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:

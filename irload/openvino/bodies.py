@@ -56,8 +56,8 @@ class _WithBodies(Node):
         if name in self._models:
             return self._models[name]
         body = cast(graph.Graph, self._subgraph(name).body)
-        made = irload.model.Model(body.nodes, body.parameters, body.results, body.sinks, body.file)
-        return Model._of(made)  # pyright: ignore[reportPrivateUsage]
+        model = irload.model.Model(body.nodes, body.parameters, body.results, body.sinks, body.file)
+        return Model._of(model)  # pyright: ignore[reportPrivateUsage]
 
     def _set(self, name: str, **changed: Any) -> None:
         old = self._subgraph(name)
@@ -218,8 +218,8 @@ class _Iterating(_WithBodies):
         body, op = self._subgraph("body"), self._node.op
         unfed = set(range(len(cast(graph.Graph, body.body).parameters))) - {line.inner for line in body.inputs}
         inputs = (*body.inputs, *(PortMap(None, inner) for inner in sorted(unfed)))
-        made = Subgraph(body.body, inputs, body.outputs, body.back_edges)
-        return type(op)(**{**op.attributes, "body": made}) if unfed else op
+        subgraph = Subgraph(body.body, inputs, body.outputs, body.back_edges)
+        return type(op)(**{**op.attributes, "body": subgraph}) if unfed else op
 
     @raising
     def get_iter_value(self, body_value: Node | Output, iteration: int = -1) -> Output:
@@ -271,8 +271,8 @@ class tensor_iterator(_Iterating):  # noqa: N801 - the runtime's name
     def get_num_iterations(self) -> int:
         """The number of iterations, −1 if it is unknown."""
         count = getattr(self._node.op, "_count", None)
-        found = None if count is None else count([source.type.shape for source in self._node.inputs])
-        return -1 if found is None else found
+        iterations = None if count is None else count([source.type.shape for source in self._node.inputs])
+        return -1 if iterations is None else iterations
 
     def set_body(self, body: Model) -> None:
         """Set the body."""
@@ -322,31 +322,31 @@ class loop(_Iterating):  # noqa: N801 - the runtime's name
 
 def _inputs(subgraph: Subgraph) -> list[InputDescription]:
     merged = {parameter: result for result, parameter in subgraph.back_edges}
-    found: list[InputDescription] = []
+    descriptions: list[InputDescription] = []
     for line in subgraph.inputs:
         if line.port is None:
             continue
         if line.axis is not None:
             part = line.start, line.stride, line.part_size, line.end, line.axis
-            found.append(SliceInputDescription(line.port, line.inner, *part))
+            descriptions.append(SliceInputDescription(line.port, line.inner, *part))
         elif line.inner in merged:
-            found.append(MergedInputDescription(line.port, line.inner, merged[line.inner]))
+            descriptions.append(MergedInputDescription(line.port, line.inner, merged[line.inner]))
         else:
-            found.append(InvariantInputDescription(line.port, line.inner))
-    return found
+            descriptions.append(InvariantInputDescription(line.port, line.inner))
+    return descriptions
 
 
 def _described(subgraph: Subgraph) -> list[OutputDescription]:
-    found: list[OutputDescription] = []
+    descriptions: list[OutputDescription] = []
     for line in subgraph.outputs:
         if line.port is None:
             continue
         if line.axis is not None:
             part = line.start, line.stride, line.part_size, line.end, line.axis
-            found.append(ConcatOutputDescription(line.inner, line.port, *part))
+            descriptions.append(ConcatOutputDescription(line.inner, line.port, *part))
         else:
-            found.append(BodyOutputDescription(line.inner, line.port))
-    return found
+            descriptions.append(BodyOutputDescription(line.inner, line.port))
+    return descriptions
 
 
 faces.kinds.update({"If": if_op, "Loop": loop, "TensorIterator": tensor_iterator})

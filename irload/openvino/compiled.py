@@ -27,7 +27,7 @@ from irload.openvino.types import element_of, type_of
 __all__ = ["CompiledModel"]
 
 WORKERS = 256
-"""The most requests of a model that may be started and not finished."""
+"""Maximum number of unfinished requests of a model."""
 
 
 class _Slots:

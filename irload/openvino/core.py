@@ -189,8 +189,8 @@ def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
         weights = weights.tobytes()
     if isinstance(weights, bytes) and not weights:
         weights = None
-    found = irload.read_model(model if isinstance(model, bytes) else Path(cast(Any, model)), weights, mmap=mmap)
-    return Model._of(as_v11(found))  # pyright: ignore[reportPrivateUsage]
+    loaded = irload.read_model(model if isinstance(model, bytes) else Path(cast(Any, model)), weights, mmap=mmap)
+    return Model._of(as_v11(loaded))  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_xml(model: Any) -> bool:

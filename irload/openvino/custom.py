@@ -55,15 +55,15 @@ def _parsed(text: str, like: Any) -> Any:
 
 
 class _Declared(dict[str, attr.Attribute]):
-    """The attributes that are written: of the class none, of an instance the attributes of its Python object."""
+    """The attributes to write: none for the class, for an instance the attributes of its Python object."""
 
     def __get__(self, instance: PythonOp | None, owner: type) -> Mapping[str, attr.Attribute]:
         if instance is None:
             return self
-        found = instance._visited()  # pyright: ignore[reportPrivateUsage]
-        for value in found.values():
+        attributes = instance._visited()  # pyright: ignore[reportPrivateUsage]
+        for value in attributes.values():
             _require_text(value)
-        return {name: _declaration(name) for name in found}
+        return {name: _declaration(name) for name in attributes}
 
 
 _DECLARED = _Declared()
@@ -85,9 +85,9 @@ class PythonOp(core.Op):
         assert cls.python_class is not None
         node = cls.python_class()
         node.visit_attributes(AttributeVisitor(text))
-        made = cls(node)
+        op = cls(node)
         node._is_read = True  # pyright: ignore[reportPrivateUsage]
-        return made, []
+        return op, []
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -144,8 +144,8 @@ class Op(Node):
 
     def __init__(self, py_obj: Op | None = None, inputs: Any = None) -> None:
         info = self._info()
-        made = type(info.name, (PythonOp,), {"type": info.name, "opset": info.version_id})
-        node = graph.Node(-1, "", made(self))
+        op_class = type(info.name, (PythonOp,), {"type": info.name, "opset": info.version_id})
+        node = graph.Node(-1, "", op_class(self))
         node.id = faces.number_of(node)
         node.name = authoring.unique_name(node)
         node.version = info.version_id
@@ -161,8 +161,8 @@ class Op(Node):
             self.constructor_validate_and_infer_types()
 
     def _info(self) -> DiscreteTypeInfo:
-        found = getattr(type(self), "class_type_info", None)
-        return found if isinstance(found, DiscreteTypeInfo) else DiscreteTypeInfo(type(self).__name__, "extension")
+        info = getattr(type(self), "class_type_info", None)
+        return info if isinstance(info, DiscreteTypeInfo) else DiscreteTypeInfo(type(self).__name__, "extension")
 
     def _belongs_to(self, node: graph.Node) -> bool:
         if self._is_read:
@@ -248,14 +248,14 @@ def register(extension: Any) -> None:
         node = create()
     except TypeError as error:
         raise OpenVINOError(str(error)) from error
-    found = node._info()  # pyright: ignore[reportPrivateUsage]
-    type(f"_{found.name}", (PythonOp,), {"python_class": cls}, type=found.name, opset=found.version_id)
+    type_info = node._info()  # pyright: ignore[reportPrivateUsage]
+    type(f"_{type_info.name}", (PythonOp,), {"python_class": cls}, type=type_info.name, opset=type_info.version_id)
 
 
 def _declaration(name: str) -> attr.Attribute:
-    made: Any = attr.text(default=None)
-    made.__set_name__(PythonOp, name)
-    return made
+    attribute: Any = attr.text(default=None)
+    attribute.__set_name__(PythonOp, name)
+    return attribute
 
 
 def _require_text(value: Any) -> None:

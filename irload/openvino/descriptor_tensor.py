@@ -136,11 +136,11 @@ class DescriptorTensor:
     def _bound(self, which: str) -> Tensor:
         if which in self._facts().bounds:
             return self._facts().bounds[which]
-        found = self._port._type  # pyright: ignore[reportPrivateUsage]
-        value = found.value if found.bounds is None else getattr(found.bounds, which)
+        tensor_type = self._port._type  # pyright: ignore[reportPrivateUsage]
+        value = tensor_type.value if tensor_type.bounds is None else getattr(tensor_type.bounds, which)
         if value is None:
-            return Tensor(type_of(found.element), [0])
-        return Tensor._of(value.astype(found.element.dtype), found.element, shared=False)  # pyright: ignore[reportPrivateUsage]
+            return Tensor(type_of(tensor_type.element), [0])
+        return Tensor._of(value.astype(tensor_type.element.dtype), tensor_type.element, shared=False)  # pyright: ignore[reportPrivateUsage]
 
     def _set_bound(self, which: str, value: Tensor) -> None:
         if value.element_type != self.element_type or not self.partial_shape.compatible(PartialShape(value.shape)):

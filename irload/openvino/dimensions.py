@@ -212,9 +212,9 @@ class PartialShape:
 
     @staticmethod
     def _of(dims: Dims) -> PartialShape:
-        made = PartialShape(())
-        made._dims = None if dims.rank is None else [_wrapped(d) for d in dims]
-        return made
+        shape = PartialShape(())
+        shape._dims = None if dims.rank is None else [_wrapped(d) for d in dims]
+        return shape
 
     @staticmethod
     def dynamic(rank: Any = None) -> PartialShape:
@@ -329,9 +329,9 @@ class PartialShape:
 
 
 def _wrapped(dim: Dim) -> Dimension:
-    made = Dimension()
-    made._dim = dim  # pyright: ignore[reportPrivateUsage]
-    return made
+    dimension = Dimension()
+    dimension._dim = dim  # pyright: ignore[reportPrivateUsage]
+    return dimension
 
 
 def dims_of(shape: Any) -> Dims:

@@ -30,16 +30,16 @@ kinds: dict[str, type[Node]] = {}
 
 def adapter(node: graph.Node) -> Node:
     """The adapter of a graph node: the same object as long as one exists."""
-    found = _adapters.get(id(node))  # the adapter keeps the node alive, so its id is not reused
+    cached = _adapters.get(id(node))  # the adapter keeps the node alive, so its id is not reused
     owner = getattr(node.op, "node", None)  # of an operation that is written in Python
     if owner is not None and owner._belongs_to(node):
         return owner
-    if found is None or found._node is not node:  # pyright: ignore[reportPrivateUsage]
+    if cached is None or cached._node is not node:  # pyright: ignore[reportPrivateUsage]
         kind = kinds.get(node.type) or kinds[""]
-        found = kind.__new__(kind)
-        found._node = node  # pyright: ignore[reportPrivateUsage]
-        _adapters[id(node)] = found
-    return found
+        cached = kind.__new__(kind)
+        cached._node = node  # pyright: ignore[reportPrivateUsage]
+        _adapters[id(node)] = cached
+    return cached
 
 
 def remember(found: Node) -> None:
@@ -86,7 +86,7 @@ def edits() -> int:
 
 def number_of(node: graph.Node) -> int:
     """The number of the node in this process, which its unique name contains."""
-    found = _numbers.get(node)
-    if found is None:
-        found = _numbers[node] = next(_next)
-    return found
+    number = _numbers.get(node)
+    if number is None:
+        number = _numbers[node] = next(_next)
+    return number

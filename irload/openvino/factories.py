@@ -96,7 +96,7 @@ def _argument(token: str) -> Argument:
 def _rows() -> dict[str, list[Row]]:
     """The rows of the table by function, in order of opsets."""
     types = {snake(TYPE_NAMES.get(type, type)): type for types in MODULES.values() for type in types.split()}
-    found: dict[str, list[Row]] = {}
+    rows: dict[str, list[Row]] = {}
     for line in re.sub(r"\\\n\s*", "", SIGNATURES).strip().splitlines():
         head, _, order = line.partition(" > ")
         number, names, *tokens = head.split()
@@ -104,8 +104,8 @@ def _rows() -> dict[str, list[Row]]:
         for item in names.split(","):
             name, _, kind = item.partition("=")
             row = Row(int(number), name, XML_NAMES.get(kind, kind) or types[name], arguments, tuple(order.split()))
-            found.setdefault(name, []).append(row)
-    return found
+            rows.setdefault(name, []).append(row)
+    return rows
 
 
 @cache
@@ -129,9 +129,9 @@ def names(number: int) -> Iterator[str]:
 @cache
 def factory(number: int, name: str) -> Callable[..., Any] | None:
     """The factory of an opset by name, None for an unknown name."""
-    found = special.function(number, name)
-    if found is not None:
-        return found
+    function = special.function(number, name)
+    if function is not None:
+        return function
     rows = [row for row in _rows().get(name, ()) if row.opset <= number]
     if rows:
         return _function(rows[-1], rows[-1].opset if name in _OF_THEIR_OPSET else number)

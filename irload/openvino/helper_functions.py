@@ -18,18 +18,18 @@ __all__ = ["get_batch", "set_batch", "shutdown", "tensor_from_file"]
 
 def _batch_axes(model: Model) -> list[tuple[Any, int]]:
     """The inputs whose layout has N, with its position."""
-    found: list[tuple[Any, int]] = []
+    axes: list[tuple[Any, int]] = []
     for port in model.inputs:
         layout = layout_of(port._source)  # pyright: ignore[reportPrivateUsage]
         if layout.has_name("N"):
-            found.append((port, layout.get_index_by_name("N")))
-    if not found:
+            axes.append((port, layout.get_index_by_name("N")))
+    if not axes:
         listed = "; ".join(f"{p.any_name} {p.partial_shape} {Layout()}" for p in model.inputs)
         raise OpenVINOError(
             f"Get original batch size fails due to batch is not set in any layout for any input ({listed}). "
             "Set it, for example by model.parameters[0].layout = 'NCHW'"
         )
-    return found
+    return axes
 
 
 def get_batch(model: Model) -> Dimension:

@@ -14,7 +14,7 @@ P = TypeVar("P", bound=ConstOutput)
 
 
 def first_of(*keys: int | str | None) -> int | str | None:
-    """The key that is given, None if there is none: an index may be 0."""
+    """The first key that is not None. An index may be 0, so `or` would not do."""
     return next((key for key in keys if key is not None), None)
 
 

@@ -36,9 +36,9 @@ class Model(ModelEdit, ModelInfo):
 
     @classmethod
     def _of(cls, model: irload.model.Model) -> Self:
-        made = cls.__new__(cls)
-        made._wrap(model)
-        return made
+        wrapper = cls.__new__(cls)
+        wrapper._wrap(model)
+        return wrapper
 
     def _wrap(self, model: irload.model.Model) -> None:
         self._model = model
@@ -128,15 +128,15 @@ class Model(ModelEdit, ModelInfo):
         if len(output_tensors) < len(compiled.outputs):
             raise IndexError(f"the model has {len(compiled.outputs)} outputs, found {len(output_tensors)} tensors")
         given = [tensor._element for tensor in input_tensors]  # pyright: ignore[reportPrivateUsage]
-        if given != (taken := [port.element_type for port in compiled.inputs]):
-            raise OpenVINOError(f"Cannot evaluate model! It takes tensors of {taken}, found {given}")
+        if given != (expected := [port.element_type for port in compiled.inputs]):
+            raise OpenVINOError(f"Cannot evaluate model! It takes tensors of {expected}, found {given}")
         try:
             results = compiled([tensor._value() for tensor in input_tensors])  # pyright: ignore[reportPrivateUsage]
         except IRError as error:
             raise OpenVINOError(f"Cannot evaluate model! {error}") from error
         for k, tensor in enumerate(output_tensors[: len(compiled.outputs)]):
-            made = Tensor._of(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
-            tensor.copy_from(made)
+            result = Tensor._of(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
+            tensor.copy_from(result)
         return True
 
     def _get_raw_address(self) -> int:
@@ -196,7 +196,7 @@ def _built(results: list[Any], sinks: list[Any], parameters: list[Any], name: st
         raise OpenVINOError(f"Model references undeclared parameters: {', '.join(n.name for n in missing)}")
     if any(n.type != "Parameter" for n in inputs):
         raise TypeError("the parameters of a Model are Parameter nodes")
-    made = irload.model.Model(nodes, inputs, ends, assigns, name=name)
+    model = irload.model.Model(nodes, inputs, ends, assigns, name=name)
     for node in inputs:
         if not node.outputs[0].names:
             node.outputs[0].names = frozenset({node.name})
@@ -204,7 +204,7 @@ def _built(results: list[Any], sinks: list[Any], parameters: list[Any], name: st
         if node.output_names is None and not node.inputs[0].names:
             node.output_names = frozenset({node.name})
             node.inputs[0].names = node.output_names
-    return made
+    return model
 
 
 def _has_outputs(result: Any) -> bool:

@@ -39,10 +39,10 @@ class ModelEdit:
             return item._source  # pyright: ignore[reportPrivateUsage]
         nodes = self._graph.nodes
         if isinstance(item, str):
-            found = next((o for n in nodes for o in n.outputs if item in o.names), None)
-            if found is None:
+            output = next((o for n in nodes for o in n.outputs if item in o.names), None)
+            if output is None:
                 raise OpenVINOError(f"Model::add_output. Tensor name '{item}' was not found.")
-            return found
+            return output
         if isinstance(item, tuple):
             pair: tuple[Any, ...] = item
             if len(pair) != 2:
@@ -69,12 +69,12 @@ class ModelEdit:
         for node in model.results:
             if node.inputs[0] is source:
                 return Output(node, 0)
-        made = authoring.result(source)
+        result = authoring.result(source)
         if not source.names:
-            source.names = made.output_names = frozenset({made.name})
-        model.results.append(made)
+            source.names = result.output_names = frozenset({result.name})
+        model.results.append(result)
         faces.edited()
-        return Output(made, 0)
+        return Output(result, 0)
 
     def add_parameters(self, parameters: Iterable[Node]) -> None:
         """Add Parameters. Raises for one that the model has."""
@@ -94,10 +94,10 @@ class ModelEdit:
         self._extra += [v for v in variables if v.info.variable_id not in known]
 
     def _extend(self, nodes: list[graph.Node], added: Iterable[Node], kind: str) -> None:
-        made = [_node_of(item, kind) for item in added]
-        if kind == "Parameter" and (set(made) & set(nodes) or len(set(made)) < len(made)):
+        new_nodes = [_node_of(item, kind) for item in added]
+        if kind == "Parameter" and (set(new_nodes) & set(nodes) or len(set(new_nodes)) < len(new_nodes)):
             raise OpenVINOError("the model has a parameter that should be added")
-        nodes += made
+        nodes += new_nodes
         faces.edited()
 
     def remove_parameter(self, parameter: Node) -> None:
@@ -113,7 +113,7 @@ class ModelEdit:
         _remove(self._graph.sinks, _node_of(sink))
 
     def remove_variable(self, variable: Any) -> None:
-        """Remove a variable. One that nodes read or assign exists as long as these."""
+        """Remove a variable that was added. A variable with ReadValue or Assign nodes stays as long as they do."""
         self._extra = [v for v in self._extra if v is not variable]
 
     def replace_parameter(self, parameter_index: int, parameter: Node) -> None:

@@ -200,13 +200,13 @@ class ModelInfo:
         if any(not isinstance(name, str) for name in shapes):  # pyright: ignore[reportUnnecessaryIsInstance]
             wrong = next(name for name in shapes if not isinstance(name, str))  # pyright: ignore
             raise TypeError(f"Incorrect key type {type(wrong)} to reshape a model, expected values as str.")
-        found = {n.op.attributes["variable_id"]: n for n in self._graph.nodes if n.type == "ReadValue"}
-        unknown = sorted(shapes.keys() - found.keys())
+        reads = {n.op.attributes["variable_id"]: n for n in self._graph.nodes if n.type == "ReadValue"}
+        unknown = sorted(shapes.keys() - reads.keys())
         if unknown:
             raise OpenVINOError(
-                f"the model has no variable '{unknown[0]}'; it has {', '.join(sorted(found)) or 'none'}"
+                f"the model has no variable '{unknown[0]}'; it has {', '.join(sorted(reads)) or 'none'}"
             )
-        return {found[name]: shape_value(shape) for name, shape in shapes.items()}
+        return {reads[name]: shape_value(shape) for name, shape in shapes.items()}
 
     def get_variables(self) -> list[Variable]:
         """The variables."""
@@ -236,15 +236,15 @@ class ModelInfo:
         """The metadata, or an entry by key or path of keys. Raises for an entry that does not exist."""
         if path is None:
             return self.rt_info
-        found: Any = self._graph.rt_info
+        entry: Any = self._graph.rt_info
         for key in [path] if isinstance(path, str) else path:
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(entry, dict) or key not in entry:
                 # Libraries match this text.
                 raise OpenVINOError(
                     f"Cannot get runtime attribute. Path to runtime attribute is incorrect. There is no {path}."
                 )
-            found = found[key]  # pyright: ignore[reportUnknownVariableType]
-        return OVAny(found)
+            entry = entry[key]  # pyright: ignore[reportUnknownVariableType]
+        return OVAny(entry)
 
     def has_rt_info(self, path: Any) -> bool:
         """True if the entry exists."""

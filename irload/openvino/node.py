@@ -241,11 +241,11 @@ def _within(index: int, count: int, what: str, node: Node) -> int:
 
 def _entries(node: graph.Node) -> dict[str, Any]:
     """The metadata that the file has, by name and version as in the runtime."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for entry in node.rt_info:
         if "name" in entry:
-            found[f"{entry['name']}_{entry.get('version', 0)}"] = entry.get("value", "")
-    return found
+            entries[f"{entry['name']}_{entry.get('version', 0)}"] = entry.get("value", "")
+    return entries
 
 
 def _all(node: Node) -> list[graph.Output]:

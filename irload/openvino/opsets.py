@@ -23,11 +23,11 @@ class OpsetModule(ModuleType):
             raise AttributeError(name)
         from irload.openvino.factories import factory
 
-        made = factory(self.number, name)
-        if made is None:
+        function = factory(self.number, name)
+        if function is None:
             raise AttributeError(f"module 'opset{self.number}' has no attribute '{name}'")
-        setattr(self, name, made)
-        return made
+        setattr(self, name, function)
+        return function
 
     def __dir__(self) -> list[str]:
         from irload.openvino.factories import names
@@ -37,8 +37,8 @@ class OpsetModule(ModuleType):
 
 def register(package: str) -> dict[str, ModuleType]:
     """Create the modules of all opsets, so that they can be imported by name. Returns them by name."""
-    made: dict[str, ModuleType] = {}
+    modules: dict[str, ModuleType] = {}
     for number in range(1, LATEST + 1):
         module = OpsetModule(package, number)
-        sys.modules[module.__name__] = made[f"opset{number}"] = module
-    return made
+        sys.modules[module.__name__] = modules[f"opset{number}"] = module
+    return modules

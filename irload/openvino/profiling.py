@@ -43,18 +43,18 @@ class ProfilingInfo:
 
 def profiled(compiled: CompiledModel, inputs: Sequence[Array], *, enabled: bool) -> list[ProfilingInfo]:
     """The steps of an inference on these inputs with their times; the layers without times if profiling is off."""
-    found: list[ProfilingInfo] = []
+    infos: list[ProfilingInfo] = []
     if not enabled:
         for node in compiled.model.nodes:
             info = ProfilingInfo()
             info.node_name, info.node_type = node.name, TYPE_NAMES.get(node.type, node.type)
-            found.append(info)
-        return found
+            infos.append(info)
+        return infos
     for step in compiled.profile([*inputs], rounds=1):
         info = ProfilingInfo()
         info.status = Status.EXECUTED
         last = step.origin[-1].type if step.origin else step.operation
         info.node_name, info.node_type, info.exec_type = step.layer, TYPE_NAMES.get(last, last), step.kernel
         info.real_time = info.cpu_time = timedelta(seconds=step.seconds)
-        found.append(info)
-    return found
+        infos.append(info)
+    return infos

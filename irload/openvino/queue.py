@@ -99,12 +99,12 @@ class AsyncInferQueue:
 
     def wait_all(self) -> None:
         """Wait for all inferences and callbacks. Raises the first exception of them."""
-        taken: list[int] = []
+        numbers: list[int] = []
         try:
-            while len(taken) < len(self._requests):
-                taken.append(self._take())
+            while len(numbers) < len(self._requests):
+                numbers.append(self._take())
         finally:
-            for number in taken:
+            for number in numbers:
                 self._idle.put(number)
         self._raise_first()
 

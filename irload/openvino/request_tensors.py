@@ -105,9 +105,9 @@ class RequestTensors:
             tensor = self._out[k]
             if tensor is None:
                 continue
-            made = Tensor._of(array, self._element(k))  # pyright: ignore[reportPrivateUsage]
-            if k in self._set_outputs or tensor.shape == made.shape:
-                tensor.copy_from(made)  # tensors that a script holds show the new values
+            result = Tensor._of(array, self._element(k))  # pyright: ignore[reportPrivateUsage]
+            if k in self._set_outputs or tensor.shape == result.shape:
+                tensor.copy_from(result)  # tensors that a script holds show the new values
             else:
                 self._out[k] = None
 

@@ -26,10 +26,10 @@ __all__ = ["function", "names"]
 @raising
 def parameter(shape: Any, dtype: Any = np.float32, name: str | None = None) -> Parameter:
     """An input of a model."""
-    made = Parameter(type_of(element_for(dtype)), shape)
+    node = Parameter(type_of(element_for(dtype)), shape)
     if name:
-        made.friendly_name = name
-    return made
+        node.friendly_name = name
+    return node
 
 
 @raising
@@ -46,28 +46,28 @@ def constant(
     if value is None:
         raise ValueError("Cannot create an empty Constant. Please provide valid data.")
     if isinstance(value, Tensor):
-        made = Constant(value, shared_memory=shared_memory)
+        node = Constant(value, shared_memory=shared_memory)
     elif value is None:
         raise ValueError("Cannot create an empty Constant; give numbers, strings, an array or a Tensor")
     else:
         array = np.asarray(value)
         if dtype is None:
-            made = Constant(array, shared_memory=shared_memory)
+            node = Constant(array, shared_memory=shared_memory)
         else:
-            made = Constant(type_of(element_for(dtype)), array.shape, array)
+            node = Constant(type_of(element_for(dtype)), array.shape, array)
     if name:
-        made.friendly_name = name
-    return made
+        node.friendly_name = name
+    return node
 
 
 @raising
 def result(data: Any, name: str | None = None) -> Result:
     """An output of a model: of a node, an output, or numbers."""
     source = authoring.as_input(data, name or "")
-    made = Result(Output(source.node, source.index))
+    node = Result(Output(source.node, source.index))
     if name:
-        made.friendly_name = name
-    return made
+        node.friendly_name = name
+    return node
 
 
 @raising
@@ -125,11 +125,11 @@ def roi_pooling(
     attributes |= {"output_size": sizes, "output_roi": sizes}
     node = authoring.create("ROIPooling", "opset2", [authoring.as_input(i) for i in (input, coords)], attributes)
     node.name = name or node.name
-    made = adapter(node)
+    pooling = adapter(node)
     if output_size is not None:  # the runtime replaces these methods as well
-        setattr(made, "get_output_size", lambda: made.get_output_roi())  # noqa: B010 - not declared with this type
-        setattr(made, "set_output_size", lambda size: made.set_output_roi(size))  # noqa: B010
-    return made
+        setattr(pooling, "get_output_size", lambda: pooling.get_output_roi())  # noqa: B010 - not declared with this type
+        setattr(pooling, "set_output_size", lambda size: pooling.set_output_roi(size))  # noqa: B010
+    return pooling
 
 
 _SINCE: dict[str, tuple[int, Callable[..., Any]]] = {
@@ -155,5 +155,5 @@ def names() -> Collection[str]:
 
 def function(number: int, name: str) -> Callable[..., Any] | None:
     """The factory of an opset, None for another name."""
-    since, found = _SINCE.get(name, (0, None))
-    return found if found is not None and since <= number else None
+    since, factory = _SINCE.get(name, (0, None))
+    return factory if factory is not None and since <= number else None

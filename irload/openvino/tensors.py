@@ -38,7 +38,7 @@ class Tensor:
     _fixed: bool
     """True for memory of the caller, which cannot grow."""
     _memory: Array
-    """After a change of the shape the memory that `_data` is the first part of."""
+    """The whole buffer, of which `_data` is the first part after a change of the shape."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         with translated():
@@ -142,23 +142,23 @@ class Tensor:
     @staticmethod
     def _of(array: Array, element: ElementType, *, shared: bool = True) -> Tensor:
         """A tensor of values in irload's storage dtype."""
-        made = object.__new__(Tensor)
-        made._element, made._shape, made._fixed = element, array.shape, False
+        tensor = object.__new__(Tensor)
+        tensor._element, tensor._shape, tensor._fixed = element, array.shape, False
         if element is string:
-            made._data = array if not shared else array.copy()
+            tensor._data = array if not shared else array.copy()
         elif element.bits < 8:
-            made._data = np.frombuffer(bytearray(pack(array, element)), type_of(element).to_dtype())
+            tensor._data = np.frombuffer(bytearray(pack(array, element)), type_of(element).to_dtype())
         else:
-            made._data = np.ascontiguousarray(array).reshape(array.shape).view(type_of(element).to_dtype())
-            made._data = made._data if shared else made._data.copy()
-        return made
+            tensor._data = np.ascontiguousarray(array).reshape(array.shape).view(type_of(element).to_dtype())
+            tensor._data = tensor._data if shared else tensor._data.copy()
+        return tensor
 
     @staticmethod
     def _over_all(array: Array, element: ElementType) -> Tensor:
         """A tensor over the memory of an array in C order that has the dtype of the tensor's data."""
-        made = object.__new__(Tensor)
-        made._element, made._shape, made._fixed, made._data = element, array.shape, True, array
-        return made
+        tensor = object.__new__(Tensor)
+        tensor._element, tensor._shape, tensor._fixed, tensor._data = element, array.shape, True, array
+        return tensor
 
     def _value(self) -> Array:
         """The values in irload's storage dtype: a view if the dtype has the width of the element."""
@@ -327,9 +327,9 @@ class Tensor:
         return self._over_data(np.array(self._data, order="C"), fixed=False)
 
     def _over_data(self, data: Array, *, fixed: bool) -> Tensor:
-        made = object.__new__(Tensor)
-        made._element, made._shape, made._fixed, made._data = self._element, self._shape, fixed, data
-        return made
+        tensor = object.__new__(Tensor)
+        tensor._element, tensor._shape, tensor._fixed, tensor._data = self._element, self._shape, fixed, data
+        return tensor
 
     def __repr__(self) -> str:
         return f"<Tensor: shape{self.shape} type: {self._element.name}>"
@@ -383,8 +383,8 @@ class TensorVector(list[Tensor]):
             raise TypeError("a TensorVector has Tensors only")
 
     def __getitem__(self, index: Any) -> Any:
-        found: Any = super().__getitem__(index)
-        return TensorVector(found) if isinstance(found, list) else found
+        selected: Any = super().__getitem__(index)
+        return TensorVector(selected) if isinstance(selected, list) else selected
 
     def copy(self) -> Self:
         """A list of the same tensors."""

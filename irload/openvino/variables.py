@@ -30,10 +30,10 @@ class VariableInfo:
 
     @staticmethod
     def _of(name: str, tensor: TensorType) -> VariableInfo:
-        made = VariableInfo()
-        made.variable_id, made.data_type = name, type_of(tensor.element)
-        made._shape = PartialShape._of(tensor.shape)  # pyright: ignore[reportPrivateUsage]
-        return made
+        info = VariableInfo()
+        info.variable_id, info.data_type = name, type_of(tensor.element)
+        info._shape = PartialShape._of(tensor.shape)  # pyright: ignore[reportPrivateUsage]
+        return info
 
     def __repr__(self) -> str:
         return f"<VariableInfo: '{self.variable_id}' {self.data_type.type_name}{self._shape}>"

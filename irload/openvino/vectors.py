@@ -27,8 +27,8 @@ class _Integers:
         return iter(self._values)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._values[index]
-        return type(self)(found) if isinstance(found, list) else found
+        selected = self._values[index]
+        return type(self)(selected) if isinstance(selected, list) else selected
 
     def __setitem__(self, index: int, value: Any) -> None:
         self._values[index] = int(value)

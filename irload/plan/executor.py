@@ -65,8 +65,8 @@ class Executor:
             Segment(backend.name, backend.compile(list(steps), memory, options, shared))
             for backend, steps in groupby(program.steps, owners.__getitem__)
         ]
-        taken, given = ([memory.array(v) for v in side] for side in (program.inputs, program.outputs))
-        self._set_up(program, options, memory, segments, taken, given)
+        inputs, outputs = ([memory.array(v) for v in side] for side in (program.inputs, program.outputs))
+        self._set_up(program, options, memory, segments, inputs, outputs)
         self._sanitizer = _sanitizer(program, memory) if is_on() else None
         constants = {v.source for s in program.steps for v in s.inputs if v.source is not None}
         for constant in constants:
@@ -105,8 +105,8 @@ class Executor:
         """The bytes that the plan holds, by purpose."""
         total = {"values": self.memory.nbytes}
         for segment in self.segments:
-            for what, count in segment.executable.nbytes.items():
-                total[what] = total.get(what, 0) + count
+            for purpose, count in segment.executable.nbytes.items():
+                total[purpose] = total.get(purpose, 0) + count
         return total
 
     def run(self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False) -> tuple[Array, ...]:

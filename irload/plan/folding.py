@@ -55,13 +55,13 @@ class Folding:
         gone: set[Node] = set()
         for node in nodes:
             deadline.check()
-            made = self._results(node, known, types, room) or _inferred(node, types)
-            if made is None:
+            constants = self._results(node, known, types, room) or _inferred(node, types)
+            if constants is None:
                 continue
             gone.add(node)
             if room is not None:
-                room -= sum(c.nbytes for c in made if compressed(c) is None)  # compressed weights are not widened
-            known.update(zip(node.outputs, made, strict=True))
+                room -= sum(c.nbytes for c in constants if compressed(c) is None)  # compressed weights are not widened
+            known.update(zip(node.outputs, constants, strict=True))
             for source in node.inputs:
                 waiting[source] -= 1
                 if not waiting[source] and source in known:
@@ -93,14 +93,14 @@ class Folding:
             return None
         size = sum(types[o].nbytes or 0 for o in node.outputs)
         if is_size(size):
-            return None  # the result is another for each shape
+            return None  # the result differs between shapes
         if node.inputs and size > max(LARGE, GROWTH * sum(types[i].nbytes or 0 for i in node.inputs)):
             return None
         if room is not None and size > room:
             return None
         inputs = [known[i] if i in known else self.file(i.node) for i in node.inputs]
         if any(i.dtype == object and has_sizes(i.array) for i in inputs):
-            return None  # the result is another for each shape
+            return None  # the result differs between shapes
         after = [wide_type(types[o]) for o in node.outputs]
         if size > SMALL and node.type in CERTAIN and is_builtin(node.op) and max(i.depth for i in inputs) < DEEPEST:
             return self._keep(node, _folded(node.op, inputs, after, [None] * len(after)))
@@ -143,13 +143,13 @@ class Folding:
 
     def repeated(self, recipe: Recipe, array: Array | None, output: Output | None) -> Constant:
         """Return the constant that an operation computes. If it is an `output` of the graph, all plans share it."""
-        found = None if output is None else self._kept.get(output)
-        if found is None:
+        constant = None if output is None else self._kept.get(output)
+        if constant is None:
             assert recipe.type is not None
-            (found,) = _folded(recipe.op, recipe.inputs, [recipe.type], [array])
+            (constant,) = _folded(recipe.op, recipe.inputs, [recipe.type], [array])
             if output is not None:
-                self._kept[output] = found
-        return found
+                self._kept[output] = constant
+        return constant
 
 
 def _inferred(node: Node, types: Mapping[Output, TensorType]) -> tuple[Constant, ...] | None:
@@ -188,11 +188,11 @@ def _folded(
     def make(k: int) -> Array:
         return _evaluated(op, inputs, types)[k]
 
-    made: list[Constant] = []
+    constants: list[Constant] = []
     for k, (tensor, array) in enumerate(zip(types, results, strict=True)):
         if array is not None:
             array.flags.writeable = False
         recipe = Recipe(op, tuple(inputs), tensor.without_value()) if len(types) == 1 else None
         shape, dtype = tensor.shape.static, tensor.element.dtype
-        made.append(Constant(partial(make, k), shape, dtype, array, depth, recipe=recipe))
-    return tuple(made)
+        constants.append(Constant(partial(make, k), shape, dtype, array, depth, recipe=recipe))
+    return tuple(constants)

@@ -154,8 +154,8 @@ class InterpreterRun:
         """Run the planned part of a schedule."""
         part = schedule.part
         if part is not None:
-            taken = [cast(Array, slots[k]) for k in part.taken]
-            results = self.compiled.run_part(part, taken, self, wide=True) if plan is None else plan(taken)
+            arrays = [cast(Array, slots[k]) for k in part.taken]
+            results = self.compiled.run_part(part, arrays, self, wide=True) if plan is None else plan(arrays)
             self._fill(slots, part.given, results)
 
     def _tail(self, schedule: Schedule, slots: list[Array | None]) -> bool:
@@ -208,8 +208,8 @@ class InterpreterRun:
     ) -> tuple[Array, ...]:
         """Run an operation on 16-bit floats in f32; only operations that require 16-bit types get rounded inputs."""
         if takes_its_own_types(scheduled.node):
-            own = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
-            return evaluate(op, own, types, self)
+            rounded = [rounded_array(a, t) for a, t in zip(inputs, scheduled.input_types, strict=True)]
+            return evaluate(op, rounded, types, self)
         return tuple(
             map(widened_array, evaluate(op, list(map(widened_array, inputs)), list(map(wide_type, types)), self))
         )
@@ -219,12 +219,12 @@ class InterpreterRun:
         if not scheduled.node.op.infers_from_scalars:
             return self._inferred(scheduled, inputs)
         key = tuple((a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs)
-        found = scheduled.inferred.get(key)
-        if found is None:
-            found = self._inferred(scheduled, inputs)
+        types = scheduled.inferred.get(key)
+        if types is None:
+            types = self._inferred(scheduled, inputs)
             scheduled.inferred.clear()
-            scheduled.inferred[key] = found
-        return found
+            scheduled.inferred[key] = types
+        return types
 
     def _inferred(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[TensorType, ...]:
         known = [
@@ -286,14 +286,14 @@ def apart(variables: Variables, others: Sequence[Array]) -> Variables:
             ends[-1] = max(ends[-1], high)
         else:
             ends += [low, high]
-    found: dict[str, Array] = {}
+    copies: dict[str, Array] = {}
     for name, array in list(arrays.items()):
         low, high = byte_bounds(array)
         at = bisect_right(ends, low)
         shared = at % 2 or (at < len(ends) and ends[at] < high)
         if shared:
-            found[name] = array.copy()
-    variables.update(found)
+            copies[name] = array.copy()
+    variables.update(copies)
     return variables
 
 

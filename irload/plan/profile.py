@@ -66,8 +66,8 @@ def medians(rounds: Sequence[Sequence[StepTime]]) -> list[StepTime]:
 
     Shapes that depend on random values may lead to other steps.
     """
-    steps = [[(step.operation, step.kernel, step.shape) for step in found] for found in rounds]
-    same = [found for found, own in zip(rounds, steps, strict=True) if own == steps[-1]]
+    steps = [[(step.operation, step.kernel, step.shape) for step in entries] for entries in rounds]
+    same = [entries for entries, keys in zip(rounds, steps, strict=True) if keys == steps[-1]]
     return [_median(times) for times in zip(*same, strict=True)]
 
 
@@ -117,8 +117,8 @@ def with_bodies(steps: Sequence[StepTime], model: Graph, rounds: Sequence[BodySt
             bodies.setdefault(node, []).append(body)
 
     def steps_of(body: Graph) -> list[StepTime]:
-        met = {key: step for found in rounds for key, step in found.get(body, {}).items()}
-        times = {key: [found[body][key].seconds for found in rounds if key in found.get(body, {})] for key in met}
+        met = {key: step for timed in rounds for key, step in timed.get(body, {}).items()}
+        times = {key: [timed[body][key].seconds for timed in rounds if key in timed.get(body, {})] for key in met}
         return [completed(replace(step, seconds=median(times[key]))) for key, step in met.items()]
 
     def completed(step: StepTime) -> StepTime:

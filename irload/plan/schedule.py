@@ -161,8 +161,8 @@ def schedule_graph(
         constants, gone = folding.fold(nodes, returned, types, limits)
         nodes = [n for n in nodes if n not in gone]
     else:
-        taken = {*returned, *(i for n in nodes for i in n.inputs)}
-        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in taken}
+        inputs = {*returned, *(i for n in nodes for i in n.inputs)}
+        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in inputs}
     nodes = [n for n in nodes if n.type != "Const"]
     constants |= {output: Constant.of(value) for output, value in valued.items()}
     for output in (*constants, *parameters, *(o for node in nodes for o in node.outputs)):
@@ -193,10 +193,10 @@ def schedule_graph(
         _require_peak(graph, types, constant_bytes, limits)
     part, rest, ahead, tail = None, scheduled, 0, None
     if plan and folding is not None:
-        taken = [o for o in parameters if o not in valued]
-        leading = scheduled if is_static else _leading(taken, scheduled, constants, types)
-        part = _part(taken, returned, scheduled, leading, slot, constants, types, is_static)
-        rest, ahead = _remaining(scheduled, leading, {*constants, *taken}, part)
+        inputs = [o for o in parameters if o not in valued]
+        leading = scheduled if is_static else _leading(inputs, scheduled, constants, types)
+        part = _part(inputs, returned, scheduled, leading, slot, constants, types, is_static)
+        rest, ahead = _remaining(scheduled, leading, {*constants, *inputs}, part)
         tail = tail_of(graph, [s.node for s in rest[ahead:]], types)
     kept, few = set(results), len(constants)
     return Schedule(
@@ -235,26 +235,26 @@ def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
     """Return the ancestors of results and assignments, in order, up to `filled` nodes, which are excluded."""
     if not filled:
         return [n for n in graph.nodes if n.reachable]
-    found = set(filled)
+    reached = set(filled)
     pending = [n for n in graph.nodes if n.reachable and n.type in ("Result", "Assign")]
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
+        if node not in reached:
+            reached.add(node)
             pending += [i.node for i in node.inputs]
-    found -= set(filled)
-    return [n for n in graph.nodes if n in found]
+    reached -= set(filled)
+    return [n for n in graph.nodes if n in reached]
 
 
 def _keeps_value(node: Node, filled: Sequence[Node]) -> bool:
-    """True for an Assign of the value that its variable has, as for the keys of the encoder in a decoder."""
+    """True for an Assign that leaves its variable unchanged, as for the keys of the encoder in a decoder."""
     if node.type != "Assign" or node.inputs[0].node not in filled:
         return False
     return node.op.attributes["variable_id"] == node.inputs[0].node.op.attributes["variable_id"]
 
 
 def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes, with assignments whose results no node reads at the end: they take effect after the graph."""
+    """Move assignments whose results no node reads to the end: they take effect after the graph."""
     read = {i.node for n in nodes for i in n.inputs}
     late = [n for n in nodes if n.type == "Assign" and n not in read]
     return [*(n for n in nodes if n not in set(late)), *late]
@@ -289,15 +289,15 @@ def _leading(
     types: Mapping[Output, TensorType],
 ) -> list[ScheduledNode]:
     """Return the nodes of known types whose inputs all have known types."""
-    made = {*constants, *parameters}
-    made = {o for o in made if _is_flat(types.get(o, UNKNOWN))}
-    found: list[ScheduledNode] = []
+    available = {*constants, *parameters}
+    available = {o for o in available if _is_flat(types.get(o, UNKNOWN))}
+    leading: list[ScheduledNode] = []
     for scheduled in nodes:
         flat = all(_is_flat(t) for t in (*scheduled.input_types, *scheduled.types))
-        if scheduled.known and flat and made.issuperset(scheduled.node.inputs):
-            made.update(scheduled.node.outputs)
-            found.append(scheduled)
-    return found
+        if scheduled.known and flat and available.issuperset(scheduled.node.inputs):
+            available.update(scheduled.node.outputs)
+            leading.append(scheduled)
+    return leading
 
 
 def _remaining(
@@ -306,10 +306,10 @@ def _remaining(
     known: set[Output],
     part: StaticPart | None,
 ) -> tuple[list[ScheduledNode], int]:
-    """Return the nodes behind the planned part, and how many of them, the first, read only values of known types."""
+    """Return the unplanned nodes, and how many of them, at the start, read only values of known types."""
     before = {s.node for s in leading}
-    made = known | {o for s in leading for o in s.node.outputs}
-    first = {s.node for s in nodes if s.node in before or made.issuperset(s.node.inputs)}
+    available = known | {o for s in leading for o in s.node.outputs}
+    first = {s.node for s in nodes if s.node in before or available.issuperset(s.node.inputs)}
     planned = before if part is not None else set[Node]()
     ahead = [s for s in nodes if s.node in first and s.node not in planned]
     return [*ahead, *(s for s in nodes if s.node not in first)], len(ahead)
@@ -331,8 +331,8 @@ def _key(
 
 def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:
     """Return the values of planned nodes that other nodes read or the graph returns."""
-    own = {s.node for s in planned}
-    wanted = {*returned, *(i for s in nodes if s.node not in own for i in s.node.inputs)}
+    part = {s.node for s in planned}
+    wanted = {*returned, *(i for s in nodes if s.node not in part for i in s.node.inputs)}
     return [o for s in planned for o in s.node.outputs if o in wanted]
 
 
@@ -349,19 +349,19 @@ def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, T
             attributes = node.op.attributes
             size = types[node.outputs[0]].nbytes or 0
             spans[attributes["offset"], attributes["size"], attributes["element_type"].name, size] = size
-    found = sum(spans.values())
-    limits.require("peak_bytes", found, "the constants are too large")
-    return found
+    total = sum(spans.values())
+    limits.require("peak_bytes", total, "the constants are too large")
+    return total
 
 
 def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_bytes: int, limits: Limits) -> None:
-    found = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
+    lifetimes = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
     try:
         limits.require(
-            "peak_bytes", constant_bytes + found.peak, "the tensors alive when this layer runs are too large"
+            "peak_bytes", constant_bytes + lifetimes.peak, "the tensors alive when this layer runs are too large"
         )
     except LimitExceeded as error:
-        raise error.at(found.at.where(graph.file)) if found.at is not None else error from None
+        raise error.at(lifetimes.at.where(graph.file)) if lifetimes.at is not None else error from None
 
 
 def _is_flat(tensor: TensorType) -> bool:

@@ -35,24 +35,24 @@ def divide(
     owners = {step: next(b for b in backends if b.supports(step)) for step in program.steps}
     if arrange is not None:
         arrange(program, owners)
-    found = _requests(program, backends, owners)
-    private = {v for v, layout in found.layouts.items() if layout.is_private} | found.relaid
+    requests = _requests(program, backends, owners)
+    private = {v for v, layout in requests.layouts.items() if layout.is_private} | requests.relaid
     if _insert_relayouts(program, owners, private):
         check(program, "the borders of segments")
-        found = _requests(program, backends, owners)
-    if found.reordered:
-        _insert_reorders(program, owners, found)
+        requests = _requests(program, backends, owners)
+    if requests.reordered:
+        _insert_reorders(program, owners, requests)
         check(program, "the reorders of operands")
-    return owners, found
+    return owners, requests
 
 
 def _requests(program: Program, backends: Sequence[Backend], owners: Owners) -> MemoryRequests:
     steps = program.steps
-    found = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
+    requests = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
     outside = {*program.inputs, *(s.output for s in steps if isinstance(s, RelayoutStep))}
     # Back ends share these values, so they are stored in their logical type.
-    found.layouts = {v: layout for v, layout in found.layouts.items() if not (layout.is_private and v in outside)}
-    return found
+    requests.layouts = {v: layout for v, layout in requests.layouts.items() if not (layout.is_private and v in outside)}
+    return requests
 
 
 def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
@@ -65,10 +65,10 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
         if value not in program.returned and all(owners[s] is owner for s in consumers):
             continue
         needed = True
-        own = Value(value.shape, value.dtype, name=value.name)
-        relayout = RelayoutStep([own], [value], origin=producer.origin)
-        changes: dict[Step, list[Step]] = {producer: [_with(producer, value, own), relayout]}
-        changes |= {s: [_with(s, value, own)] for s in consumers if owners[s] is owner}
+        internal = Value(value.shape, value.dtype, name=value.name)
+        relayout = RelayoutStep([internal], [value], origin=producer.origin)
+        changes: dict[Step, list[Step]] = {producer: [_with(producer, value, internal), relayout]}
+        changes |= {s: [_with(s, value, internal)] for s in consumers if owners[s] is owner}
         for old, new in changes.items():
             program.replace([old], new)
             owners.update(dict.fromkeys(new, owner))

@@ -38,9 +38,9 @@ class Tail(Graph):
 
     @property
     def key(self) -> Hashable:
-        """Equal for tails of the same layers, of which the same is known."""
-        taken = tuple(p.outputs[0] for p in self.parameters)
-        return tuple(self.nodes), taken, tuple(self.declared), tuple(self.valued)
+        """Equal for tails with the same layers and the same facts about inputs."""
+        inputs = tuple(p.outputs[0] for p in self.parameters)
+        return tuple(self.nodes), inputs, tuple(self.declared), tuple(self.valued)
 
     def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
         """Return the dtypes and shapes of these arrays, and the contents of known values, on which plans depend."""
@@ -67,22 +67,22 @@ def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorTy
     depth = graph.depth + 1 if isinstance(graph, Tail) else 1
     if len(nodes) < FEW or depth > DEEPEST:
         return None
-    own, constant = set(nodes), constant_nodes(graph.nodes)
-    read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in own]
+    members, constant = set(nodes), constant_nodes(graph.nodes)
+    read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in members]
     pending = [i.node for i in read if i.node in constant]
     while pending:
         node = pending.pop()
-        if node not in own:
-            own.add(node)
+        if node not in members:
+            members.add(node)
             pending += [i.node for i in node.inputs]
-    taken = [i for i in read if i.node not in constant]
-    known = [types.get(i, UNKNOWN) for i in taken]
+    inputs = [i for i in read if i.node not in constant]
+    known = [types.get(i, UNKNOWN) for i in inputs]
     valued = [t.value is not None and t.element.is_integer for t in known]
     return Tail(
-        [node for node in graph.nodes if node in own],
-        [_parameter(output) for output in taken],
-        [result for result in graph.results if result.inputs[0].node in own],
-        [sink for sink in graph.sinks if sink in own],
+        [node for node in graph.nodes if node in members],
+        [_parameter(output) for output in inputs],
+        [result for result in graph.results if result.inputs[0].node in members],
+        [sink for sink in graph.sinks if sink in members],
         graph.file,
         elements=[t.element for t in known],
         declared=[_elements(t) if v else _dims(t.shape) for t, v in zip(known, valued, strict=True)],

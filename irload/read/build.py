@@ -134,17 +134,17 @@ class _Builder:
 
     def supplied(self, cls: type[Op], layer: RawLayer) -> dict[str, Any]:
         """Attach the parts of a layer outside `data`."""
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data" and layer.values is not None:
-                found[name] = partial(np.copy, layer.values)
+                parts[name] = partial(np.copy, layer.values)
             elif declaration.supplied and name == "data":
-                found[name] = constant(layer, self.weights, self.limits, partial(self.warn, layer))
+                parts[name] = constant(layer, self.weights, self.limits, partial(self.warn, layer))
             elif declaration.supplied and name in layer.bodies:
-                found[name] = self.subgraph(layer, name)
+                parts[name] = self.subgraph(layer, name)
             elif declaration.supplied and declaration.required:
                 raise ReadError(f"has no <{name}>")
-        return found
+        return parts
 
     # -- bodies --------------------------------------------------------------------------------------------------------
 
@@ -155,13 +155,13 @@ class _Builder:
 
     def connect(self, raw: RawGraph, layers: Mapping[int, RawLayer], nodes: Mapping[int, Node]) -> None:
         """Connect the inputs of every node. Port ids are mapped to positions in the layer's port lists."""
-        taken = {id: _positions(layer.inputs) for id, layer in layers.items()}
-        given = {id: _positions(layer.outputs) for id, layer in layers.items()}
+        inputs = {id: _positions(layer.inputs) for id, layer in layers.items()}
+        outputs = {id: _positions(layer.outputs) for id, layer in layers.items()}
         fed: dict[tuple[int, int | None], Output | None] = {}
         for edge in raw.edges:
             end, start = (
-                taken.get(edge.to_layer, {}).get(edge.to_port),
-                given.get(edge.from_layer, {}).get(edge.from_port),
+                inputs.get(edge.to_layer, {}).get(edge.to_port),
+                outputs.get(edge.from_layer, {}).get(edge.from_port),
             )
             key = (edge.to_layer, end)
             if end is None or start is None or key in fed:

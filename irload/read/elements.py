@@ -135,9 +135,9 @@ class Elements:
     def dim(self, element: Element) -> int:
         """Read a dimension of a port. An invalid one is reported and declares nothing."""
         text = (element.text or "").strip()
-        found = self.number(text)
-        if found is not None:
-            return found
+        size = self.number(text)
+        if size is not None:
+            return size
         if text != "-1":
             fault = f"dimension '{text[:40]}' of a port must be an integer of at least -1"
             self.report(ReadError(fault, self.where(element)))
@@ -204,10 +204,10 @@ class Elements:
 
     def names(self, element: Element, text: str) -> tuple[str, ...]:
         """Split a list of names."""
-        found = split_names(text)
+        names = split_names(text)
         if len(text) > self.limits.name_length:
-            self.require_length(element, found)
-        return found
+            self.require_length(element, names)
+        return names
 
     def required(self, element: Element, key: str) -> str:
         """Return the text of an attribute; a missing attribute is reported and read as empty."""
@@ -220,9 +220,9 @@ class Elements:
     def natural(self, element: Element, key: str) -> int | None:
         """Return a non-negative integer with fewer than 19 digits; anything else is reported."""
         value = element.get(key)
-        found = None if value is None else self.number(value.lstrip().removeprefix("+"))  # as the runtime reads it
-        if found is not None:
-            return found
+        number = None if value is None else self.number(value.lstrip().removeprefix("+"))  # as the runtime reads it
+        if number is not None:
+            return number
         fault = (
             f"<{element.tag}> has no attribute {key}"
             if value is None
@@ -233,10 +233,10 @@ class Elements:
 
     def number(self, text: str) -> int | None:
         """Parse a number with fewer than 19 digits; None for other text. Cached, because few numbers recur often."""
-        found = self.numbers.get(text)
-        if found is None and text.isascii() and text.isdigit() and len(text) < 19:
-            found = self.numbers[text] = int(text)
-        return found
+        number = self.numbers.get(text)
+        if number is None and text.isascii() and text.isdigit() and len(text) < 19:
+            number = self.numbers[text] = int(text)
+        return number
 
     def where(self, element: Element, layer: RawLayer | None = None) -> Where:
         """Return the location of an element; without a layer, that of the enclosing layer, if any."""

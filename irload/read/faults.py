@@ -23,12 +23,12 @@ def raise_first(error: IRError) -> None:
 
 def counted(report: OnFault) -> OnFault:
     """Return the same report, which raises ReadError after FAULTS faults."""
-    found = 0
+    faults = 0
 
     def count(error: IRError) -> None:
-        nonlocal found
-        found += 1
-        if found > FAULTS:
+        nonlocal faults
+        faults += 1
+        if faults > FAULTS:
             raise ReadError(f"has more than {FAULTS} faults; reading was given up", error.where)
         report(error)
 

@@ -47,12 +47,12 @@ def subtract_means(model: Model, preprocess: RawPreprocess, weights: Weights) ->
 
 
 def _parameter(model: Model, name: str) -> Node:
-    found = [n for n in model.parameters if n.outputs and "shape" in n.op.attributes]
-    found = [n for n in found if (n.name == name if name else n.op.attributes["shape"].rank == 4)]
-    if not found:
+    parameters = [n for n in model.parameters if n.outputs and "shape" in n.op.attributes]
+    parameters = [n for n in parameters if (n.name == name if name else n.op.attributes["shape"].rank == 4)]
+    if not parameters:
         wanted = f"input '{name}'" if name else "input of rank 4"
         raise ReadError(f"pre-process is for the {wanted}, which the model does not have")
-    return found[0]
+    return parameters[0]
 
 
 def _means(means: list[RawMean], weights: Weights, dims: Shape) -> Array:

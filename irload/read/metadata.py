@@ -19,15 +19,15 @@ def tree(element: Element) -> dict[str, Any]:
     root: dict[str, Any] = {}
     pending = [(element, root)]
     while pending:
-        parent, found = pending.pop()
+        parent, entries = pending.pop()
         for child in parent:
             key, value = child.get("name", child.tag), child.get("value")
             if len(child) and value is None:
                 inner: dict[str, Any] = {}
-                found[key] = inner
+                entries[key] = inner
                 pending.append((child, inner))
             else:
-                found[key] = value if value is not None else (child.text or "").strip() or {}
+                entries[key] = value if value is not None else (child.text or "").strip() or {}
     return root
 
 
@@ -44,9 +44,9 @@ def preprocess(element: Element, elements: Elements) -> RawPreprocess:
     for channel in element.iter("channel"):
         identity = elements.natural(channel, "id")
         for mean in channel.iter("mean"):
-            found = _mean(mean, elements)
-            if found is not None and identity is not None:
-                means[identity] = found
+            raw = _mean(mean, elements)
+            if raw is not None and identity is not None:
+                means[identity] = raw
     ordered = [means[k] for k in sorted(means)]
     return RawPreprocess(element.get("reference-layer-name", ""), ordered, element.sourceline)
 

@@ -22,9 +22,9 @@ NO_IR = "is not an OpenVINO IR"
 
 def root_tag(head: bytes) -> str:
     """Return the name of the root element. Raises ReadError unless the file is XML without a DOCTYPE."""
-    what = identify(head)
-    if what is not None:
-        raise ReadError(f"{NO_IR}: the file is {what}")
+    kind = identify(head)
+    if kind is not None:
+        raise ReadError(f"{NO_IR}: the file is {kind}")
     at = len(BOM) if head.startswith(BOM) else 0
     while True:
         while head[at : at + 1].isspace():
@@ -37,24 +37,24 @@ def root_tag(head: bytes) -> str:
             raise ReadError("has a DOCTYPE, which no IR needs; remove it")
         else:
             break
-    found = _NAME.match(head, at)
-    if found is None:
+    match = _NAME.match(head, at)
+    if match is None:
         raise ReadError("is not an OpenVINO IR: it has no root element")
-    return found[1].decode("ascii", "replace")
+    return match[1].decode("ascii", "replace")
 
 
 def _after(head: bytes, mark: bytes, start: int) -> int:
-    found = head.find(mark, start)
-    if found < 0:
+    at = head.find(mark, start)
+    if at < 0:
         raise ReadError(f"is not an OpenVINO IR: no root element within its first {min(len(head), HEAD)} bytes")
-    return found + len(mark)
+    return at + len(mark)
 
 
 def encoding(head: bytes) -> str:
     """Return the encoding: UTF-8, or Latin-1 if the file declares it. Raises ReadError if it declares another one."""
     declaration = head[: head.find(b"?>")] if head.removeprefix(BOM).startswith(b"<?xml") else b""
-    found = _ENCODING.search(declaration)
-    name = found[1] if found else b"utf-8"
+    match = _ENCODING.search(declaration)
+    name = match[1] if match else b"utf-8"
     known = _ENCODINGS.get(name.strip().lower())
     if known is None:
         raise ReadError(f"declares the encoding '{name[:40].decode('ascii', 'replace')}'; an IR must be UTF-8")

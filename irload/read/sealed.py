@@ -39,9 +39,9 @@ class SealedWeights(Weights):
             blocks = super()._read(first, last - first)
         if not self._file.seal.holds(first, blocks.data):
             raise self._changed()
-        found = blocks[offset - first : offset - first + size]
+        data = blocks[offset - first : offset - first + size]
         is_view = 4 * size >= 3 * blocks.size and (offset - first) % ALIGNMENT == 0
-        return found if is_view else np.array(found)
+        return data if is_view else np.array(data)
 
     def _open(self) -> int:
         held = self._file.descriptor

@@ -88,12 +88,12 @@ class Weights:
     def array(self, offset: int, size: int, element: ElementType, shape: tuple[int, ...]) -> Array:
         """The constant at that range, read-only and aligned; values are unpacked to the element's storage dtype."""
         key = (offset, size, element.name, shape)
-        found = self._arrays.get(key)
-        if found is None:
-            found = self._values(offset, size, element, math.prod(shape)).reshape(shape)
-            found.flags.writeable = False
-            self._arrays[key] = found
-        return found
+        array = self._arrays.get(key)
+        if array is None:
+            array = self._values(offset, size, element, math.prod(shape)).reshape(shape)
+            array.flags.writeable = False
+            self._arrays[key] = array
+        return array
 
     def _values(self, offset: int, size: int, element: ElementType, count: int) -> Array:
         """The values as a 1-D array: a view of the bytes if the element needs no unpacking, else unpacked once."""
@@ -102,11 +102,11 @@ class Weights:
         if owner is not None:
             return owner.ravel().view(element.dtype)[:count]
         raw = self.bytes(offset, size)
-        found = unpack(raw, element, (count,))
-        owner = owner_of(found)
+        values = unpack(raw, element, (count,))
+        owner = owner_of(values)
         if owner is not owner_of(raw) and owner.flags.c_contiguous and owner.dtype != object:
             self._unpacked[key] = owner
-        return found
+        return values
 
     def digest(self, *, keep: bool) -> str | None:
         """The SHA-256 of all bytes, None without a file. With `keep`, `bytes` later returns the hashed bytes."""
@@ -129,13 +129,13 @@ class Weights:
         self.check(offset, size)
         if self._blob is not None:
             return self._blob[offset : offset + size]
-        found = self._ranges.get((offset, size))
-        if found is None:
+        data = self._ranges.get((offset, size))
+        if data is None:
             if self._overlaps(size):  # reading the whole file once takes less memory
                 self._blob = self._read(0, self.size)
                 return self.bytes(offset, size)
-            found = self._ranges[offset, size] = self._read(offset, size)
-        return found
+            data = self._ranges[offset, size] = self._read(offset, size)
+        return data
 
     def _overlaps(self, size: int) -> bool:
         """True if the live ranges, which may overlap, and another `size` bytes exceed the file.
@@ -197,13 +197,13 @@ class Weights:
             self._identity = _identity(descriptor)
             # More than any signature takes.
             head = bytearray(256)  # pragma: no mutate
-            what = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
+            kind = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
         except OSError as error:
             raise ReadError(f"cannot read {path}: {error.strerror}") from None
         finally:
             os.close(descriptor)
-        if what.startswith(_NO_WEIGHTS):
-            raise ReadError(f"the weights {path} are {what}")
+        if kind.startswith(_NO_WEIGHTS):
+            raise ReadError(f"the weights {path} are {kind}")
         return size
 
 

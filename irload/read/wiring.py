@@ -19,13 +19,13 @@ def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
     results = {n.id: k for k, n in enumerate(body.results)}
     lines = layer.maps.get(f"{name.removesuffix('body')}port_map", [])
     # Inputs are numbered by the layer's ports; of outputs, the external ids define only the order.
-    taken = {p.id: k for k, p in enumerate(layer.inputs)}
-    given = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
+    inputs = {p.id: k for k, p in enumerate(layer.inputs)}
+    outputs = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
     _require_one_source(layer, name, lines)
     return Subgraph(
         body,
-        tuple(_port_map(line, taken, parameters, "Parameter") for line in lines if line["tag"] == "input"),
-        tuple(_port_map(line, given, results, "Result") for line in lines if line["tag"] == "output"),
+        tuple(_port_map(line, inputs, parameters, "Parameter") for line in lines if line["tag"] == "input"),
+        tuple(_port_map(line, outputs, results, "Result") for line in lines if line["tag"] == "output"),
         tuple(
             (_inner(edge, "from-layer", results, "Result"), _inner(edge, "to-layer", parameters, "Parameter"))
             for edge in (layer.maps.get("back_edges", []) if name == "body" else [])

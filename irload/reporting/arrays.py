@@ -55,9 +55,9 @@ def hold_tensors(compiled: CompiledModel, inputs: Any, patterns: Sequence[str], 
 
     nodes = list(layers.index)
     for path, k in layers.by_name.items():
-        found = [p for p in patterns if matches(nodes[k].name, p) or matches(path, p)]
-        met.update(found)
-        if found and nodes[k].type == "Const":
+        matched = [p for p in patterns if matches(nodes[k].name, p) or matches(path, p)]
+        met.update(matched)
+        if matched and nodes[k].type == "Const":
             layers.entries[k]["constant"]["npy"] = encoded(path, nodes[k].op.attributes["data"]())
     for name, array in compiled.intermediates(inputs, patterns):
         met.update(p for p in patterns if matches(name, p))

@@ -46,7 +46,7 @@ def document_of(
     `threads`, `options`: as for `compile_model`.
     """
     layers = layers_of(model, constants=constants)
-    found: PageData = {
+    page: PageData = {
         "model": _model(model, layers),
         "graphs": layers.graphs,
         "layers": layers.entries,
@@ -57,14 +57,14 @@ def document_of(
     if compiled is not None and tensors:
         hold_tensors(compiled, inputs, as_patterns(tensors), layers)
     if compiled is not None and profile:
-        found["profile"] = _profile(compiled.profile(inputs), layers)
+        page["profile"] = _profile(compiled.profile(inputs), layers)
     if comparison is not None:
         done = comparison if isinstance(comparison, Comparison) else compare(model, comparison, inputs)
-        found["comparison"] = _comparison(done, layers)
+        page["comparison"] = _comparison(done, layers)
     if difference is not None:
         edits = difference if isinstance(difference, Difference) else diff(model, difference)
-        found["difference"] = _difference(edits, layers)
-    return _finite(found)
+        page["difference"] = _difference(edits, layers)
+    return _finite(page)
 
 
 def _model(model: Model, layers: Layers) -> PageData:
@@ -93,15 +93,15 @@ def _findings(model: Model, layers: Layers) -> list[PageData] | None:
     if model.file is None or not Path(model.file).exists():
         return None
     keys = ("code", "severity", "message", "cause", "line", "port")
-    found: list[PageData] = []
+    findings: list[PageData] = []
     titles = {rule.code: rule.title for rule in all_rules()}
     for finding in check(model.file, model.weights_file, limits=model.limits).findings:
         shown: PageData = {"title": titles[finding.code]} | {
             key: value for key, value in asdict(finding).items() if key in keys
         }
         layer = None if finding.layer_id is None else layers.by_id.get((finding.body, finding.layer_id))
-        found.append({**shown, "layer": layer})
-    return found
+        findings.append({**shown, "layer": layer})
+    return findings
 
 
 def _memory(model: Model, layers: Layers) -> PageData:

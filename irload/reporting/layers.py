@@ -46,67 +46,67 @@ class Layers:
 
 def layers_of(model: Model, *, constants: bool) -> Layers:
     """Return the layers of a model and its bodies. `constants`: read every constant for its statistics."""
-    found = Layers()
+    layers = Layers()
     names = labels(model)
     static = declares_static(model)
     pending: list[tuple[Graph, int | None, str, str, str]] = [(model, None, "", "", "")]
     bodies: dict[int, int] = {}
     while pending:
-        graph, owner, body, path, place = pending.pop(0)
-        number = len(found.graphs)
+        graph, owner, body, prefix, path = pending.pop(0)
+        number = len(layers.graphs)
         bodies[id(graph)] = number
-        start = len(found.entries)
+        start = len(layers.entries)
         for k, node in enumerate(graph.nodes):
-            found.index[node] = start + k
-            found.by_name[path + names[node]] = start + k
-            found.by_id[place.removesuffix("/"), node.id] = start + k
-            found.entries.append({"graph": number, "id": node.id, "name": node.name})
-        found.graphs.append({"owner": owner, "body": body, "start": start, "count": len(graph.nodes)})
+            layers.index[node] = start + k
+            layers.by_name[prefix + names[node]] = start + k
+            layers.by_id[path.removesuffix("/"), node.id] = start + k
+            layers.entries.append({"graph": number, "id": node.id, "name": node.name})
+        layers.graphs.append({"owner": owner, "body": body, "start": start, "count": len(graph.nodes)})
         pending += [
-            (inner, found.index[node], name, f"{path}{names[node]}/{name}/", f"{place}{node.name}/{name}/")
+            (inner, layers.index[node], name, f"{prefix}{names[node]}/{name}/", f"{path}{node.name}/{name}/")
             for node, name, inner in graph.subgraphs()
         ]
-    for node, k in found.index.items():
-        found.entries[k] |= _entry(node, found.index, bodies, static=static, constants=constants)
-    return found
+    for node, k in layers.index.items():
+        layers.entries[k] |= _entry(node, layers.index, bodies, static=static, constants=constants)
+    return layers
 
 
 def _entry(
     node: Node, index: Mapping[Node, int], bodies: Mapping[int, int], *, static: bool, constants: bool
 ) -> LayerEntry:
     known = not isinstance(node.op, UnknownOp)
-    found: LayerEntry = {"type": node.type, "version": node.op.opset, "line": node.line}
-    found["attributes"] = _attributes(node)
+    entry: LayerEntry = {"type": node.type, "version": node.op.opset, "line": node.line}
+    entry["attributes"] = _attributes(node)
     signature = getattr(node.op, "signature", None) if known else None
-    found["inputs"] = [
+    entry["inputs"] = [
         [index[source.node], source.index, signature.name(k) if signature else f"input {k}", _declared_input(node, k)]
         for k, source in enumerate(node.inputs)
     ]
-    found["outputs"] = [_output(o, static=static) for o in node.outputs]
+    entry["outputs"] = [_output(o, static=static) for o in node.outputs]
     if not node.reachable:
-        found["dead"] = True
+        entry["dead"] = True
     if node.type == "Const" and known:
-        found["constant"] = _constant(node, read=constants)
+        entry["constant"] = _constant(node, read=constants)
     else:
         cost = macs(node) if node.reachable else 0
-        found["macs"] = cost
-        found["parameters"] = sum(_parameters(i.node) for i in node.inputs)
+        entry["macs"] = cost
+        entry["parameters"] = sum(_parameters(i.node) for i in node.inputs)
     inside = [_body(node, name, index, bodies) for name in node.op.supplied if _is_body(node, name)] if known else []
     if inside:
-        found["bodies"] = inside
-    return found
+        entry["bodies"] = inside
+    return entry
 
 
 def _attributes(node: Node) -> list[list[Any]]:
     """Return name, text and whether the file states it, in the order of the specification."""
     if isinstance(node.op, UnknownOp):
         return [[key, _short(text), True] for key, text in node.op.text.items()]
-    found: list[list[Any]] = []
+    rows: list[list[Any]] = []
     for name, declaration in node.op.declared.items():
         value = node.op.attributes[name]
         if not declaration.supplied and value is not None:
-            found.append([declaration.xml_name, _short(declaration.write(value)), declaration.xml_name in node.text])
-    return found
+            rows.append([declaration.xml_name, _short(declaration.write(value)), declaration.xml_name in node.text])
+    return rows
 
 
 def _short(text: str) -> str:
@@ -121,22 +121,22 @@ def _declared_input(node: Node, index: int) -> str | None:
 
 def _output(output: Output, *, static: bool) -> LayerEntry:
     tensor = output.type
-    found: LayerEntry = {"type": str(tensor), "bytes": tensor.nbytes}
+    entry: LayerEntry = {"type": str(tensor), "bytes": tensor.nbytes}
     if output.names:
-        found["names"] = sorted(output.names)
+        entry["names"] = sorted(output.names)
     if output.declared is not None and not judge(output.declared, tensor).fits:
-        found["declared"] = str(output.declared)
+        entry["declared"] = str(output.declared)
         if compare(output, static_file=static):
-            found["differs"] = True
+            entry["differs"] = True
     if output.node.type != "Const" and tensor.value is not None and 0 < tensor.value.size <= 16:
-        found["value"] = " ".join(str(v) for v in tensor.value.ravel().tolist())
-    return found
+        entry["value"] = " ".join(str(v) for v in tensor.value.ravel().tolist())
+    return entry
 
 
 def _constant(node: Node, *, read: bool) -> LayerEntry:
     attributes = node.op.attributes
-    found: LayerEntry = {"size": attributes["shape"].size.lo, "bytes": attributes["size"]}
-    return found | ({"statistics": statistics(node), **held_constant(node)} if read else {})
+    entry: LayerEntry = {"size": attributes["shape"].size.lo, "bytes": attributes["size"]}
+    return entry | ({"statistics": statistics(node), **held_constant(node)} if read else {})
 
 
 def _parameters(node: Node) -> int:

@@ -34,15 +34,15 @@ def statistics(node: Node) -> dict[str, Any] | None:
     if values.dtype == object or not values.size:
         return None
     flat = values.reshape(-1)
-    found = moments(flat)
+    summary = moments(flat)
     statistics: dict[str, Any] = {
-        "zeros": found.zeros / flat.size,
-        "nonfinite": flat.size - found.count,
+        "zeros": summary.zeros / flat.size,
+        "nonfinite": flat.size - summary.count,
         "first": _first(flat),
     }
-    if found.count:
-        low, high = float(found.low), float(found.high)
-        statistics |= {"min": low, "max": high, "mean": found.mean, "std": found.std}
+    if summary.count:
+        low, high = float(summary.low), float(summary.high)
+        statistics |= {"min": low, "max": high, "mean": summary.mean, "std": summary.std}
         statistics["histogram"] = _histogram(flat, low, high)
     return statistics
 

@@ -132,10 +132,10 @@ class CompiledModel(Plans):
         if not all(t.is_static for t in given):
             return
         with self._errors_located():
-            found = self._traced.find(given, self._differences_for(given)) if self._traced.applies else None
-            if found is not None:
+            shape = self._traced.find(given, self._differences_for(given)) if self._traced.applies else None
+            if shape is not None:
                 with suppress(NotBound):
-                    self._traced.give_back(found, self._traced.take(found)[0])
+                    self._traced.give_back(shape, self._traced.take(shape)[0])
                     return
             schedule = self.scheduled(given)
             if schedule.part is not None:
@@ -237,15 +237,15 @@ class CompiledModel(Plans):
             return self._with_state(run, given, arrays)
         if latest is None or latest[0] is not given:
             differences = self._differences_for(given)
-            found = self._traced.find(given, differences) if self._traced.applies and run.plans else None
-            latest = self._latest = given, differences, found or self.schedule(self.model, given, differences)
-        run.differences, found = latest[1:]
+            plan = self._traced.find(given, differences) if self._traced.applies and run.plans else None
+            latest = self._latest = given, differences, plan or self.schedule(self.model, given, differences)
+        run.differences, plan = latest[1:]
         try:
-            return self._run_found(run, found, arrays)
+            return self._run_found(run, plan, arrays)
         except NotBound:
-            found = self.schedule(self.model, given, run.differences)
-            self._latest = given, run.differences, found
-        return self._run_found(run, found, arrays)
+            plan = self.schedule(self.model, given, run.differences)
+            self._latest = given, run.differences, plan
+        return self._run_found(run, plan, arrays)
 
     def _with_state(
         self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]
@@ -257,10 +257,10 @@ class CompiledModel(Plans):
             with suppress(NotBound):
                 return self._run_found(run, following, arrays)
         state, held = self._state(run.variables)
-        found = self._traced.find(given, run.differences, state) if self._traced.applies else None
-        if found is not None:
+        shape = self._traced.find(given, run.differences, state) if self._traced.applies else None
+        if shape is not None:
             with suppress(NotBound):
-                return self._run_found(run, found, [*arrays, *held])
+                return self._run_found(run, shape, [*arrays, *held])
         if state and held and self._traced.applies:  # planning each length takes longer than interpreting
             schedule = self.schedule(self.model, given, run.differences)
             if not all(t is None or schedule.types[n.outputs[0]].shape.contains(t.shape) for n, t in state.items()):

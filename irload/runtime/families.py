@@ -133,40 +133,42 @@ class PlanFamilies:
         elements = None if state is None else tuple(held), *(t.element.name for t in types)
         pairs: list[tuple[Family, Symbols]] = []
         for separate in (False, True) if self._tail is None else (True,):
-            own = Symbols.of(declared, shapes, separate=separate)
-            if pairs and own == pairs[0][1]:
+            candidate = Symbols.of(declared, shapes, separate=separate)
+            if pairs and candidate == pairs[0][1]:
                 break
-            key = own.pattern, own.negative, elements, differences is None
+            key = candidate.pattern, candidate.negative, elements, differences is None
             family = self._family(key)
-            found = next((v for v in family.variants if v.holds(own.values)), None)
-            if found is not None:
-                return self._bound(family, found, own, differences)
-            pairs.append((family, own))
-        names = [self._name(own, types, differences, held) if self.kept is not None else "" for _, own in pairs]
-        for name, (family, own) in zip(names, pairs, strict=True):
-            found = self._restored(name, family, own, types)
-            if found is not None:
-                return self._bound(family, found, own, differences)
+            variant = next((v for v in family.variants if v.holds(candidate.values)), None)
+            if variant is not None:
+                return self._bound(family, variant, candidate, differences)
+            pairs.append((family, candidate))
+        names = [
+            self._name(candidate, types, differences, held) if self.kept is not None else "" for _, candidate in pairs
+        ]
+        for name, (family, candidate) in zip(names, pairs, strict=True):
+            variant = self._restored(name, family, candidate, types)
+            if variant is not None:
+                return self._bound(family, variant, candidate, differences)
         family, symbols = pairs[0]
         if not traces or not self._is_worthwhile(family, symbols):
             return None
-        found = self._traced(family, symbols, types, differences, state)
-        if found is None:
+        variant = self._traced(family, symbols, types, differences, state)
+        if variant is None:
             return None
-        if self.kept is not None and found.template and not found.remainder and family.kept < VARIANTS:
-            self.kept.keep(f"{names[0]} {family.kept}", found.template)
+        if self.kept is not None and variant.template and not variant.remainder and family.kept < VARIANTS:
+            self.kept.keep(f"{names[0]} {family.kept}", variant.template)
             family.kept += 1
-        return self._bound(family, found, symbols, differences)
+        return self._bound(family, variant, symbols, differences)
 
     def _family(self, key: Hashable) -> Family:
         """Return the plans of a pattern; of too many patterns, the oldest without plans is removed."""
-        found = self._by_pattern.get(key)
-        if found is None:
+        family = self._by_pattern.get(key)
+        if family is None:
             if len(self._by_pattern) >= PATTERNS:
-                unused = (k for k, family in self._by_pattern.items() if not family.variants)
+                unused = (k for k, f in self._by_pattern.items() if not f.variants)
                 self._by_pattern.pop(next(unused, None), None)
-            found = self._by_pattern[key] = Family()
-        return found
+            family = self._by_pattern[key] = Family()
+        return family
 
     def drop(self, variant: Variant, error: Exception) -> None:
         """Remove a plan that cannot be bound, and stop tracing plans of its family."""
@@ -207,9 +209,9 @@ class PlanFamilies:
                 family.complete = True
                 break
             family.kept += 1
-            found = self._added(family, Variant(template, template.holds, symbols, [t.element for t in types]))
+            variant = self._added(family, Variant(template, template.holds, symbols, [t.element for t in types]))
             if template.holds(symbols.values):
-                return found
+                return variant
         return None
 
     def _is_worthwhile(self, family: Family, symbols: Symbols) -> bool:
@@ -238,7 +240,7 @@ class PlanFamilies:
         """Trace a plan. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
-                found = self._variant(symbols, types, differences, state)
+                variant = self._variant(symbols, types, differences, state)
         except (LimitExceeded, OutOfMemory, MemoryError) as error:
             family.reason = str(error)
             family.failed += 1
@@ -247,7 +249,7 @@ class PlanFamilies:
             family.reason = f"{type(error).__name__}: {error}"
             family.failed += 1
             return None
-        return self._added(family, found)
+        return self._added(family, variant)
 
     def _added(self, family: Family, found: Variant) -> Variant:
         """Add a plan to its family."""

@@ -84,9 +84,9 @@ def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run:
     order = None if growth.order is None else _reordering(arrays[growth.order], size)
     held = run.variables.rows
     if held is not None and order is None and held.length == length:
-        found = held.extended(forms, more)
-        if found is not None:
-            return found
+        in_place = held.extended(forms, more)
+        if in_place is not None:
+            return in_place
     past = [run.variables[growing.name] for growing in growth.growing]
     if order is not None:
         from irload.ops.movement.gather import Gather

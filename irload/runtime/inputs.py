@@ -60,7 +60,7 @@ class Binding:
         self._known_types: list[dict[tuple[int, ...], TensorType]] = [{} for _ in takes]
         """For each port, the types of arrays that need no conversion, by shape."""
         self._orders: dict[tuple[Any, ...], list[Any]] = {}
-        """The keys of dicts that have a value for each port, as given → in port order."""
+        """For dicts that have a value for each port: the keys in port order, by the keys in the order given."""
 
     def __call__(self, inputs: Any) -> tuple[list[Array], list[TensorType]]:
         given = self._in_order(inputs)
@@ -94,39 +94,39 @@ class Binding:
         dtypes, shapes = form[::2], form[1::2]
         if not len(dtypes) == len(self._accepts) == len(self._ports):
             return None
-        found: list[TensorType] = []
+        types: list[TensorType] = []
         ports = zip(dtypes, shapes, self._accepts, self._known_types, strict=True)
         for dtype, shape, (accepted, element, takes), known in ports:
-            own = known.get(shape)
-            if own is None:
-                own = TensorType(element, Shape(*shape))
-                if not takes.contains(own.shape):
+            tensor_type = known.get(shape)
+            if tensor_type is None:
+                tensor_type = TensorType(element, Shape(*shape))
+                if not takes.contains(tensor_type.shape):
                     return None
                 if len(known) >= FORMS:
                     known.clear()
-                known[shape] = own
+                known[shape] = tensor_type
             if dtype != accepted:
                 return None
-            found.append(own)
-        return found
+            types.append(tensor_type)
+        return types
 
 
 def _form(given: Sequence[Any]) -> tuple[Any, ...] | None:
     """Return the dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
-    found: list[Any] = []
+    form: list[Any] = []
     for array in given:
         if type(array) is not np.ndarray or not array.flags.c_contiguous:
             return None
-        found += array.dtype, array.shape
-    return tuple(found) or None
+        form += array.dtype, array.shape
+    return tuple(form) or None
 
 
 def _takes_as_they_are(port: Port, *, wide: bool) -> bool:
     """True if the port accepts arrays of its dtype without conversion and without a check of their values."""
-    shown, own = port.element_type, port.output.type.element
+    shown, internal = port.element_type, port.output.type.element
     if shown in (dynamic, string) or (shown.is_integer and shown.bits < 8):
         return False
-    return shown is own or (wide and shown.dtype == np.float32 and own.dtype in _NARROW)
+    return shown is internal or (wide and shown.dtype == np.float32 and internal.dtype in _NARROW)
 
 
 def as_element(element: ElementType, array: Array) -> Array:
@@ -155,23 +155,23 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
 
 
 def _from_mapping(ports: Sequence[Port], inputs: Mapping[Any, Any]) -> list[Any]:
-    found: dict[int, Any] = {}
+    by_index: dict[int, Any] = {}
     known = positions(ports)
     for key, value in inputs.items():
         index = _index(ports, known, key)
-        if index in found:
+        if index in by_index:
             raise InputInvalid(f"input '{ports[index].any_name}' was given twice")
-        found[index] = value
-    missing = [f"'{p.any_name}'" for k, p in enumerate(ports) if k not in found]
+        by_index[index] = value
+    missing = [f"'{p.any_name}'" for k, p in enumerate(ports) if k not in by_index]
     if missing:
         raise InputInvalid(f"no value for input {', '.join(missing)}")
-    return [found[k] for k in range(len(ports))]
+    return [by_index[k] for k in range(len(ports))]
 
 
 def _index(ports: Sequence[Port], known: Mapping[Node | str, int], key: Any) -> int:
-    found = position(known, key) if isinstance(key, Port | str) else key
-    if isinstance(found, int) and 0 <= found < len(ports):
-        return found
+    index = position(known, key) if isinstance(key, Port | str) else key
+    if isinstance(index, int) and 0 <= index < len(ports):
+        return index
     names = ", ".join(f"'{p.any_name}'" for p in ports)
     raise InputInvalid(f"the model has no input {key!r}; it has {names or 'none'}")
 
@@ -247,10 +247,10 @@ def _strings(port: Port, array: Array) -> Array:
         array = np.char.decode(array, "utf-8", "replace")
     if array.dtype.kind not in "UOT":
         raise InputInvalid(f"input '{port.any_name}' is of dtype {array.dtype}; the model takes strings")
-    found = array.astype(object)
-    for k, item in enumerate(found.flat) if array.dtype.kind == "O" else ():
+    strings = array.astype(object)
+    for k, item in enumerate(strings.flat) if array.dtype.kind == "O" else ():
         if isinstance(item, bytes):
-            found.flat[k] = item.decode("utf-8", "replace")
+            strings.flat[k] = item.decode("utf-8", "replace")
         elif not isinstance(item, str):
             raise InputInvalid(f"input '{port.any_name}' has {item!r:.40} at index {k}; the model takes strings")
-    return found
+    return strings

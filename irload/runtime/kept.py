@@ -82,10 +82,10 @@ class ModelPlans:
 
         if self._is_unchanged():
             try:
-                found = stored_program(template.traced, self._model.nodes, self.folding, self._largest)
+                stored = stored_program(template.traced, self._model.nodes, self.folding, self._largest)
             except (NotStorable, *DAMAGED):
                 return
-            self._store.keep(name, found.encoded, found.arrays)
+            self._store.keep(name, stored.encoded, stored.arrays)
 
     def node(self, number: int) -> Node:
         """Return a layer."""

@@ -80,10 +80,10 @@ class ObservedRun(InterpreterRun):
         node, outer, iteration = self._running, (self._path, self._owner), self._passes
         if node is not None:
             bodies = {name: getattr(getattr(node.op, name), "body", None) for name in node.op.supplied}
-            place = next((name for name, found in bodies.items() if found is body), "body")
+            body_name = next((name for name, inner in bodies.items() if inner is body), "body")
             counted = f"[{iteration}]" if len(bodies) == 1 else ""
             self._owner = f"{outer[0]}{self._labels[node]}"
-            self._path = f"{self._owner}/{place}{counted}/"
+            self._path = f"{self._owner}/{body_name}{counted}/"
         self._passes += 1
         results = super().run_body(body, inputs)
         self._path, self._owner = outer
@@ -92,12 +92,12 @@ class ObservedRun(InterpreterRun):
 
 def labels(model: Graph) -> dict[Node, str]:
     """Return a unique name for each node of a graph: its name, with `#id` appended if several nodes share it."""
-    found: dict[Node, str] = {}
+    names: dict[Node, str] = {}
     for graph in model.walk():
         counts = Counter(node.name for node in graph.nodes)
         for node in graph.nodes:
-            found[node] = node.name if node.name and counts[node.name] == 1 else f"{node.name or node.type}#{node.id}"
-    return found
+            names[node] = node.name if node.name and counts[node.name] == 1 else f"{node.name or node.type}#{node.id}"
+    return names
 
 
 def as_patterns(layers: str | Sequence[str]) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def values(
     """
     # The run needs a thread: operations call back to run bodies, and a generator cannot suspend inside a callback.
     requested: SimpleQueue[bool] = SimpleQueue()
-    made: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
+    computed: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
     waiting: list[tuple[str, Array]] = []
     size = 0
 
@@ -141,7 +141,7 @@ def values(
             waiting.append((name, view))
             size += array.nbytes
             if size >= ahead:
-                made.put(waiting)
+                computed.put(waiting)
                 waiting, size = [], 0
                 if not requested.get():
                     raise _Stopped
@@ -152,18 +152,18 @@ def values(
             run(observe)
         except BaseException as error:
             end = error
-        made.put(waiting)
-        made.put(end)
+        computed.put(waiting)
+        computed.put(end)
 
     thread = Thread(target=copy_context().run, args=(work,), name="irload-intermediates", daemon=True)
     thread.start()
     try:
-        while (found := made.get()) is not None:
-            if isinstance(found, BaseException):
-                raise found
-            while found:
-                yield found.pop(0)
-            del found  # drops all references to the layer's arrays before the next one runs
+        while (batch := computed.get()) is not None:
+            if isinstance(batch, BaseException):
+                raise batch
+            while batch:
+                yield batch.pop(0)
+            del batch  # drops all references to the layer's arrays before the next one runs
             requested.put(True)
     finally:
         requested.put(False)

@@ -83,24 +83,24 @@ class Plans:
         held = () if state is None else tuple(t and (t.element.name, t.shape) for t in state.values())
         key = (id(graph), differences is None, state is None, held, *((t.element.name, t.shape) for t in given))
         with self._lock:
-            found = self._schedules.get(key)
-            if found is not None:
+            schedule = self._schedules.get(key)
+            if schedule is not None:
                 self._schedules.move_to_end(key)
-                return found
+                return schedule
         with uncollected(), self._lock:  # in this order: a fork waits for the threads inside, which may need the lock
-            found = self._schedules.get(key)
-            if found is None:
+            schedule = self._schedules.get(key)
+            if schedule is None:
                 known = self.model.inferred if graph is self.model and self.limits == self.model.limits else None
                 folding = self._folding if self.optimize else None
                 few = graph is self.model or self._planned[graph] < PLANS
-                found = schedule_graph(graph, given, folding, self.limits, known, plan=few, state=state)
-                self._planned[graph] += found.part is not None
+                schedule = schedule_graph(graph, given, folding, self.limits, known, plan=few, state=state)
+                self._planned[graph] += schedule.part is not None
                 if differences is not None:
-                    differences.compare_graph(graph, given, found.types)
-                self._schedules[key] = found
+                    differences.compare_graph(graph, given, schedule.types)
+                self._schedules[key] = schedule
                 if len(self._schedules) > SCHEDULES * self._graphs:
                     self._schedules.popitem(last=False)
-        return found
+        return schedule
 
     def run_part(
         self, part: StaticPart, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
@@ -126,11 +126,11 @@ class Plans:
                     self._tails.popitem(last=False)
         if not plans.traceable:
             return None
-        found = plans.find_tail(tail, arrays, run.differences)
-        if found is None:
+        shape = plans.find_tail(tail, arrays, run.differences)
+        if shape is None:
             return None
         try:
-            return plans.run(found, arrays, run, wide=True)
+            return plans.run(shape, arrays, run, wide=True)
         except NotBound:
             return None
 
@@ -160,13 +160,13 @@ class Plans:
         """Return the operation that runs a node outside of plans: unchanged, or one with compiled inner functions."""
         if not self.optimize or not node.op.replaceable:
             return node.op
-        found = self._operations.get(node)
-        if found is None:
+        op = self._operations.get(node)
+        if op is None:
             with unforked:
                 from irload.plan.backends.registry import backends, operation
 
-                found = self._operations[node] = operation(node.op, backends(self._options))
-        return found
+                op = self._operations[node] = operation(node.op, backends(self._options))
+        return op
 
 
 _all: WeakSet[Plans] = WeakSet()

@@ -24,11 +24,11 @@ def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tu
     arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
     run = InterpreterRun(compiled, variables)
     with run.deadline.current(), compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
-        taken = set(map(id, arrays))
+        ids = set(map(id, arrays))
         results: list[Array] = []
         for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):
-            results.append(owned(as_element(port.element_type, array), taken))
-            taken.add(id(results[-1]))
+            results.append(owned(as_element(port.element_type, array), ids))
+            ids.add(id(results[-1]))
     # The caller may change these arrays; the variables must not change with them.
     return Result(compiled.outputs, results), apart(run.variables, (*arrays, *results))
 
@@ -51,12 +51,12 @@ class InferRequest:
 
     def query_state(self) -> list[VariableState]:
         """The variables of the model, in file order."""
-        found: dict[str, Node] = {}
+        reads: dict[str, Node] = {}
         for graph in self.compiled.model.walk():
             for node in graph.nodes:
                 if node.type == "ReadValue" and node.reachable:
-                    found.setdefault(node.op.attributes["variable_id"], node)
-        return [VariableState(self, node) for node in found.values()]
+                    reads.setdefault(node.op.attributes["variable_id"], node)
+        return [VariableState(self, node) for node in reads.values()]
 
     def reset_state(self) -> None:
         """Reset all variables."""

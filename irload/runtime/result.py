@@ -28,9 +28,9 @@ class Result(Mapping[Any, Array]):
             return self._arrays[key]
         if self._positions is None:
             self._positions = positions(self._ports)
-        found = position(self._positions, key)
-        if found is not None:
-            return self._arrays[found]
+        index = position(self._positions, key)
+        if index is not None:
+            return self._arrays[index]
         names = ", ".join(f"'{p.any_name}'" for p in self._ports)
         raise KeyError(f"no output {key!r}; the model has {names}")
 
@@ -51,5 +51,5 @@ class Result(Mapping[Any, Array]):
 
 def owned(result: Array, taken: Collection[int]) -> Array:
     """Return a result that shares no memory: copied if it is a view, a constant, or an array whose id is in `taken`."""
-    own = result.flags.owndata and result.flags.writeable and id(result) not in taken
-    return result if own else result.copy()
+    unshared = result.flags.owndata and result.flags.writeable and id(result) not in taken
+    return result if unshared else result.copy()

@@ -98,9 +98,9 @@ class TracedPlans:
         held = () if state is None else state.values()
         key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
         with self.lock:
-            found = self._known(key)
-            if found is not None:
-                return found
+            shape = self._known(key)
+            if shape is not None:
+                return shape
             begins = not any(held) and (self.families.kept is None and state is not None if self._variables else True)
             if self._alone is None and begins:
                 self._alone = key
@@ -119,29 +119,29 @@ class TracedPlans:
         """Return the traced plan of a tail for these arrays; None if the tail cannot be traced."""
         key = differences is None, *tail.forms(arrays)
         with self.lock:
-            found = self._known(key)
-        if found is not None:
-            return found
+            shape = self._known(key)
+        if shape is not None:
+            return shape
         return self._found(key, lambda: self.families.find(tail.types(arrays), differences, None, traces=True))
 
     def _known(self, key: Hashable) -> BoundShape | None:
         """Return the plan of a shape that was used before, and mark it as recently used."""
-        found = self._shapes.get(key)
-        if found is not None:
+        shape = self._shapes.get(key)
+        if shape is not None:
             self._shapes.move_to_end(key)
-            if found.variant in self.families.recent:
-                self.families.recent.move_to_end(found.variant)
-        return found
+            if shape.variant in self.families.recent:
+                self.families.recent.move_to_end(shape.variant)
+        return shape
 
     def _found(self, key: Hashable, find: Callable[[], BoundShape | None]) -> BoundShape | None:
         """Return the plan of a shape: a cached one, or the result of `find`."""
         with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
-            found = self._shapes.get(key) or find()
-            if found is not None:
-                self._shapes[key] = found
+            shape = self._shapes.get(key) or find()
+            if shape is not None:
+                self._shapes[key] = shape
                 if len(self._shapes) > SHAPES:
                     self._shapes.popitem(last=False)
-            return found
+            return shape
 
     def take(self, shape: BoundShape, external: Sequence[int] = ()) -> tuple[Workspace, Executor]:
         """Return an idle workspace, and the plan bound in it to a shape and to the addresses of variables.

@@ -36,8 +36,8 @@ class Fingerprint:
     def holds(self, offset: int, data: memoryview) -> bool:
         """Whether `data`, whole blocks from `offset` on, has the hashes of the file."""
         first = offset // BLOCK * 16
-        found = _hashes(data, self.seed)
-        return self.blocks[first : first + len(found)] == found
+        hashes = _hashes(data, self.seed)
+        return self.blocks[first : first + len(hashes)] == hashes
 
 
 def fingerprint(descriptor: int, largest: int) -> Fingerprint | None:
@@ -47,15 +47,15 @@ def fingerprint(descriptor: int, largest: int) -> Fingerprint | None:
     """
     os.lseek(descriptor, 0, os.SEEK_SET)
     buffer = memoryview(bytearray(_READ))
-    found: list[bytes] = []
+    hashes: list[bytes] = []
     size, seed = 0, _seed()
     with FileIO(descriptor, closefd=False) as file:
         while count := _fill(file, buffer):
-            found.append(_hashes(buffer[:count], seed))
+            hashes.append(_hashes(buffer[:count], seed))
             size += count
             if size > largest:
                 return None
-    return Fingerprint(size, b"".join(found), seed)
+    return Fingerprint(size, b"".join(hashes), seed)
 
 
 class Hash:

@@ -33,16 +33,18 @@ class Digests:
 
     def require(self, pins: Pins) -> None:
         """Raise ReadError if a pin does not match."""
-        found = {"model": self.model, "xml": self.xml, "bin": self.bin}
-        what = {"model": "the model", "xml": "the XML", "bin": "the .bin file"}
+        digests = {"model": self.model, "xml": self.xml, "bin": self.bin}
+        labels = {"model": "the model", "xml": "the XML", "bin": "the .bin file"}
         for kind, pinned in pins.items():
-            if found[kind] == pinned:
+            if digests[kind] == pinned:
                 continue
-            if found[kind] is None:
+            if digests[kind] is None:
                 raise ReadError(f"is pinned to weights of SHA-256 {pinned}, but there is no .bin file")
-            other = next((k for k in _KINDS if k != kind and found[k] == pinned), None)
-            hint = "" if other is None else f". The pin is the SHA-256 of {what[other]}; write {other}=…"
-            raise ReadError(f"does not match the pin: {what[kind]} has SHA-256 {found[kind]}, expected {pinned}{hint}")
+            other = next((k for k in _KINDS if k != kind and digests[k] == pinned), None)
+            hint = "" if other is None else f". The pin is the SHA-256 of {labels[other]}; write {other}=…"
+            raise ReadError(
+                f"does not match the pin: {labels[kind]} has SHA-256 {digests[kind]}, expected {pinned}{hint}"
+            )
 
 
 def sha256(content: Any) -> str:
@@ -60,13 +62,13 @@ def pins_of(given: str | Pins | Iterable[str]) -> dict[str, str]:
     else:
         texts = [given] if isinstance(given, str) else list(given)
         pairs = [(k, v) if sign else ("model", k) for k, sign, v in (t.strip().partition("=") for t in texts)]
-    found: dict[str, str] = {}
+    pins: dict[str, str] = {}
     for kind, digest in pairs:
-        if kind not in _KINDS or kind in found:
+        if kind not in _KINDS or kind in pins:
             raise InputInvalid(f"a SHA-256 pins model, xml or bin, each at most once; found '{kind[:40]}'")
         if not _HEX.fullmatch(digest):
             raise InputInvalid(f"a SHA-256 has 64 hexadecimal digits, found '{digest[:80]}'")
-        found[kind] = digest.lower()
-    if not found:
+        pins[kind] = digest.lower()
+    if not pins:
         raise InputInvalid("sha256 is empty; give the SHA-256 of model, xml or bin")
-    return found
+    return pins

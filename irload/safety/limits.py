@@ -152,7 +152,7 @@ def limits_of(texts: Iterable[str]) -> Limits:
 
     K, M, G and T stand for 2 to the 10, 20, 30 and 40; seconds may have decimals. Raises InputInvalid.
     """
-    found: dict[str, float | None] = {}
+    limits: dict[str, float | None] = {}
     for text in texts:
         key, sign, value = text.partition("=")
         name = key.strip().replace("-", "_")
@@ -161,16 +161,16 @@ def limits_of(texts: Iterable[str]) -> Limits:
             raise InputInvalid(f"'{text}' is not a limit; the limits are {known}")
         if not sign:
             raise InputInvalid(f"'{text}' has no value; write, for example, {key}=1M")
-        found[name] = _number(name, value.strip())
-    return Limits(**found)  # pyright: ignore[reportArgumentType]
+        limits[name] = _number(name, value.strip())
+    return Limits(**limits)  # pyright: ignore[reportArgumentType]
 
 
 def _number(name: str, text: str) -> float | None:
     if name in _OPEN and text.lower() == "none":
         return None
-    found = _NUMBER.fullmatch(text)
-    number = None if found is None else float(found[1]) * _UNITS[found[2].upper()]
-    if name == "wall_time" and number is not None and found is not None and not found[2]:
+    match = _NUMBER.fullmatch(text)
+    number = None if match is None else float(match[1]) * _UNITS[match[2].upper()]
+    if name == "wall_time" and number is not None and match is not None and not match[2]:
         return number
     if name == "wall_time" or number is None or number != int(number):
         form = "a number of seconds as 60 or 0.5" if name == "wall_time" else "a whole number as 500, 64K or 8G"
@@ -183,11 +183,11 @@ def _number(name: str, text: str) -> float | None:
 @cache
 def machine_memory() -> int | None:
     """The bytes of memory that this process may use: of the machine or its container; None if unknown."""
-    found: list[int] = []
+    bounds: list[int] = []
     physical = physical_memory()
     if physical is not None:
-        found.append(physical)
+        bounds.append(physical)
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError), open(file, encoding="ascii") as stream:
-            found.append(int(stream.read(32)))
-    return min((n for n in found if n > 0), default=None)
+            bounds.append(int(stream.read(32)))
+    return min((n for n in bounds if n > 0), default=None)

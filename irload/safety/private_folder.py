@@ -105,12 +105,12 @@ class PrivateFolder:
 
         `slack`: the fraction of `largest` that is then left free.
         """
-        found = list(self._files())
-        total = sum(status.st_size for _, status in found)
+        files = list(self._files())
+        total = sum(status.st_size for _, status in files)
         if total > largest:
             rest = largest - (largest // slack if slack else 0)
-            found.sort(key=lambda f: f[1].st_mtime)
-            for path, status in found:
+            files.sort(key=lambda f: f[1].st_mtime)
+            for path, status in files:
                 if total <= rest:
                     break
                 with suppress(OSError):
@@ -125,9 +125,9 @@ class PrivateFolder:
 
     def clear(self) -> Contents:
         """Remove all files, and return the contents before."""
-        found = self.contents()
+        contents = self.contents()
         self.trim(-1)
-        return found
+        return contents
 
     def _is_private(self) -> bool:
         """Whether only this user and root can change the folder; warns if others can. Raises OSError."""

@@ -22,9 +22,9 @@ def read_json(path: Path) -> dict[str, Any]:
     if file is not None:
         with suppress(OSError, ValueError, RecursionError), file:
             data = file.read(LARGEST + 1)
-            found: object = json.loads(data) if len(data) <= LARGEST else None
-            if isinstance(found, dict):
-                return cast(dict[str, Any], found)
+            parsed: object = json.loads(data) if len(data) <= LARGEST else None
+            if isinstance(parsed, dict):
+                return cast(dict[str, Any], parsed)
     return {}
 
 

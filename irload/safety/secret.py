@@ -32,10 +32,10 @@ def kept_secret() -> bytes | None:
     """The secret, created on first use; None if the cache is read-only or unsafe."""
     folder = _folder().folder
     if folder not in _known:
-        found = _read() or _made()
-        if found is None:
+        secret = _read() or _made()
+        if secret is None:
             return None
-        _known[folder] = found
+        _known[folder] = secret
     return _known[folder]
 
 
@@ -49,9 +49,9 @@ def _read() -> bytes | None:
         with suppress(OSError), file:
             status = os.fstat(file.fileno())
             others = status.st_mode & _OTHERS if hasattr(os, "geteuid") else 0
-            found = file.read(DIGEST + 1)
-            if len(found) == DIGEST and not others:
-                return found
+            secret = file.read(DIGEST + 1)
+            if len(secret) == DIGEST and not others:
+                return secret
     return None
 
 
@@ -61,15 +61,15 @@ def _made() -> bytes | None:
     name = f"new-{os.urandom(8).hex()}"
     if not folder.write(name, [os.urandom(DIGEST)]):
         return None
-    made, secret = folder.folder / f"{name}.key", folder.folder / "secret.key"
+    new, secret = folder.folder / f"{name}.key", folder.folder / "secret.key"
     with suppress(OSError):
         try:
-            os.link(made, secret)
+            os.link(new, secret)
         except FileExistsError:
             if _read() is None:  # cut off, or others could read it
-                os.replace(made, secret)
+                os.replace(new, secret)
         except OSError:  # a file system without links
-            os.replace(made, secret)
+            os.replace(new, secret)
     with suppress(OSError):
-        os.unlink(made)
+        os.unlink(new)
     return _read()

@@ -49,8 +49,8 @@ def distrust(folder: Path, *, link: bool = True, shared: bool = False) -> str | 
 
 def is_ours(status: os.stat_result) -> bool:
     """Whether a file belongs to this user or to root; always true on Windows."""
-    own = getattr(os, "geteuid", None)
-    return own is None or status.st_uid in (own(), _ROOT)
+    geteuid = getattr(os, "geteuid", None)
+    return geteuid is None or status.st_uid in (geteuid(), _ROOT)
 
 
 def _fault(path: str, status: os.stat_result, *, sticky: bool = True) -> str | None:

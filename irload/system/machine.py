@@ -62,9 +62,9 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> str:
 
 def cache_folder() -> Path:
     """The folder for data that can be recomputed: IRLOAD_CACHE_DIR, or `irload` in the user's cache."""
-    own = os.environ.get("IRLOAD_CACHE_DIR")
-    if own:
-        return Path(own)
+    configured = os.environ.get("IRLOAD_CACHE_DIR")
+    if configured:
+        return Path(configured)
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     if base:
         return Path(base) / "irload"

@@ -169,8 +169,8 @@ def physical_memory() -> int | None:
     if sys.platform == "win32":
         return _windows_memory()
     with suppress(OSError, ValueError, AttributeError):
-        found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return found if found > 0 else None
+        nbytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return nbytes if nbytes > 0 else None
     return None
 
 

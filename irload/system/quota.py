@@ -21,8 +21,8 @@ def processor_quota(root: str = "/") -> float | None:
 
     `root`: the folder that contains `proc` and the control groups. The result of the first call is cached.
     """
-    found = [quota for folder in _folders(Path(root)) for quota in (_v2(folder), _v1(folder)) if quota is not None]
-    return min(found, default=None)
+    quotas = [quota for folder in _folders(Path(root)) for quota in (_v2(folder), _v1(folder)) if quota is not None]
+    return min(quotas, default=None)
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -42,18 +42,18 @@ def _folders(root: Path) -> Iterator[Path]:
 
 def _groups(root: Path) -> dict[str, str]:
     """The path of the process's group by controller; the controller of version 2 is ``."""
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        found.update(dict.fromkeys(controllers.split(","), path))
-    return found
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    return groups
 
 
 def _mounts(root: Path) -> Iterator[tuple[str, str, str, list[str]]]:
     """The mounts of control groups: folder, group, file system type, options."""
     for line in _lines(root / "proc/self/mountinfo"):
-        place, sign, system = line.partition(" - ")
-        fields, kinds = place.split(" "), system.split(" ")
+        mount, sign, system = line.partition(" - ")
+        fields, kinds = mount.split(" "), system.split(" ")
         if sign and len(fields) > 4 and len(kinds) > 2 and kinds[0] in ("cgroup", "cgroup2"):
             mounted, point = (_OCTAL.sub(lambda m: chr(int(m[1], 8)), text) for text in fields[3:5])
             yield point, mounted, kinds[0], kinds[2].split(",")
@@ -64,7 +64,7 @@ def _v2(folder: Path) -> float | None:
 
 
 def _v1(folder: Path) -> float | None:
-    return _share(*("".join(_lines(folder / f"cpu.cfs_{what}_us")) for what in ("quota", "period")))
+    return _share(*("".join(_lines(folder / f"cpu.cfs_{name}_us")) for name in ("quota", "period")))
 
 
 def _share(quota: str, period: str) -> float | None:

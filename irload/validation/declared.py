@@ -85,17 +85,17 @@ def _judge_shape(dims: tuple[int, ...] | None, inferred: TensorType) -> tuple[Sh
         return ("silent" if rank else "fits"), None
     if len(dims) != rank:
         return "differs", None
-    found: dict[ShapeVerdict, int] = {}
+    axes: dict[ShapeVerdict, int] = {}
     for axis, (claim, dim) in enumerate(zip(dims, inferred.shape.dims, strict=True)):
         if claim == -1:
             if dim.is_static:
-                found.setdefault("open", axis)
+                axes.setdefault("open", axis)
         elif not dim.contains(claim):
             return "differs", axis
         elif not dim.is_static:
-            found.setdefault("narrow", axis)
-    verdict: ShapeVerdict = "narrow" if "narrow" in found else "open" if found else "fits"
-    return verdict, found.get(verdict)
+            axes.setdefault("narrow", axis)
+    verdict: ShapeVerdict = "narrow" if "narrow" in axes else "open" if axes else "fits"
+    return verdict, axes.get(verdict)
 
 
 def repeats(declared: Declared, claim: Declared | None) -> bool:
@@ -109,13 +109,13 @@ def judge_input(node: Node, index: int, inferred: TensorType) -> Judgement:
     A declaration that the producer's port repeats is judged there. A port without dims declares nothing.
     """
     declared, claim = node.declared_inputs[index], node.inputs[index].declared
-    found = judge(declared, inferred)
-    if found.fits:
+    judgement = judge(declared, inferred)
+    if judgement.fits:
         return FITS
-    element = found.element and not (claim is not None and claim.element is declared.element)
+    element = judgement.element and not (claim is not None and claim.element is declared.element)
     if declared.dims is None or (claim is not None and claim.dims == declared.dims):
         return Judgement(element)
-    return Judgement(element, found.shape, found.axis)
+    return Judgement(element, judgement.shape, judgement.axis)
 
 
 @record()
@@ -143,11 +143,11 @@ def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) ->
     A declared −1 admits any size. A port without dims contradicts an inferred rank only in a file that is otherwise
     static (`declares_static`). Declarations accepted by `is_decompression` are allowed.
     """
-    found = judge(output.declared, type_of(output))
-    if found.fits:
+    judgement = judge(output.declared, type_of(output))
+    if judgement.fits:
         return AGREES
-    shape = found.shape == "differs" or (static_file and found.shape == "silent")
-    return Contradiction(found.element and not is_decompression(output, type_of), shape)
+    shape = judgement.shape == "differs" or (static_file and judgement.shape == "silent")
+    return Contradiction(judgement.element and not is_decompression(output, type_of), shape)
 
 
 def is_decompression(output: Output, type_of: TypeOf = own_type) -> bool:

@@ -35,8 +35,8 @@ KEPT = 10_000
 def note_differences(model: Model) -> None:
     """Compare every port of an inferred model, and record differences and warnings."""
     search = _Search(model, at_runs=False)
-    found = (d for graph in model.walk() for d in search.graph(graph, own_type))
-    model.differences = list(islice(found, KEPT))
+    differences = (d for graph in model.walk() for d in search.graph(graph, own_type))
+    model.differences = list(islice(differences, KEPT))
     model.compared = [p.outputs[0].type.shape for p in model.parameters if p.outputs]
     model.warnings += map(str, model.differences)
 
@@ -70,7 +70,7 @@ class RunDifferences:
 
     @cached_property
     def _changed(self) -> list[tuple[int, Declared | None]]:
-        """The inputs that accept shapes beyond their declarations, and these."""
+        """The inputs that accept shapes beyond their declarations: indices and declarations."""
         outputs = [p.outputs[0] for p in self._model.parameters]
         return [
             (k, o.declared) for k, o in enumerate(outputs) if o.declared is None or o.declared.shape != o.type.shape
@@ -137,14 +137,14 @@ class _Search:
 
     def output(self, output: Output, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
         """Yield the contradictions of an output port."""
-        found = compare(output, static_file=self._static_file, type_of=type_of)
-        if found and output.declared is not None:
-            yield self._difference(output.node, "output", output.index, output.declared, type_of(output), found)
+        differs = compare(output, static_file=self._static_file, type_of=type_of)
+        if differs and output.declared is not None:
+            yield self._difference(output.node, "output", output.index, output.declared, type_of(output), differs)
 
     def _input(self, node: Node, index: int, type_of: TypeOf) -> Iterator[DeclaredDiffers]:
         source = node.inputs[index]
-        found = judge_input(node, index, type_of(source))
-        differs = Contradiction(found.element, found.shape == "differs")
+        judgement = judge_input(node, index, type_of(source))
+        differs = Contradiction(judgement.element, judgement.shape == "differs")
         if differs:
             declared = node.declared_inputs[index]
             yield self._difference(node, "input", index, declared, type_of(source), differs)
@@ -161,6 +161,6 @@ class _Search:
         if differs.shape:
             wrong.append("no dims" if declared.dims is None else f"[{','.join(map(str, declared.dims))}]")
             right.append(str(inferred.shape))
-        place = Where(self._model.file, declared.line or node.line, node.id, node.name, node.type)
+        where = Where(self._model.file, declared.line or node.line, node.id, node.name, node.type)
         verb = "inferred" if side == "output" else "but is fed"
-        return DeclaredDiffers(f"{port} declares {' '.join(wrong)}, {verb} {' '.join(right)}", place, port)
+        return DeclaredDiffers(f"{port} declares {' '.join(wrong)}, {verb} {' '.join(right)}", where, port)

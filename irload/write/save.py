@@ -149,12 +149,12 @@ def variable_reads(graph: Graph) -> set[Node]:
     """
     written = {n.op.attributes.get("variable_id") for n in graph.sinks}
     pending = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
-    found = set(pending)
+    reached = set(pending)
     while pending:
-        new = {i.node for i in pending.pop().inputs} - found
-        found |= new
+        new = {i.node for i in pending.pop().inputs} - reached
+        reached |= new
         pending += new
-    return found
+    return reached
 
 
 def _says_something(declaration: Attribute, value: Any) -> bool:

@@ -40,9 +40,11 @@ def port_map(scope: Scope) -> Iterator[Hit]:
                 # The runtime uses only the order of the ids of outputs, not their values.
                 yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
         for line, kind, identity in _strays(layer, tag, body, lines):
-            what = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
+            referrer = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
             cause = _candidates(layer, tag, body, lines, kind)
-            yield Hit(layer, f"{what} names layer {identity}, which is not a {kind} of the body", cause, _line(line))
+            yield Hit(
+                layer, f"{referrer} names layer {identity}, which is not a {kind} of the body", cause, _line(line)
+            )
 
 
 def _strays(
@@ -160,8 +162,8 @@ def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
     for layer, tag, _, lines in _bodies(scope):
         for side, parameter, sources in fed_twice(layer, tag, lines):
             same = len(set(sources)) == 1
-            what = f"{side} {' and '.join(sources)}" if not same else f"{len(sources)} lines that say the same"
-            message = f"Parameter {parameter} of its {tag} is fed by {what}"
+            feeders = f"{side} {' and '.join(sources)}" if not same else f"{len(sources)} lines that say the same"
+            message = f"Parameter {parameter} of its {tag} is fed by {feeders}"
             yield Hit(layer, message, severity="warning" if same else None)
 
 
@@ -214,12 +216,12 @@ def read_alone(subject: Subject) -> Iterator[Hit]:
 
 def _variables(subject: Subject) -> tuple[dict[str, RawLayer], dict[str, RawLayer]]:
     """The first ReadValue and the first Assign of each variable, over all graphs of the file."""
-    found: dict[str, dict[str, RawLayer]] = {"ReadValue": {}, "Assign": {}}
+    by_type: dict[str, dict[str, RawLayer]] = {"ReadValue": {}, "Assign": {}}
     for scope in subject.scopes:
         for layer in scope.layers.values():
-            if layer.type in found and "variable_id" in layer.data:
-                found[layer.type].setdefault(layer.data["variable_id"], layer)
-    return found["ReadValue"], found["Assign"]
+            if layer.type in by_type and "variable_id" in layer.data:
+                by_type[layer.type].setdefault(layer.data["variable_id"], layer)
+    return by_type["ReadValue"], by_type["Assign"]
 
 
 def _known(variables: dict[str, RawLayer]) -> str:

@@ -64,8 +64,8 @@ def special_token(subject: Subject) -> Iterator[Hit]:
     for file in ("config.json", "generation_config.json"):
         config = _json(Path(subject.file).parent / file)
         for name in SPECIAL_TOKENS:
-            found = config.get(name)
-            for id in cast(list[Any], found) if isinstance(found, list) else [found]:
+            ids = config.get(name)
+            for id in cast(list[Any], ids) if isinstance(ids, list) else [ids]:
                 if isinstance(id, int) and not 0 <= id < size:
                     yield Hit(None, f"{file} has {name} {id}; the vocabulary has {size} tokens")
 
@@ -132,18 +132,18 @@ def _vocabulary_size(subject: Subject) -> int | None:
         return None
     config = _json(Path(subject.file).parent / "config.json")
     text = config.get("text_config")
-    found = cast(dict[str, Any], text).get("vocab_size") if isinstance(text, dict) else None
-    found = config.get("vocab_size") if found is None else found
-    return found if isinstance(found, int) and found > 0 else None
+    size = cast(dict[str, Any], text).get("vocab_size") if isinstance(text, dict) else None
+    size = config.get("vocab_size") if size is None else size
+    return size if isinstance(size, int) and size > 0 else None
 
 
 def _json(path: Path) -> dict[str, Any]:
     """An object of a JSON file; empty if the file is missing or another one, which generation reports."""
     try:
-        found = json.loads(read_limited(path, "a configuration", CONFIG_BYTES))
+        content = json.loads(read_limited(path, "a configuration", CONFIG_BYTES))
     except (OSError, IRError, ValueError, RecursionError):
         return {}
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    return cast(dict[str, Any], content) if isinstance(content, dict) else {}
 
 
 def _length(subject: Subject, node: Node, port: int, axis: int) -> int | None:

@@ -38,14 +38,14 @@ def unreachable(scope: Scope) -> Iterator[Hit]:
 
 def _branch(scope: Scope, end: RawLayer) -> list[RawLayer]:
     """The unreachable layers on which a dead end depends."""
-    found: dict[int, RawLayer] = {}
+    branch: dict[int, RawLayer] = {}
     pending = [end.id]
     while pending:
         layer = scope.layers.get(pending.pop())
-        if layer is not None and layer.id not in found and layer.id not in scope.reached:
-            found[layer.id] = layer
+        if layer is not None and layer.id not in branch and layer.id not in scope.reached:
+            branch[layer.id] = layer
             pending += [source for fed in scope.feeds(layer).values() for source in fed]
-    return [layer for layer in found.values() if layer is not end]
+    return [layer for layer in branch.values() if layer is not end]
 
 
 @graph_rule("IR708", "note", "input that nothing uses")

@@ -49,13 +49,18 @@ def _outputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mism
     """The output ports whose judgement is `wanted`, unless an earlier mismatch explains it."""
     for layer, node in scope.pairs():
         for k, output in enumerate(node.outputs):
-            found = scope.subject.judge(output)
-            if found.shape in ("open", "silent") and (layer.id, layer.name) in scope.subject.misread:
+            judgement = scope.subject.judge(output)
+            if judgement.shape in ("open", "silent") and (layer.id, layer.name) in scope.subject.misread:
                 continue  # its dims could not be read: IR002
-            if output.declared is not None and not found.fits and wanted(found) and not _body_parameter(scope, output):
+            if (
+                output.declared is not None
+                and not judgement.fits
+                and wanted(judgement)
+                and not _body_parameter(scope, output)
+            ):
                 port = port_name(layer.outputs, k, "output")
                 tainted = node in scope.subject.inference.tainted
-                yield Mismatch(layer, node, k, port, output.declared, scope.type(output), found, tainted)
+                yield Mismatch(layer, node, k, port, output.declared, scope.type(output), judgement, tainted)
 
 
 def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Mismatch]:
@@ -65,13 +70,13 @@ def _inputs(scope: Scope, wanted: Callable[[Judgement], bool]) -> Iterator[Misma
             continue  # the edges of the ports are ambiguous
         for k, declared in enumerate(node.declared_inputs):
             source, inferred = node.inputs[k], scope.type(node.inputs[k])
-            found = judge_input(node, k, inferred)
-            if found.shape == "open" and (layer.id, layer.name) in scope.subject.misread:
-                found = Judgement(found.element)
-            if not found.fits and wanted(found):
+            judgement = judge_input(node, k, inferred)
+            if judgement.shape == "open" and (layer.id, layer.name) in scope.subject.misread:
+                judgement = Judgement(judgement.element)
+            if not judgement.fits and wanted(judgement):
                 port = port_name(layer.inputs, k, "input")
                 tainted = source.node in scope.subject.inference.tainted
-                yield Mismatch(layer, node, k, port, declared, inferred, found, tainted)
+                yield Mismatch(layer, node, k, port, declared, inferred, judgement, tainted)
 
 
 def _body_parameter(scope: Scope, output: Output) -> bool:

@@ -223,9 +223,9 @@ def not_a_number(subject: Subject) -> Iterator[Hit]:
     Example: a checkpoint of a training that diverged.
     """
     for layer, element_type, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
-        found = _scanned(subject, element_type, shape, offset)
-        if found is not None and found.nans:
-            yield Hit(layer, f"holds {found.nans:,} NaN among {found.count:,} values of {element_type}{list(shape)}")
+        stats = _scanned(subject, element_type, shape, offset)
+        if stats is not None and stats.nans:
+            yield Hit(layer, f"holds {stats.nans:,} NaN among {stats.count:,} values of {element_type}{list(shape)}")
 
 
 @file_rule("IR609", "note", "infinity in weights")
@@ -235,11 +235,11 @@ def infinite(subject: Subject) -> Iterator[Hit]:
     Example: an f16 constant whose f32 original overflowed.
     """
     for layer, element_type, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
-        found = _scanned(subject, element_type, shape, offset)
-        if found is not None and found.infinities and not found.nans:
+        stats = _scanned(subject, element_type, shape, offset)
+        if stats is not None and stats.infinities and not stats.nans:
             yield Hit(
                 layer,
-                f"holds {found.infinities:,} infinities among {found.count:,} values of {element_type}{list(shape)}",
+                f"holds {stats.infinities:,} infinities among {stats.count:,} values of {element_type}{list(shape)}",
             )
 
 
@@ -250,8 +250,8 @@ def all_zero(subject: Subject) -> Iterator[Hit]:
     Example: a .bin file that was preallocated and never written.
     """
     for layer, element_type, shape, offset, _ in constants(subject):
-        found = _scanned(subject, element_type, shape, offset)
-        if found is not None and found.count >= _FEW and not found.nonzero:
+        stats = _scanned(subject, element_type, shape, offset)
+        if stats is not None and stats.count >= _FEW and not stats.nonzero:
             yield Hit(layer, f"holds nothing but zeros: {element_type}{list(shape)}")
 
 
@@ -261,8 +261,8 @@ def foreign(subject: Subject) -> Iterator[Hit]:
 
     Example: two models' .bin files were swapped.
     """
-    odd, floats, found = _odd(subject)
-    if found:
+    odd, floats, too_many = _odd(subject)
+    if too_many:
         yield Hit(
             None,
             f"{odd} of {floats} floating-point constants hold values that no model has",
@@ -274,8 +274,8 @@ def _odd(subject: Subject) -> tuple[int, int, bool]:
     """How many floating-point constants hold implausible values, of how many, and whether that is too many."""
     floats = odd = 0
     for _, element_type, shape, offset, _ in constants(subject):
-        found = _scanned(subject, element_type, shape, offset)
-        if found is not None and found.count >= _FEW:
+        stats = _scanned(subject, element_type, shape, offset)
+        if stats is not None and stats.count >= _FEW:
             floats += 1
-            odd += found.wild * 50 > found.count
+            odd += stats.wild * 50 > stats.count
     return odd, floats, odd > 1 and odd * 4 >= floats

@@ -45,8 +45,8 @@ class Predicate:
     def __call__(self, output: Output, symbols: Symbols | None = None) -> bool:
         if self._function is None:
             return True
-        found = {} if symbols is None else symbols
-        return bool(self._function(found, output) if self._symbolic else self._function(output))
+        bindings = {} if symbols is None else symbols
+        return bool(self._function(bindings, output) if self._symbolic else self._function(output))
 
     def __and__(self, other: Predicate) -> Predicate:
         return Predicate(lambda symbols, output: self(output, symbols) and other(output, symbols))

@@ -79,9 +79,9 @@ class ConstantFolding(ModelPass):
             results = _folded(node)
             if results is None:
                 continue
-            for output, made in zip(node.outputs, results, strict=True):
-                made.name = node.name if len(results) == 1 else f"{node.name}.{output.index}"
-                Output(node, output.index).replace(faces.adapter(made).output(0))
+            for output, constant in zip(node.outputs, results, strict=True):
+                constant.name = node.name if len(results) == 1 else f"{node.name}.{output.index}"
+                Output(node, output.index).replace(faces.adapter(constant).output(0))
             changed = True
         return changed
 
@@ -144,8 +144,8 @@ class MakeStateful(ModelPass):
 
     @staticmethod
     def _replace(model: Model, parameter: graph.Node, result: graph.Node) -> None:
-        found = model._graph  # pyright: ignore[reportPrivateUsage]
-        if parameter not in found.parameters or result not in found.results:
+        ir_model = model._graph  # pyright: ignore[reportPrivateUsage]
+        if parameter not in ir_model.parameters or result not in ir_model.results:
             raise OpenVINOError(f"'{parameter.name}' and '{result.name}' are not an input and an output of the model")
         tensor = parameter.outputs[0].type
         name = f"{parameter.name}{result.name}"
@@ -154,9 +154,9 @@ class MakeStateful(ModelPass):
         assign = authoring.create("Assign", "opset6", [source], {"variable_id": name})
         for user, k in faces.consumers(parameter):
             faces.relink(user, k, read.outputs[0])
-        found.parameters.remove(parameter)
-        found.results.remove(result)
-        found.sinks.append(assign)
+        ir_model.parameters.remove(parameter)
+        ir_model.results.remove(result)
+        ir_model.sinks.append(assign)
 
 
 def _read(name: str, element: str, shape: Shape, initial: graph.Output | None = None) -> graph.Node:

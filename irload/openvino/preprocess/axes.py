@@ -35,8 +35,8 @@ def permutation(source: Layout, target: Layout, rank: int | None) -> list[int]:
         raise OpenVINOError(f"layout conversion failed: axis {lost[0]} of {target} is not in {source}")
     order = [before.index(name) if name != "?" else -1 for name in after]
     free = (k for k in range(rank) if k not in order)
-    found = [next(free) if k < 0 else k for k in order]
-    return [] if found == list(range(rank)) else found
+    axes = [next(free) if k < 0 else k for k in order]
+    return [] if axes == list(range(rank)) else axes
 
 
 def missing_axes(source: Layout, target: Layout) -> int:

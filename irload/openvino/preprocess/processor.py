@@ -120,10 +120,10 @@ def _planned_input(node: graph.Node, info: InputInfo, trace: Trace) -> tuple[Sta
     whole = tensor.shape is not None and tensor.color not in PLANES
     shapes = [shape] if whole else plane_shapes(tensor.color, shape, tensor_layout)
     parameters = [authoring.parameter(element, plane) for plane in shapes]
-    for made in parameters:
-        set_layout_of(made.outputs[0], tensor_layout if not tensor_layout.empty else model_layout)
+    for parameter in parameters:
+        set_layout_of(parameter.outputs[0], tensor_layout if not tensor_layout.empty else model_layout)
         if tensor.memory_type is not None:
-            made.outputs[0].rt_info.append({"name": "memory_type", "version": "0", "value": tensor.memory_type})
+            parameter.outputs[0].rt_info.append({"name": "memory_type", "version": "0", "value": tensor.memory_type})
     state = State(
         [p.outputs[0] for p in parameters], tensor_layout, tensor.color, model_layout, expected.element, expected.shape
     )
@@ -190,8 +190,8 @@ def _tensor_shape(info: InputInfo, shape: Shape, tensor_layout: Layout, model_la
         for order in reversed(info.preprocess().orders):
             shape = Shape(*(shape[order.index(k)] for k in range(len(order))))
     if tensor.spatial is not None:
-        for name, size, what in zip("HW", tensor.spatial, ("height", "width"), strict=True):
-            axis = axis_of(tensor_layout, name, shape, what)
+        for name, size, label in zip("HW", tensor.spatial, ("height", "width"), strict=True):
+            axis = axis_of(tensor_layout, name, shape, label)
             shape = shape.with_dim(axis, ANY if size is None else Dim(size, size))
     return shape
 
@@ -203,24 +203,24 @@ def _name(parameters: list[graph.Node], old: graph.Node, tensor: InputTensorInfo
     if len(parameters) == 1 and not tensor.sub_names:
         parameters[0].name, parameters[0].outputs[0].names = old.name, names
         return
-    for made, suffix in zip(parameters, tensor.sub_names, strict=False):
-        made.name = f"{old.name}/{suffix}"
-        made.outputs[0].names = frozenset(f"{name}/{suffix}" for name in names)
+    for parameter, suffix in zip(parameters, tensor.sub_names, strict=False):
+        parameter.name = f"{old.name}/{suffix}"
+        parameter.outputs[0].names = frozenset(f"{name}/{suffix}" for name in names)
 
 
 def _build_output(node: graph.Node, info: OutputInfo) -> None:
     """Add the steps before a Result."""
     source = node.inputs[0]
     state = _planned_output(node, source, info, Trace())
-    made = state.output
-    if made is not source:
+    output = state.output
+    if output is not source:
         names = node.output_names if node.output_names is not None else source.names
         source.names = source.names - names
-        made.names = made.names | names
-        made.node.name = f"{source.node.name}.{source.index}"
-        faces.relink(node, 0, made)
+        output.names = output.names | names
+        output.node.name = f"{source.node.name}.{source.index}"
+        faces.relink(node, 0, output)
     if not state.layout.empty:
-        set_layout_of(made, state.layout)
+        set_layout_of(output, state.layout)
 
 
 def _planned_output(node: graph.Node, source: graph.Output, info: OutputInfo, trace: Trace) -> State:

@@ -66,8 +66,8 @@ class State:
         if added:
             axes = constant(np.arange(added), et.i64)
             self.output = operation("Unsqueeze", 1, [self.output, axes])
-            own = set(self.layout.names)
-            extra = [name for name in layout.names if name not in own][:added]
+            present = set(self.layout.names)
+            extra = [name for name in layout.names if name not in present][:added]
             self.layout = Layout(f"[{','.join([*extra, *self.layout.names])}]")
         order = permutation(self.layout, layout, self.shape.rank)
         if order:

@@ -72,8 +72,8 @@ class _Steps:
         """Add the operations that a function from an Output to a node creates."""
 
         def step(state: State) -> None:
-            made = operation(Output(state.output.node, state.output.index))
-            state.output = authoring.as_input(made)
+            node = operation(Output(state.output.node, state.output.index))
+            state.output = authoring.as_input(node)
 
         return self._add("custom", step)
 
@@ -149,7 +149,7 @@ def _resize(state: State, alg: ResizeAlgorithm, sizes: tuple[int, int] | None) -
     axes = [state.axis("H", "height"), state.axis("W", "width")]
     if sizes is None:
         layout, shape = state.target_layout, state.target_shape
-        dims = [shape[axis_of(layout, name, shape, what)] for name, what in (("H", "height"), ("W", "width"))]
+        dims = [shape[axis_of(layout, name, shape, label)] for name, label in (("H", "height"), ("W", "width"))]
         if not all(d.is_static for d in dims):
             raise OpenVINOError(f"resizing to the sizes of the model needs static ones, found {shape}; give them")
         sizes = dims[0].lo, dims[1].lo

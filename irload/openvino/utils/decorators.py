@@ -54,7 +54,7 @@ def custom_preprocess_function(custom_function: Callable[..., Node]) -> Callable
 
     @wraps(custom_function)
     def wrapper(node: Any) -> Output:
-        made = custom_function(node)
-        return made if isinstance(made, Output) else made.output(0)
+        result = custom_function(node)
+        return result if isinstance(result, Output) else result.output(0)
 
     return wrapper

@@ -43,12 +43,12 @@ class PostponedConstant(Op):
         return authoring.constant(values._value(), element_of(values.element_type))  # pyright: ignore[reportPrivateUsage]
 
     def _values(self) -> Tensor:
-        made, port = self._maker(), self.output(0)
-        if not isinstance(made, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"the maker of a postponed constant returned {type(made).__name__}, not a Tensor")
-        if made.element_type != port.element_type or made.size != prod(port.shape):
-            raise OpenVINOError(f"the maker of {self.friendly_name} returned {made!r}, expected {port!r}")
-        values = Tensor(made)
+        tensor, port = self._maker(), self.output(0)
+        if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the maker of a postponed constant returned {type(tensor).__name__}, not a Tensor")
+        if tensor.element_type != port.element_type or tensor.size != prod(port.shape):
+            raise OpenVINOError(f"the maker of {self.friendly_name} returned {tensor!r}, expected {port!r}")
+        values = Tensor(tensor)
         values.shape = port.shape
         return values
 

@@ -84,20 +84,20 @@ def make_constant_node(value: Any, dtype: Any = None, *, name: str | None = None
     """A constant of numbers, of a Type or dtype."""
     array = np.asarray(value)
     element = get_element_type(array.dtype) if dtype is None else dtype
-    made = Constant(element if isinstance(element, Type) else get_element_type(element), array.shape, array)
+    constant = Constant(element if isinstance(element, Type) else get_element_type(element), array.shape, array)
     if name:
-        made.friendly_name = f"{name}/{made.friendly_name}"
-    return made
+        constant.friendly_name = f"{name}/{constant.friendly_name}"
+    return constant
 
 
 def as_node(input_value: Any, name: str | None = None) -> Node | Output:
     """A node or output unchanged, numbers as a constant."""
     if isinstance(input_value, Node | Output):
         return input_value
-    made = faces.adapter(authoring.as_input(input_value).node)
+    node = faces.adapter(authoring.as_input(input_value).node)
     if name:
-        made.friendly_name = f"{name}/{made.friendly_name}"
-    return made
+        node.friendly_name = f"{name}/{node.friendly_name}"
+    return node
 
 
 def as_nodes(*input_values: Any, name: str | None = None) -> list[Node | Output]:

@@ -148,10 +148,10 @@ class DetectionOutputBase(Suppressing):
         self, priors: Array, variances: Array, deltas: Sequence[Array], prior: Array, label: int | Array
     ) -> Array:
         """The boxes of some priors and classes, decoded when they are needed: most priors have too low a score."""
-        found, klass = priors[prior], 0 if self.share_location else label
+        boxes, klass = priors[prior], 0 if self.share_location else label
         for stage in deltas:
-            found = self._decode(found, variances[prior], stage[prior, klass])
-        return found
+            boxes = self._decode(boxes, variances[prior], stage[prior, klass])
+        return boxes
 
     def _decode(self, priors: Array, variances: Array, deltas: Array) -> Array:
         scaled = deltas * variances

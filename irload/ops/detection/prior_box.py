@@ -55,9 +55,9 @@ class PriorBase(Op):
                 f"the attributes give {boxes.shape[2]} boxes per cell, but the specification counts {self.count}"
             )
         # If the attributes give more boxes than the specification counts, the last ones are dropped.
-        places = boxes.shape[0] * boxes.shape[1] * self.count
+        total = boxes.shape[0] * boxes.shape[1] * self.count
         variance = np.resize(np.array(self.variance or (0.1,), F), 4)
-        return np.stack([boxes.ravel()[: 4 * places], np.tile(variance, places)])
+        return np.stack([boxes.ravel()[: 4 * total], np.tile(variance, total)])
 
     def boxes(self, grid: Sequence[int], image: Sequence[int]) -> Array:
         """The boxes [height, width, priors, 4] as fractions of the image."""
@@ -144,12 +144,12 @@ class PriorBox(PriorBase, since=1):
         for size, density in zip(map(F, self.fixed_size), map(int, self.density), strict=False):
             shift = int(size / density)
             whole = int(size)  # the runtime positions boxes by whole pixels
-            places = [F(shift) / 2 - whole // 2 + k * shift for k in range(density)]
+            centers = [F(shift) / 2 - whole // 2 + k * shift for k in range(density)]
             shapes = [(size / 2 * np.sqrt(ratio), size / 2 / np.sqrt(ratio)) for ratio in ratios]
             if not self.fixed_ratio:
                 shapes.insert(0, (F(whole) / 2, F(whole) / 2))
-            for shape, y in product(shapes, places):
-                yield from ((x, y, *shape) for x in places)
+            for shape, y in product(shapes, centers):
+                yield from ((x, y, *shape) for x in centers)
 
     def _free(self, unit: np.float32) -> Iterator[tuple[Any, ...]]:
         """Boxes of `min_size`, of its mean with `max_size`, and of the aspect ratios."""

@@ -61,8 +61,8 @@ class Proposal(Suppressing, since=1):
         anchors = Dim.of(len(self.ratio) * len(self.scale))
         require_shape("class_probs", class_probs, None, anchors * Dim.of(2), None, None)
         require_shape("bbox_deltas", bbox_deltas, None, anchors * Dim.of(4), None, None)
-        for axis, what in ((2, "heights"), (3, "widths")):
-            agreed(f"the {what} of class_probs and bbox_deltas", dim_of(class_probs, axis), dim_of(bbox_deltas, axis))
+        for axis, label in ((2, "heights"), (3, "widths")):
+            agreed(f"the {label} of class_probs and bbox_deltas", dim_of(class_probs, axis), dim_of(bbox_deltas, axis))
         batch = agreed("the batches of class_probs and bbox_deltas", dim_of(class_probs, 0), dim_of(bbox_deltas, 0))
         return element, Shape(batch * Dim.of(self.post_nms_topn), 5)
 

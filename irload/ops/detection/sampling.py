@@ -103,7 +103,7 @@ def _means(at: Array, size: int) -> tuple[int, Array]:
     low = np.floor(at).astype(np.int64)
     high, share = np.minimum(low + 1, size - 1), at - low.astype(at.dtype)
     first, bins = int(low.min()), np.arange(len(at))[:, None]
-    found = np.zeros((len(at), int(high.max()) + 1 - first), at.dtype)
-    np.add.at(found, (bins, low - first), (1 - share) * inside)
-    np.add.at(found, (bins, high - first), share * inside)
-    return first, found
+    weights = np.zeros((len(at), int(high.max()) + 1 - first), at.dtype)
+    np.add.at(weights, (bins, low - first), (1 - share) * inside)
+    np.add.at(weights, (bins, high - first), share * inside)
+    return first, weights

@@ -56,8 +56,8 @@ class TensorIterator(Iterated, since=1):
             if m.axis is None:
                 types.append(self.last_type(m, parameters, results, count))
                 continue
-            one = joined_type(m, tensor, Dim(m.part_size, m.part_size))
-            if tensor.rank and one.shape.meet(tensor.shape) is None:
+            part = joined_type(m, tensor, Dim(m.part_size, m.part_size))
+            if tensor.rank and part.shape.meet(tensor.shape) is None:
                 raise ShapeMismatch(
                     f"each part must have {m.part_size} elements on axis {m.axis}, found {tensor.shape}"
                 )

@@ -59,7 +59,7 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
 
 
 def _extreme_sizes(dim: Dim, *ends: int) -> set[int]:
-    """Sizes that include the ones of least and of greatest length: the limits, and where an end enters the axis.
+    """The sizes at which the length may be least or greatest: the limits, and sizes where an end enters the axis.
 
     The length need not grow with the size: `-3:3` selects all of an axis of 3, but nothing of an axis of 6.
     """

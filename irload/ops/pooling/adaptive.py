@@ -92,7 +92,7 @@ class AdaptiveMaxPool(AdaptivePool, since=8):
     def compute(self, data: Array, output_shape: Array) -> tuple[Array, Array]:
         sizes = data.shape[NON_SPATIAL:]
         values = np.fmax(data, data.dtype.type(lowest(data.dtype)))
-        places = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
+        indices = np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), data.shape)
         counts = output_shape.tolist()
         # The last axis goes first, so that the first of equal elements in memory is selected.
         for axis in reversed(range(NON_SPATIAL, data.ndim)):
@@ -103,7 +103,7 @@ class AdaptiveMaxPool(AdaptivePool, since=8):
                 some = values.take(range(start, stop), axis)
                 at = some.argmax(axis, keepdims=True)
                 best.append(np.take_along_axis(some, at, axis))
-                positions.append(np.take_along_axis(places.take(range(start, stop), axis), at, axis))
+                positions.append(np.take_along_axis(indices.take(range(start, stop), axis), at, axis))
             values = np.concatenate(best, axis).take(which, axis) if best else values.take([], axis)
-            places = np.concatenate(positions, axis).take(which, axis) if positions else places.take([], axis)
-        return values, places.astype(self.index_element_type.dtype)
+            indices = np.concatenate(positions, axis).take(which, axis) if positions else indices.take([], axis)
+        return values, indices.astype(self.index_element_type.dtype)

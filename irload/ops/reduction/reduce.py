@@ -81,8 +81,8 @@ def _bounded(op: Reduction, x: TensorType, axes: TensorType, reduce: Callable[..
             reduce(_extended(values), axis=along, keepdims=op.keep_dims) if along else _extended(values)
             for values in (known.lower, known.upper)
         ]
-        found = (np.asarray(end, object) for end in ends)
-        lower, upper = (array_of(map(_finite, end.flat), np.int64).reshape(end.shape) for end in found)
+        arrays = (np.asarray(end, object) for end in ends)
+        lower, upper = (array_of(map(_finite, end.flat), np.int64).reshape(end.shape) for end in arrays)
     return [Bounds(lower, upper)]
 
 

@@ -54,8 +54,8 @@ class ScaledDotProductAttention(Op, since=13):
         if mask is not None and mask.rank != 0:
             batch, length = _masked(mask.shape, batch, length, source)
         if scale is not None:
-            one = Shape() if not scale.rank else Shape(1)
-            if scale.shape.meet(one) is None:
+            expected = Shape() if not scale.rank else Shape(1)
+            if scale.shape.meet(expected) is None:
                 raise ShapeMismatch(f"scale must be a scalar or have one element, found {scale.shape}")
         if batch.rank is None:
             return TensorType(element, Shape.unranked())

@@ -184,9 +184,9 @@ def _merging_paths(scores: Array, target: Array, blank: int) -> float:
     total = np.full(len(states), -np.inf)
     total[0] = 0  # as if the first step followed a blank
     for step in scores:
-        one = np.append(-np.inf, total[:-1])
-        two = np.where(skips, np.append([-np.inf, -np.inf], total[:-2])[: len(states)], -np.inf)
-        total = np.logaddexp(np.logaddexp(total, one), two) + step[states]
+        advanced = np.append(-np.inf, total[:-1])
+        skipped = np.where(skips, np.append([-np.inf, -np.inf], total[:-2])[: len(states)], -np.inf)
+        total = np.logaddexp(np.logaddexp(total, advanced), skipped) + step[states]
     return float(np.logaddexp.reduce(total[-2:]))
 
 

@@ -44,8 +44,8 @@ class OneHot(Op, since=1):
     def compute(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
         axis = normalize_axis(self.axis, indices.ndim + 1)
         length = int(depth)
-        places = np.arange(length).reshape((length,) + (1,) * (indices.ndim - axis))
-        hot = np.expand_dims(self.place(indices, length), axis) == places
+        positions = np.arange(length).reshape((length,) + (1,) * (indices.ndim - axis))
+        hot = np.expand_dims(self.place(indices, length), axis) == positions
         return np.where(hot, on_value, off_value)
 
     def place(self, indices: Array, depth: int) -> Array:

@@ -52,12 +52,12 @@ def first_of_ranking(x: Array, axis: int, descending: bool, k: int) -> Array:
     if k * FEW > x.shape[axis] or not x.size or not k:
         return np.take(ranking(x, axis, descending), np.arange(k), axis)
     lines = np.moveaxis(x, axis, -1)
-    found = np.stack([_first_of_line(line, descending, k) for line in lines.reshape(-1, lines.shape[-1])])
-    return np.moveaxis(found.reshape(*lines.shape[:-1], k), -1, axis)
+    indices = np.stack([_first_of_line(line, descending, k) for line in lines.reshape(-1, lines.shape[-1])])
+    return np.moveaxis(indices.reshape(*lines.shape[:-1], k), -1, axis)
 
 
 def _first_of_line(line: Array, descending: bool, k: int) -> Array:
-    """The same for one line: only elements that are not worse than the last of them are sorted."""
+    """The first `k` indices of the ranking of a line. Sorts only elements that are not worse than the k-th."""
     if descending:
         candidates = np.flatnonzero(~(line < np.partition(line, -k)[-k]))
     else:

@@ -69,10 +69,10 @@ class SparseFillEmptyRows(Op, since=16):
         empty = np.ones(dense_shape[0], bool)
         empty[indices[:, 0]] = False
         added = np.flatnonzero(empty).astype(indices.dtype)
-        places = np.concatenate([indices, np.stack([added, np.zeros_like(added)], 1)])
+        coordinates = np.concatenate([indices, np.stack([added, np.zeros_like(added)], 1)])
         entries = np.concatenate([values, np.full(len(added), default_value, values.dtype)])
-        order = np.lexsort((places[:, 1], places[:, 0]))
-        return places[order], entries[order], empty
+        order = np.lexsort((coordinates[:, 1], coordinates[:, 0]))
+        return coordinates[order], entries[order], empty
 
 
 def _outside(indices: Array, sizes: tuple[int, ...] | list[int]) -> str | None:

@@ -35,14 +35,14 @@ class Automaton:
 
     def end(self, text: str, at: int) -> int:
         """The end of the match that starts at `at`, −1 if there is none."""
-        state, found = START, -1
+        state, end = START, -1
         for k in range(at, len(text) + 1):
             step = int(self.steps[state, self.classes[ord(text[k])] if k < len(text) else -1])
-            found = k if step & MATCHED else found
+            end = k if step & MATCHED else end
             state = step & ~MATCHED
             if state == DEAD:
                 break
-        return found
+        return end
 
 
 @lru_cache(maxsize=64)

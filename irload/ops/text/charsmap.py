@@ -20,7 +20,7 @@ FORMS = ("nfc", "nfd", "nfkc", "nfkd")
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SHORT, _REMEMBERED = 8, 1 << 16
-"""The longest run of characters whose replacement is stored, and the most of them."""
+"""The length of the longest run whose replacement is stored, and the maximum number of stored runs."""
 _HANGUL = range(0xAC00, 0xD7A4)
 _CASED = 0x20000
 """No character from here on has a lower case."""
@@ -49,9 +49,9 @@ class CharsMap:
         while at < len(text):
             first = text[at]
             for length in range(longest.get(first, 0), 0, -1):
-                found = table.get(text[at : at + length])
-                if found is not None and at + length <= len(text):
-                    yield found
+                replacement = table.get(text[at : at + length])
+                if replacement is not None and at + length <= len(text):
+                    yield replacement
                     at += length
                     break
             else:
@@ -77,13 +77,13 @@ class CharsMap:
         return ascii.translate(self._ascii) if self._ascii else ascii
 
     def _run(self, before: str, run: str) -> str:
-        """The replacement of a run beyond ASCII with the characters before it. Short ones are stored."""
-        found = self._runs.get((before, run))
-        if found is None:
-            found = "".join(self.parts(before + run))
+        """The replacement of a run beyond ASCII and the characters before it; stored for short runs."""
+        replacement = self._runs.get((before, run))
+        if replacement is None:
+            replacement = "".join(self.parts(before + run))
             if len(run) <= _SHORT and len(self._runs) < _REMEMBERED:
-                self._runs[before, run] = found
-        return found
+                self._runs[before, run] = replacement
+        return replacement
 
 
 @cache

@@ -43,15 +43,15 @@ class CompiledMap:
         at = 0
         while at < len(text):
             base, end = self._root, at
-            found, after = text[at], at + 1
+            part, after = text[at], at + 1
             while end < len(text):
                 base, replacement = self._step(base, text[end])
                 if base < 0:
                     break
                 end += 1
                 if replacement is not None:
-                    found, after = replacement, end
-            yield found
+                    part, after = replacement, end
+            yield part
             at = after
 
     def _step(self, base: int, character: str) -> Step:

@@ -71,9 +71,9 @@ class ContribStringSplit(Op, opset="extension"):
         parts: list[bytes] = []
         most = 0
         for index, piece in zip(np.ndindex(begins.shape), pieces_of(begins, ends, chars), strict=True):
-            found = piece.split(between) if between else [piece[k : k + 1] for k in range(len(piece))]
-            most = max(most, len(found))
-            for k, part in enumerate(found):
+            substrings = piece.split(between) if between else [piece[k : k + 1] for k in range(len(piece))]
+            most = max(most, len(substrings))
+            for k, part in enumerate(substrings):
                 if part or not skips:
                     indices.append((*index, k))
                     parts.append(part)

@@ -125,29 +125,29 @@ def ascii_pattern(pattern: str) -> str | None:
 
 def tokens(pattern: str) -> list[tuple[str, bool]]:
     """The tokens of a pattern, each with whether it is inside of a set. Code points become characters."""
-    found: list[tuple[str, bool]] = []
+    result: list[tuple[str, bool]] = []
     in_set = False
     for match in _TOKEN.finditer(pattern):
         token = match[0]
         if match["point"] is not None:
             token = re.escape(chr(int(match["point"], 16)))
         elif match["quoted"] is not None:
-            found += [(re.escape(c), in_set) for c in match["quoted"]]
+            result += [(re.escape(c), in_set) for c in match["quoted"]]
             continue
         elif token[0] == "[" and in_set and not token.startswith("[:"):
-            found.append((r"\[", True))
+            result.append((r"\[", True))
             for rest in token[1:]:
                 if rest == "]":
                     in_set = False
-                found.append((rest, in_set or rest == "]"))
+                result.append((rest, in_set or rest == "]"))
             continue
         elif token[0] == "[" and not in_set:
             in_set = not token.startswith("[:")  # a set of these characters, without a class
-            found.append((token, False))
+            result.append((token, False))
             continue
         elif token == "]" and in_set:
             in_set = False
-            found.append((token, True))
+            result.append((token, True))
             continue
-        found.append((token, in_set))
-    return found
+        result.append((token, in_set))
+    return result

@@ -95,10 +95,10 @@ class _Parser:
 
     def _take(self, *expected: str) -> bool:
         """Skip these tokens if they follow."""
-        found = tuple(token for token, _ in self._tokens[self._at : self._at + len(expected)])
-        if found == expected:
+        following = tuple(token for token, _ in self._tokens[self._at : self._at + len(expected)])
+        if following == expected:
             self._at += len(expected)
-        return found == expected
+        return following == expected
 
     def alternatives(self, *, ignores_case: bool) -> Part:
         """Alternatives up to a closing parenthesis or the end."""

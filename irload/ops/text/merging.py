@@ -69,9 +69,9 @@ class Merges:
         age = len(symbols) - 1
         waiting: list[Entry] = []
         for k in range(age):
-            found = merges.get((symbols[k], symbols[k + 1]))
-            if found is not None:
-                waiting.append((found[0], k, k, k + 1, found[1]))
+            merge = merges.get((symbols[k], symbols[k + 1]))
+            if merge is not None:
+                waiting.append((merge[0], k, k, k + 1, merge[1]))
         return self._merged(symbols, waiting, max(age, 0)) if waiting else symbols
 
     def _merged(self, ids: list[int], waiting: list[Entry], age: int) -> list[int]:
@@ -93,16 +93,16 @@ class Merges:
             age += 1
             if previous != -1:
                 after[previous] = merged
-                found = merges.get((ids[previous], id))
-                if found is not None:
-                    heappush(waiting, (found[0], age, previous, merged, found[1]))
+                merge = merges.get((ids[previous], id))
+                if merge is not None:
+                    heappush(waiting, (merge[0], age, previous, merged, merge[1]))
             else:
                 first = merged
             if following != -1:
                 before[following] = merged
-                found = merges.get((id, ids[following]))
-                if found is not None:
-                    heappush(waiting, (found[0], age, merged, following, found[1]))
+                merge = merges.get((id, ids[following]))
+                if merge is not None:
+                    heappush(waiting, (merge[0], age, merged, following, merge[1]))
         result: list[int] = []
         while first != -1:
             result.append(ids[first])

@@ -29,12 +29,12 @@ class Pattern:
         """The non-empty matches before the first empty one, where the extension stops."""
         text, starts = decoded(subject)
         pattern = self._ascii if starts is None and self._ascii is not None else self._general
-        found: list[Span] = [m.span() for m in pattern.finditer(text)]
-        for k, (begin, end) in enumerate(found):
+        spans: list[Span] = [m.span() for m in pattern.finditer(text)]
+        for k, (begin, end) in enumerate(spans):
             if begin == end:
-                found = found[:k]
+                spans = spans[:k]
                 break
-        return found if starts is None else _as_bytes(found, starts)
+        return spans if starts is None else _as_bytes(spans, starts)
 
     def tiles(self, subject: bytes) -> Array | None:
         """The lengths in bytes of the matches if they are not empty and cover the subject, else None."""

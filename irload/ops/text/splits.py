@@ -59,7 +59,7 @@ class Splitter:
         return starts, stops, new[:, 0].copy(), new[:, 1].copy(), chars, *flags
 
     def _table(self, unsplit: Set[bytes]) -> Remembered:
-        """The begins and ends of the parts of strings, remembered for short ones."""
+        """The begins and ends of the parts of strings, cached for short strings."""
         if self._remembered is None or self._unsplit != unsplit:
             self._unsplit = unsplit
 

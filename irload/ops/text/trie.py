@@ -22,15 +22,15 @@ class Trie:
         lengths: dict[int, set[int]] = {}
         for token in self._ids:
             lengths.setdefault(token[0], set()).add(len(token))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
 
     def longest(self, text: bytes, at: int) -> tuple[int, int]:
         """The id of the longest token at `at` and the offset after it; −1 and `at` if there is none."""
         if at < len(text):
             for length in self._lengths.get(text[at], ()):
-                found = self._ids.get(text[at : at + length])
-                if found is not None and found != -1 and at + length <= len(text):
-                    return found, at + length
+                token_id = self._ids.get(text[at : at + length])
+                if token_id is not None and token_id != -1 and at + length <= len(text):
+                    return token_id, at + length
         return -1, at
 
 

@@ -48,8 +48,8 @@ class VocabEncoder(Op, opset="extension"):
 
         table = prepared(self, inputs[3:7], build)
         default = int(inputs[7].ravel()[0])
-        found = [table.get(piece, default) for piece in pieces_of(*inputs[:3])]
-        return np.array(found, inputs[6].dtype).reshape(inputs[0].shape)
+        encoded = [table.get(piece, default) for piece in pieces_of(*inputs[:3])]
+        return np.array(encoded, inputs[6].dtype).reshape(inputs[0].shape)
 
 
 class VocabDecoder(Op, opset="extension"):

@@ -15,21 +15,21 @@ def layouts(program: Program, steps: Sequence[Step], copied: Collection[Value] =
     These are the results of convolutions and poolings, and the results of elementwise and similar steps on them.
     `copied`: values that are copied into their buffers, in any axis order, so their readers choose it.
     """
-    found: dict[Value, Layout] = {}
+    requested: dict[Value, Layout] = {}
 
     def request(value: Value) -> None:
         if not value.is_constant and 3 <= len(value.shape) <= 5:
-            found[value] = channels_last(len(value.shape))
+            requested[value] = channels_last(len(value.shape))
 
     for value in copied:
         if any(s.prefers_channels_last for s in program.consumers(value)):
             request(value)
     for step in steps:
-        kept = step.prefers_channels_last or any(v in found for v in step.layout_sources)
+        kept = step.prefers_channels_last or any(v in requested for v in step.layout_sources)
         for value in step.outputs:
             if kept or (step.adapts_layout and any(s.needs_channels_last for s in program.consumers(value))):
                 request(value)
-    return found
+    return requested
 
 
 def is_channels_last(memory: Memory, value: Value) -> bool:

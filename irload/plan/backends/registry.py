@@ -43,12 +43,12 @@ def compiled_backend(options: Options) -> CompiledBackend | None:
     refused: Unsupported | None = None
     for provider in providers:
         try:
-            found = provider.backend(options)
+            backend = provider.backend(options)
         except Unsupported as error:
             refused = refused or error  # a later back end may meet the requirement
             continue
-        if found is not None:
-            return found
+        if backend is not None:
+            return backend
     if refused is not None:
         raise refused
     return None
@@ -80,8 +80,8 @@ def supported_steps(offered: Sequence[Backend]) -> Callable[[Step], bool]:
 
 def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
     """Return the test of the steps on quantized values that back ends support, None if none multiplies integers."""
-    found = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
-    return supported_steps(found) if found else None
+    quantizing = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
+    return supported_steps(quantizing) if quantizing else None
 
 
 def stores_bf16(offered: Sequence[Backend]) -> bool:

@@ -24,8 +24,8 @@ def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
     if isinstance(item, Shape) and not item.is_static:
         return None
     parts = parts_of(item)
-    found = [builder(part, index) for part in parts]
-    changed = [(k, build) for k, build in enumerate(found) if build is not None]
+    builds = [builder(part, index) for part in parts]
+    changed = [(k, build) for k, build in enumerate(builds) if build is not None]
     if not changed:
         return None
     create = _creator(item)
@@ -33,18 +33,18 @@ def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
         numbers = [(k, index(parts[k])) for k, _ in changed]
 
         def numbered(values: Sequence[int]) -> Any:
-            own = list(parts)
+            new_parts = list(parts)
             for k, n in numbers:
-                own[k] = values[n]
-            return create(own)
+                new_parts[k] = values[n]
+            return create(new_parts)
 
         return numbered
 
     def build(values: Sequence[int]) -> Any:
-        own = list(parts)
+        new_parts = list(parts)
         for k, part in changed:
-            own[k] = part(values)
-        return create(own)
+            new_parts[k] = part(values)
+        return create(new_parts)
 
     return build
 

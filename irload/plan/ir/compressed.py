@@ -56,47 +56,47 @@ class Compressed:
         parts = self._parts()
         if parts is None:
             return None
-        own, kept = parts[axis], 0
+        axes, kept = parts[axis], 0
         for factor in (self.scale, self.zero_point):
             if factor is not None:
                 sizes = _wide(factor.shape, len(self.stored.shape))
-                kept = max([kept, *(k + 1 for k, at in enumerate(own) if sizes[at] != 1)])
-        return prod(self.stored.shape[at] for at in own[:kept])
+                kept = max([kept, *(k + 1 for k, at in enumerate(axes) if sizes[at] != 1)])
+        return prod(self.stored.shape[at] for at in axes[:kept])
 
     def per_group(self, factor: Constant, axis: int) -> Array:
         """Return scales or zero points in f32: the axes of `shape` with `axis` removed, then one element per group."""
         parts, count = self._parts(), self.groups(axis)
         if parts is None or count is None:
             raise ValueError("the shape splits axes of the stored weights")
-        own = parts.pop(axis)
+        axes = parts.pop(axis)
         sizes = list(self.stored.shape)
-        for k, at in enumerate(own):
-            if prod(self.stored.shape[n] for n in own[:k]) == count:
+        for k, at in enumerate(axes):
+            if prod(self.stored.shape[n] for n in axes[:k]) == count:
                 sizes[at] = 1
         array = np.asarray(widened_array(factor.array), np.float32)
         array = np.broadcast_to(array.reshape(_wide(array.shape, len(sizes))), sizes)
         outer = [prod(self.stored.shape[at] for at in part) for part in parts]
-        return array.transpose([at for part in (*parts, own) for at in part]).reshape(*outer, count)
+        return array.transpose([at for part in (*parts, axes) for at in part]).reshape(*outer, count)
 
     def _parts(self) -> list[list[int]] | None:
         """The axes of `stored` that form each axis of `shape`, None if one of them is split."""
         stored = self.stored.shape
-        found: list[list[int]] = []
+        parts: list[list[int]] = []
         at = 0
         for size in self.shape:
-            own: list[int] = []
-            while at < len(stored) and prod(stored[n] for n in own) < size:
-                own.append(at)
+            axes: list[int] = []
+            while at < len(stored) and prod(stored[n] for n in axes) < size:
+                axes.append(at)
                 at += 1
-            if prod(stored[n] for n in own) != size:
+            if prod(stored[n] for n in axes) != size:
                 return None
-            found.append(own)
+            parts.append(axes)
         rest = range(at, len(stored))
-        if any(stored[n] != 1 for n in rest) or (rest and not found):
+        if any(stored[n] != 1 for n in rest) or (rest and not parts):
             return None
         if rest:
-            found[-1] += rest
-        return found
+            parts[-1] += rest
+        return parts
 
 
 def compressed(constant: Constant) -> Compressed | None:

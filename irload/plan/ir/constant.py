@@ -97,16 +97,16 @@ class Constant:
     @property
     def array(self) -> Array:
         """The values, read-only."""
-        found = self._strong
-        if found is None:
-            found = self._weak()
-        if found is None:
-            found = self._make()
-            found.flags.writeable = False
-            self._weak = ref(found)
-            if found.nbytes <= SMALL:
-                self._strong = found
-        return found
+        array = self._strong
+        if array is None:
+            array = self._weak()
+        if array is None:
+            array = self._make()
+            array.flags.writeable = False
+            self._weak = ref(array)
+            if array.nbytes <= SMALL:
+                self._strong = array
+        return array
 
     @property
     def stored(self) -> Array:
@@ -169,9 +169,9 @@ class Constant:
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
 
-        made = self._made(how, self.shape, how, self.dtype, stored)
-        made.recipe = self.recipe
-        return made
+        constant = self._made(how, self.shape, how, self.dtype, stored)
+        constant.recipe = self.recipe
+        return constant
 
     def derived(
         self,
@@ -199,13 +199,13 @@ class Constant:
         """Return the constant `how(array)`. `stored`: the same function on the array in the type of the file."""
         if self._derived is None:
             self._derived = WeakValueDictionary()
-        found = self._derived.get(key)
-        if found is None:
-            found = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
-            found._parent = self
-            found._key = key
-            found._moved = stored
-        return found
+        constant = self._derived.get(key)
+        if constant is None:
+            constant = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
+            constant._parent = self
+            constant._key = key
+            constant._moved = stored
+        return constant
 
 
 def _same(array: Array) -> Array:

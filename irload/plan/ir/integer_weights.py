@@ -62,15 +62,15 @@ def integer_weights(weights: Value, channels: int, *, last: bool = False) -> Int
     source = weights.source
     if source is None or source.root.shape not in (weights.shape, weights.shape[1:]):
         return None
-    found = _compressed(source.root) or _fake_quantized(source.root)
-    if found is None or prod(found.stored.shape) != weights.size:
+    match = _compressed(source.root) or _fake_quantized(source.root)
+    if match is None or prod(match.stored.shape) != weights.size:
         return None
-    scale = _by_channel(found.scale, found.stored.shape, channels, last=last)
+    scale = _by_channel(match.scale, match.stored.shape, channels, last=last)
     if scale is None or not np.all(np.isfinite(scale) & (scale > 0)):
         return None
     # Weights that share a stored array may differ in their zero points, so the root is part of the key.
     key, shape = ("i8", weights.shape, source.root), weights.shape
-    integers = found.stored.derived(key, shape, lambda array: found.integers(array).reshape(shape), dtype=I8)
+    integers = match.stored.derived(key, shape, lambda array: match.integers(array).reshape(shape), dtype=I8)
     try:
         _ = integers.array
     except ValueError:
@@ -94,11 +94,11 @@ def _pairs_fit(weights: Array) -> bool:
 
 def _compressed(constant: Constant) -> _Stored | None:
     """Match Convert → [Subtract] → Multiply of i8 or u8."""
-    found = compressed(constant)
-    if found is None or found.scale is None or found.stored.dtype not in STORED:
+    form = compressed(constant)
+    if form is None or form.scale is None or form.stored.dtype not in STORED:
         return None
-    zero = np.zeros(1, np.float32) if found.zero_point is None else found.zero_point.array.astype(np.float32)
-    return _Stored(found.stored, found.scale.array, zero, None)
+    zero = np.zeros(1, np.float32) if form.zero_point is None else form.zero_point.array.astype(np.float32)
+    return _Stored(form.stored, form.scale.array, zero, None)
 
 
 def _fake_quantized(constant: Constant) -> _Stored | None:
@@ -135,6 +135,6 @@ def _by_channel(scale: Array, shape: tuple[int, ...], channels: int, *, last: bo
         return None
     full = (*(1,) * (len(shape) - scale.ndim), *scale.shape)
     axes = [k for k, n in enumerate(full) if n > 1]
-    own = [len(shape) - 1] if last else list(range(axes[-1] + 1))
-    is_own = prod(shape[k] for k in own) == channels and all(k in own for k in axes)
-    return scale.reshape(-1).astype(np.float32) if is_own else None
+    channel_axes = [len(shape) - 1] if last else list(range(axes[-1] + 1))
+    is_per_channel = prod(shape[k] for k in channel_axes) == channels and all(k in channel_axes for k in axes)
+    return scale.reshape(-1).astype(np.float32) if is_per_channel else None

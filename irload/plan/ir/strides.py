@@ -74,8 +74,8 @@ def _sliced(strided: Strided, ranges: Sequence[tuple[int, int, int]]) -> Strided
 
 def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
     missing = len(shape) - len(strided.shape)
-    own = zip(strided.shape, strided.strides, shape[missing:], strict=True)
-    strides = (0,) * missing + tuple(0 if n == 1 != wide else s for n, s, wide in own)
+    axes = zip(strided.shape, strided.strides, shape[missing:], strict=True)
+    strides = (0,) * missing + tuple(0 if n == 1 != wide else s for n, s, wide in axes)
     return Strided(shape, strides, strided.offset)
 
 

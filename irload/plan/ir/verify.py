@@ -17,18 +17,18 @@ def verify(program: Program, after: str = "lowering", stored: Mapping[Value, np.
     violated rule and the pass.
     """
     stored = stored or {}
-    made: dict[Value, object] = dict.fromkeys(program.inputs, "the caller")
+    producers: dict[Value, object] = dict.fromkeys(program.inputs, "the caller")
     for k, step in enumerate(program.steps):
         where = f"after {after}: step {k}, {type(step).__name__} ({step.title})"
         for value in step.inputs:
-            if not value.is_constant and value not in made:
+            if not value.is_constant and value not in producers:
                 _fail(where, f"reads {value}, which no earlier step produces")
         for value in step.outputs:
             if value.is_constant:
                 _fail(where, f"produces {value}, which is a constant")
-            if value in made:
-                _fail(where, f"produces {value}, which {made[value]} already produces")
-            made[value] = f"step {k}"
+            if value in producers:
+                _fail(where, f"produces {value}, which {producers[value]} already produces")
+            producers[value] = f"step {k}"
         try:
             step.check()
         except (PlanInvalid, ValueError) as error:
@@ -37,7 +37,7 @@ def verify(program: Program, after: str = "lowering", stored: Mapping[Value, np.
         if step.keeps_elements and len(set(types.values())) > 1:
             _fail(where, f"keeps elements, but its operands are stored as {types}")
     for value in program.outputs:
-        if not value.is_constant and value not in made:
+        if not value.is_constant and value not in producers:
             _fail(f"after {after}", f"no step produces the output {value}")
     for value, dtype in stored.items():
         if value.is_constant or value in program.inputs or value in program.returned:

@@ -42,12 +42,12 @@ def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[
     across = right == (*batch, *columns, *summed)
     a = _matrices(inputs[0], left, [batch, rows, summed], sizes, steps)
     b = _matrices(inputs[1], right, [batch, columns, summed] if across else [batch, summed, columns], sizes, steps)
-    made = (*batch, *rows, *columns)
+    axes = (*batch, *rows, *columns)
     product = Value((*a.shape[:-1], prod(sizes[label] for label in columns)), a.dtype, name=node.name)
     steps.append(MatMulStep([a, b], [product], transpose_b=across))
-    parts = Value(tuple(sizes[label] for label in made), a.dtype, name=node.name)
+    parts = Value(tuple(sizes[label] for label in axes), a.dtype, name=node.name)
     steps.append(ReshapeStep([product], [parts]))
-    steps.append(TransposeStep([parts], outputs, order=tuple(made.index(label) for label in out)))
+    steps.append(TransposeStep([parts], outputs, order=tuple(axes.index(label) for label in out)))
     return steps
 
 

@@ -28,9 +28,9 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
     shared = node.op.attributes.get("batch_dims", 0)
     shared += len(indices.shape) if shared < 0 else 0
     if indices.constant is not None and not shared:
-        taken = _regular(indices.constant, data.shape[along])
-        if taken is not None:
-            part = sliced(data, along, taken)
+        selection = _regular(indices.constant, data.shape[along])
+        if selection is not None:
+            part = sliced(data, along, selection)
             return ending(
                 data, [part, *([] if len(indices.shape) == 1 else [ReshapeStep([part.output], outputs)])], outputs
             )
@@ -50,15 +50,15 @@ def gather_elements(node: Node, inputs: list[Value], outputs: list[Value]) -> li
     axis = node.op.attributes["axis"] % rank
     if indices.dtype.name not in INDICES or data.dtype.hasobject or not data.size or not indices.size:
         return None
-    found = _bounds(node.inputs[1], indices)
-    if found is None or found[0] < -data.shape[axis] or found[1] >= data.shape[axis]:
+    bounds = _bounds(node.inputs[1], indices)
+    if bounds is None or bounds[0] < -data.shape[axis] or bounds[1] >= data.shape[axis]:
         return None
     order = (*(k for k in range(rank) if k != axis), axis)
     back = tuple(order.index(k) for k in range(rank))
     steps = [_transposed(value, order) for value in inputs]
-    taken = Value(steps[1].output.shape, data.dtype, name=data.name)
-    gathered = GatherStep([step.output for step in steps], [taken], axis=rank - 1, shared=rank - 1)
-    return [*steps, gathered, TransposeStep([taken], outputs, order=back)]
+    selected = Value(steps[1].output.shape, data.dtype, name=data.name)
+    gathered = GatherStep([step.output for step in steps], [selected], axis=rank - 1, shared=rank - 1)
+    return [*steps, gathered, TransposeStep([selected], outputs, order=back)]
 
 
 def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:

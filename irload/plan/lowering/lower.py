@@ -73,16 +73,16 @@ class _Lowering:
         return value
 
     def nodes(self, nodes: Sequence[Node], results: Sequence[Output]) -> list[Step]:
-        """Return the steps of nodes. `results`: the outputs that are read besides by the nodes."""
+        """Return the steps of nodes. `results`: the outputs that are also read elsewhere."""
         used = {*results, *(i for node in nodes for i in node.inputs)}
         steps: list[Step] = []
         for node in nodes:
-            made = self._branch(node)
-            if made is None:
-                made = self._node(node, used)
-            for step in made:
+            lowered = self._branch(node)
+            if lowered is None:
+                lowered = self._node(node, used)
+            for step in lowered:
                 step.origin = step.origin or (node,)
-            steps += made
+            steps += lowered
         return steps
 
     def _node(self, node: Node, used: Container[Output]) -> list[Step]:
@@ -90,15 +90,15 @@ class _Lowering:
         own = {o: _value(o, types[o], used=o in used) for o in node.outputs}
         wide = {o: widened(v) for o, v in own.items()}
         if takes_its_own_types(node):
-            made = self._in_own_types(node, own, wide)
+            steps = self._in_own_types(node, own, wide)
         else:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
-            made: list[Step] | None = _steps(node, inputs, outputs)
-            if made is None or not all(self._is_supported(step) for step in made):
+            steps: list[Step] | None = _steps(node, inputs, outputs)
+            if steps is None or not all(self._is_supported(step) for step in steps):
                 wide_types = [wide_type(types[o]) for o in node.outputs]
-                made = [_compute(self._operation(node.op), inputs, outputs, wide_types)]
+                steps = [_compute(self._operation(node.op), inputs, outputs, wide_types)]
         values |= wide
-        return made
+        return steps
 
     def _in_own_types(self, node: Node, own: Mapping[Output, Value], wide: Mapping[Output, Value]) -> list[Step]:
         """Return the steps of an operation that runs on 16-bit floats."""
@@ -118,10 +118,10 @@ class _Lowering:
 
     def _branch(self, node: Node) -> list[Step] | None:
         """Return the steps of the branch that an If takes, None if its condition or a type inside is unknown."""
-        taken, types = _taken(node, self._types), self._types
-        if taken is None:
+        branch, types = _taken(node, self._types), self._types
+        if branch is None:
             return None
-        body = cast(Graph, taken.body)
+        body = cast(Graph, branch.body)
         inner = [n for n in body.nodes if n.reachable and n.type not in ("Parameter", "Result")]
         results = [r.inputs[0] for r in body.results]
         outputs = [*results, *(o for n in inner for o in n.outputs)]
@@ -129,11 +129,11 @@ class _Lowering:
             return None
         for output in outputs:
             require_size(types[output], self._limits)
-        for port in taken.inputs:
-            own, given = body.parameters[port.inner].outputs[0], node.inputs[port.outer]
-            self.values[own] = self.values[given]
+        for port in branch.inputs:
+            parameter, given = body.parameters[port.inner].outputs[0], node.inputs[port.outer]
+            self.values[parameter] = self.values[given]
             if given in self._short:
-                self._short[own] = self._short[given]
+                self._short[parameter] = self._short[given]
         for constant in (n for n in inner if n.type == "Const"):
             self.constant(constant.outputs[0], stored(constant))
         steps = self.nodes([n for n in inner if n.type != "Const"], results)
@@ -141,7 +141,7 @@ class _Lowering:
             step.origin = (node,)
             for value in step.outputs:
                 value.origin = None
-        for port in taken.outputs:
+        for port in branch.outputs:
             output = node.outputs[port.outer]
             value = self.values[output] = widened(_value(output, types[output]))
             steps.append(ReshapeStep([self.values[results[port.inner]]], [value]))
@@ -168,5 +168,5 @@ def _steps(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
     make = LOWERINGS.get(node.type)
     if make is None or node.op.namespace != "opset" or not is_builtin(node.op) or not any(v.size for v in outputs):
         return None  # empty results need no kernel
-    made = make(node, inputs, outputs)
-    return [made] if isinstance(made, Step) else made
+    lowered = make(node, inputs, outputs)
+    return [lowered] if isinstance(lowered, Step) else lowered

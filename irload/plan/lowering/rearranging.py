@@ -63,15 +63,15 @@ class Rearranged:
         return sliced if sliced.shape == (*shape, *rest) else sliced.reshape(*shape, *rest)
 
     def _seen(self, kind: type[Step], shape: tuple[int, ...], **how: Any) -> Rearranged:
-        made = Value(shape, self._value.dtype, name=self._value.name)
-        self._steps.append(kind([self._value], [made], **how))
-        return Rearranged(made, self._steps)
+        view = Value(shape, self._value.dtype, name=self._value.name)
+        self._steps.append(kind([self._value], [view], **how))
+        return Rearranged(view, self._steps)
 
 
 def _numbers(given: tuple[Any, ...]) -> tuple[int, ...]:
     """Return integers given individually or as one sequence."""
-    one = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
-    return tuple(number(n) for n in one)
+    sequence = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
+    return tuple(number(n) for n in sequence)
 
 
 def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

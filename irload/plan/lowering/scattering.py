@@ -46,8 +46,8 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     if indices is None or axis is None or not data.size:
         return None
     along = int(axis.reshape(())) % len(data.shape)
-    places = from_start(indices.reshape(-1), data.shape[along])
-    box = None if places is None else box_of(places, data.shape[along])
+    positions = from_start(indices.reshape(-1), data.shape[along])
+    box = None if positions is None else box_of(positions, data.shape[along])
     if box is None:
         return None
     before = data.shape[:along]
@@ -70,23 +70,23 @@ def box_of(places: Array, total: int) -> IndexBox | None:
         return None
     if not levels or levels[0][1] > 1:
         levels.insert(0, (1, 1))
-    found: list[tuple[int, int, int]] = []
+    axes: list[tuple[int, int, int]] = []
     for (count, step), above in zip(levels, [step for _, step in levels[1:]] + [total], strict=True):
         size, rest_of = divmod(above, step)
         first = int(places[0]) // step % size if size else 0
         if rest_of or first + count > size:
             return None
-        found.insert(0, (size, first, count))
-    sizes, firsts, counts = zip(*found, strict=True)
+        axes.insert(0, (size, first, count))
+    sizes, firsts, counts = zip(*axes, strict=True)
     return IndexBox(sizes, firsts, counts)
 
 
 def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
     """The flat positions, starting with the first."""
-    places = np.array([first])
+    positions = np.array([first])
     for count, step in levels:
-        places = (np.arange(count)[:, None] * step + places).reshape(-1)
-    return places
+        positions = (np.arange(count)[:, None] * step + positions).reshape(-1)
+    return positions
 
 
 def _replaced(data: Value, updates: Value, box: IndexBox, outputs: list[Value]) -> list[Step]:

@@ -85,8 +85,8 @@ class Aliases:
 
 
 def _uses(program: Program) -> dict[Value, list[Step]]:
-    found: dict[Value, list[Step]] = {}
+    uses: dict[Value, list[Step]] = {}
     for step in program.steps:
         for value in dict.fromkeys(step.inputs):
-            found.setdefault(value, []).append(step)
-    return found
+            uses.setdefault(value, []).append(step)
+    return uses

@@ -84,10 +84,10 @@ class _Gaps:
         """Return the start of `size` bytes in the smallest range that fits, otherwise at the end of the arena."""
         k = bisect_left(self._by_size, (size, 0))
         if k < len(self._by_size):
-            found, start = self._by_size[k]
+            length, start = self._by_size[k]
             self._drop(start)
-            if found > size:
-                self._add(start + size, start + found)
+            if length > size:
+                self._add(start + size, start + length)
             return start
         start = self._start_of.get(self.total, self.total)  # grow the range at the end
         if start < self.total:

@@ -103,11 +103,11 @@ def _nbytes(root: Value, aliases: Aliases) -> int:
 
 def constant_bytes(program: Program) -> int:
     """The bytes of all constants that steps read; constants that share memory count once."""
-    found: dict[object, int] = {}
+    sizes: dict[object, int] = {}
     for step, value in ((s, v) for s in program.steps for v in s.inputs):
         if value.source is not None:
             root = value.source.root
             form = compressed(root) if isinstance(step, MatMulStep | GatherStep) else None
             nbytes = root.nbytes if form is None else form.nbytes
-            found[root.place or root] = max(nbytes, found.get(root.place or root, 0))
-    return sum(found.values())
+            sizes[root.place or root] = max(nbytes, sizes.get(root.place or root, 0))
+    return sum(sizes.values())

@@ -107,13 +107,13 @@ def is_moderate(scale: float) -> bool:
 
 def _scores(product: MatMulStep, scale: float, after: _Between | None) -> _Scores:
     """Return the scores that the steps after a matmul compute from it."""
-    found = _Scores(product, scale, [], [])
+    scores = _Scores(product, scale, [], [])
     while after is not None:
-        found.between.append(after.step)
+        scores.between.append(after.step)
         if after.mask is not None:
-            found.masks.append((after.mask, after.factor))
+            scores.masks.append((after.mask, after.factor))
         after = after.after
-    return found
+    return scores
 
 
 def _turned(value: Value, steps: list[Step]) -> Value:

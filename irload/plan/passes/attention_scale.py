@@ -18,7 +18,7 @@ def take_scales(program: Program) -> None:
     for step in program.steps:
         if not isinstance(step, AttentionStep):
             continue
-        inputs, scale, taken = list(step.inputs), step.query_scale, list[Step]()
+        inputs, scale, folded = list(step.inputs), step.query_scale, list[Step]()
         for k in (0, 1):
             producer = producers.get(inputs[k])
             while isinstance(producer, ElementwiseStep) and program.sole_consumer(inputs[k]) is not None:
@@ -27,8 +27,8 @@ def take_scales(program: Program) -> None:
                     break
                 scale *= factor
                 inputs[k] = producer.inputs[0]
-                taken.append(producer)
+                folded.append(producer)
                 producer = producers.get(inputs[k])
-        if taken:
-            origin = tuple(dict.fromkeys(n for s in (*taken, step) for n in s.origin))
-            program.replace([*taken, step], [replace(step, inputs=inputs, query_scale=scale, origin=origin)])
+        if folded:
+            origin = tuple(dict.fromkeys(n for s in (*folded, step) for n in s.origin))
+            program.replace([*folded, step], [replace(step, inputs=inputs, query_scale=scale, origin=origin)])

@@ -30,16 +30,16 @@ BOTH: Mapping[str, tuple[str, ...]] = {
     "LogicalXor": ("equal", NOT),
     "NotEqual": ("equal", NOT),
 }
-"""The opcodes of operations on two operands: of both, then of the result."""
+"""Operations on two operands: the opcode on both, then on the result."""
 SWAPPED: Mapping[str, str] = {"Greater": "less", "GreaterEqual": "less_equal"}
 """Operations on two operands whose opcodes take them in reverse order."""
 
 
 def lower_booleans(program: Program, supports: Callable[[Step], bool]) -> None:
     """Replace the steps, and fuse them with their neighbours."""
-    lowered = [(step, made) for step in program.steps if (made := _lowered(step)) is not None and supports(made)]
-    for step, made in lowered:
-        program.replace([step], [made])
+    lowered = [(step, new) for step in program.steps if (new := _lowered(step)) is not None and supports(new)]
+    for step, new in lowered:
+        program.replace([step], [new])
     if lowered:
         fuse_elementwise(program)
 

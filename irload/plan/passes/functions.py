@@ -45,7 +45,7 @@ def simplified(expression: Expression) -> Expression:
     algebra = Algebra()
     uses = [a for i in expression.instructions for a in i.args]
     forms: list[Form] = [algebra.atom("unknown", k) for k in range(expression.operands)]
-    made: list[Instruction] = []
+    instructions: list[Instruction] = []
     for k, i in enumerate(expression.instructions):
         register = expression.operands + k
         unknown = algebra.atom("unknown", register)
@@ -53,10 +53,10 @@ def simplified(expression: Expression) -> Expression:
             form = algebra.apply(i.opcode, [forms[a] for a in i.args], i.numbers)
         except NotRepresentable:
             form = unknown
-        made.append(_recognised(algebra, form) or _merged(i, made, expression.operands))
+        instructions.append(_recognised(algebra, form) or _merged(i, instructions, expression.operands))
         # A register with several uses is an unknown, so that it can be the x of a function.
         forms.append(unknown if uses.count(register) > 1 else form)
-    return Expression(expression.operands, tuple(made), expression.results).pruned()
+    return Expression(expression.operands, tuple(instructions), expression.results).pruned()
 
 
 def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Instruction:
@@ -69,28 +69,28 @@ def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Ins
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
     """Return the instruction that computes the form, None if no instruction does."""
     for recognise in _RECOGNISED:
-        found = recognise(algebra, form)
-        if found is not None:
-            return found
+        instruction = recognise(algebra, form)
+        if instruction is not None:
+            return instruction
     return None
 
 
 def _swish(algebra: Algebra, form: Form) -> Instruction | None:
     """Match x · sigmoid(b·x)."""
-    found = _product(algebra, form, "sigmoid")
-    if found is None or found[2] != 1:
+    match = _product(algebra, form, "sigmoid")
+    if match is None or match[2] != 1:
         return None
-    x, (inner,), _ = found
+    x, (inner,), _ = match
     slope = _multiple(algebra, inner, x)
     return None if slope is None else Instruction("swish", (x,), () if slope == 1 else (slope,))
 
 
 def _mish(algebra: Algebra, form: Form) -> Instruction | None:
     """Match x · tanh(ln(1 + eˣ))."""
-    found = _product(algebra, form, "tanh")
-    if found is None or found[2] != 1:
+    match = _product(algebra, form, "tanh")
+    if match is None or match[2] != 1:
         return None
-    x, (inner,), _ = found
+    x, (inner,), _ = match
     key = algebra.key_of(inner)
     softplus = key is not None and key[0] == "softplus" and _multiple(algebra, key[1], x) == 1
     return Instruction("mish", (x,)) if softplus else None
@@ -98,10 +98,10 @@ def _mish(algebra: Algebra, form: Form) -> Instruction | None:
 
 def _hard_swish(algebra: Algebra, form: Form) -> Instruction | None:
     """Match x · min(max(x + 3, 0), 6) / 6."""
-    found = _product(algebra, form, "clamp")
-    if found is None:
+    match = _product(algebra, form, "clamp")
+    if match is None:
         return None
-    x, (inner, low, high), c = found
+    x, (inner, low, high), c = match
     standard = low == 0 and high == 6 and isclose(c * 6, 1, rel_tol=1e-6)
     shifted = inner == algebra.add(algebra.atom("unknown", x), algebra.number(3.0))
     return Instruction("hard_swish", (x,)) if standard and shifted else None
@@ -117,10 +117,10 @@ def _gelu(algebra: Algebra, form: Form) -> Instruction | None:
         return None
     for alone, product in (form, form[::-1]):
         for function in ("erf", "tanh"):
-            found = _product(algebra, (product,), function)
-            if found is None or alone[0] != ((_atom(algebra, found[0]), 1.0),):
+            match = _product(algebra, (product,), function)
+            if match is None or alone[0] != ((_atom(algebra, match[0]), 1.0),):
                 continue
-            x, (inner,), _ = found
+            x, (inner,), _ = match
             if function == "erf" and isclose(_multiple(algebra, inner, x) or 0, 0.5**0.5, rel_tol=1e-6):
                 return Instruction("gelu", (x,))
             if function == "tanh" and _is_cubic(algebra, inner, x):

@@ -45,8 +45,8 @@ def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
     if not isinstance(spread, BroadcastStep) or len(value.shape) < 3:
         return None
     source, wide = spread.inputs[0], spread.output
-    *lead, heads, one, rows, width = source.shape if len(source.shape) > 3 else (0, 0, 0, 0)
-    if one != 1 or wide.shape[:-3] != (*lead, heads) or wide.shape[-2:] != (rows, width):
+    *lead, heads, group, rows, width = source.shape if len(source.shape) > 3 else (0, 0, 0, 0)
+    if group != 1 or wide.shape[:-3] != (*lead, heads) or wide.shape[-2:] != (rows, width):
         return None
     return source if value.shape == (*lead, heads * wide.shape[-3], rows, width) else None
 
@@ -55,8 +55,8 @@ def _widened(mask: Value, heads: int, group: int, steps: list[Step], known: dict
     """Return the mask with an axis for the members of a group. Layers with the same mask share the `known` view."""
     if len(mask.shape) < 3:
         return mask
-    *lead, own, rows, keys = mask.shape
-    shape = (*lead, *((1, 1) if own == 1 else (heads, group)), rows, keys)
+    *lead, mask_heads, rows, keys = mask.shape
+    shape = (*lead, *((1, 1) if mask_heads == 1 else (heads, group)), rows, keys)
     key = mask, hashable(shape)
     if key not in known:
         known[key] = _viewed(mask, shape, steps)

@@ -35,11 +35,11 @@ def recognise_normalizations(program: Program) -> None:
         if mean.axes != tuple(range(rank - len(mean.axes), rank)):
             continue
         square = producers.get(source)
-        found = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
-        if found is None and isinstance(square, ElementwiseStep) and square.inputs[0].shape == source.shape:
-            found = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
-        if found is not None and found.step not in replaced:
-            replaced[found.step] = found.steps()
+        match = _search(steps[at[mean] : at[mean] + REACH], source, mean.axes, center=True)
+        if match is None and isinstance(square, ElementwiseStep) and square.inputs[0].shape == source.shape:
+            match = _search(steps[at[square] : at[square] + REACH], square.inputs[0], mean.axes, center=False)
+        if match is not None and match.step not in replaced:
+            replaced[match.step] = match.steps()
     program.steps = [new for step in steps for new in replaced.get(step, [step])]
 
 
@@ -126,14 +126,14 @@ class _Cone:
 
     def through(self, step: Step) -> tuple[Step, ...]:
         """Return the steps between x and the output of `step`, unordered."""
-        found: dict[Step, None] = {}
+        steps: dict[Step, None] = {}
         waiting: list[Step] = [step]
         while waiting:
             at = waiting.pop()
-            if at not in found:
-                found[at] = None
+            if at not in steps:
+                steps[at] = None
                 waiting += [self.producers[v] for v in at.inputs if v in self.producers]
-        return tuple(reversed(found))
+        return tuple(reversed(steps))
 
 
 def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: bool) -> _Found | None:
@@ -145,9 +145,9 @@ def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: b
         if len(cone.producers) == MOST:
             break
         if cone.take(step) and isinstance(step, ElementwiseStep) and step.output.shape == x.shape:
-            found = _normalised(cone, step, center)
-            if found is not None:
-                return found
+            match = _normalised(cone, step, center)
+            if match is not None:
+                return match
     return None
 
 

@@ -16,9 +16,9 @@ def recognise_routing(program: Program) -> None:
     producers = program.producers()
     for step in program.steps:
         if isinstance(step, ComputeStep) and step.op.type == "ScatterElementsUpdate":
-            found = _scatter(step, producers)
-            if found is not None:
-                program.replace([step], [found])
+            scatter = _scatter(step, producers)
+            if scatter is not None:
+                program.replace([step], [scatter])
 
 
 def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> ScatterStep | None:

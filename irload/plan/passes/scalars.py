@@ -43,16 +43,16 @@ def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expressio
     numbers = {
         k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.size == 1 and v.constant is not None
     }
-    made: list[Instruction] = []
+    instructions: list[Instruction] = []
     for i in expression.instructions:
         known = [a in numbers for a in i.args]
         if len(i.args) == 2 and known[1] and not known[0] and i.opcode in RIGHT:
-            made.append(_right(i, numbers[i.args[1]]))
+            instructions.append(_right(i, numbers[i.args[1]]))
         elif len(i.args) == 2 and known[0] and not known[1] and i.opcode in LEFT:
-            made.append(Instruction(LEFT[i.opcode], i.args[1:], (numbers[i.args[0]],)))
+            instructions.append(Instruction(LEFT[i.opcode], i.args[1:], (numbers[i.args[0]],)))
         else:
-            made.append(i)
-    return Expression(expression.operands, tuple(made), expression.results)
+            instructions.append(i)
+    return Expression(expression.operands, tuple(instructions), expression.results)
 
 
 def _right(i: Instruction, number: float) -> Instruction:

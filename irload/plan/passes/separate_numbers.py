@@ -65,15 +65,19 @@ def _separated(step: AnyStep, differing: AbstractSet[int]) -> AnyStep:
     """Return the step with these numbers as operands, which are its last inputs."""
     old, numbers, shape = step.elementwise_part, _numbers(step), (1,) * len(step.outputs[0].shape)
     chosen = {k: numbers[k] for k in sorted(differing & numbers.keys())}
-    flat = [number for own in chosen.values() for number in own]
+    flat = [number for values in chosen.values() for number in values]
     shift = {r: r + (len(flat) if r >= old.operands else 0) for r in range(old.operands + len(old.instructions))}
     new = old.renamed(old.operands + len(flat), shift)
-    made, operands = list(new.instructions), iter(range(old.operands, new.operands))
-    for k, own in chosen.items():
-        args = [next(operands) for _ in own]
-        args = (*args, *made[k].args) if made[k].opcode.startswith("number") else (*made[k].args, *args)
-        made[k] = Instruction(SEPARATE[made[k].opcode], args)
-    expression = replace(new, instructions=tuple(made))
+    instructions, operands = list(new.instructions), iter(range(old.operands, new.operands))
+    for k, values in chosen.items():
+        args = [next(operands) for _ in values]
+        args = (
+            (*args, *instructions[k].args)
+            if instructions[k].opcode.startswith("number")
+            else (*instructions[k].args, *args)
+        )
+        instructions[k] = Instruction(SEPARATE[instructions[k].opcode], args)
+    expression = replace(new, instructions=tuple(instructions))
     inputs = [*step.inputs, *(Value.of(np.full(shape, number, F32)) for number in flat)]
     if isinstance(step, ElementwiseStep):
         return replace(step, inputs=inputs, expression=expression)

@@ -19,13 +19,13 @@ _CHUNK = 1 << 16
 
 def drop_subnormals(program: Program) -> None:
     """Replace constants of products by copies without subnormal numbers, if no other step reads them."""
-    taken: set[Value] = set()
+    candidates: set[Value] = set()
     others = set(program.outputs)
     for step in program.steps:
-        found = set(_weights_and_biases(step))
-        taken |= found
-        others.update(v for v in step.inputs if v not in found)
-    for value in taken - others:
+        operands = set(_weights_and_biases(step))
+        candidates |= operands
+        others.update(v for v in step.inputs if v not in operands)
+    for value in candidates - others:
         if value.source is not None and value.dtype == np.float32:
             value.source = value.source.without(without_subnormals)
 

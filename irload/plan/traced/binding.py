@@ -82,11 +82,11 @@ class Binding(Concrete):
             concrete = [self.step(step) for step in steps]
             executable = backend.compile(concrete, self.memory, template.options, template.shared)
             segments.append(Segment(backend.name, executable))
-        made = BoundPlan(self, segments, previous)
+        bound = BoundPlan(self, segments, previous)
         self._values = {}
         self._previous = None
         self.memory.forget()
-        return made
+        return bound
 
     def _unchanged(self, previous: BoundPlan) -> dict[Value, Array]:
         sizes_of, positions = self.template.numbers.sizes_of_form, self.template.positions
@@ -102,11 +102,11 @@ class Binding(Concrete):
         return bool(self.template.dependencies[step])
 
     def value(self, value: Value) -> Value:
-        found = self._values.get(value)
-        if found is None:
-            found = Concrete.value(self, value)
-            self.memory.symbolic[found] = value
-        return found
+        concrete = self._values.get(value)
+        if concrete is None:
+            concrete = Concrete.value(self, value)
+            self.memory.symbolic[concrete] = value
+        return concrete
 
     def symbolic(self) -> SymbolicSizes:
         """Return the plan with symbols at this shape, without guards. Invalidates the result of the previous call."""
@@ -162,11 +162,11 @@ class BoundMemory(Memory):
 
     def view(self, symbolic: Value) -> Array:
         """The array of a symbolic value that is not constant."""
-        found = self._views.get(symbolic)
-        if found is None:
+        array = self._views.get(symbolic)
+        if array is None:
             strided = self._binding.items[self._template.positions[symbolic]]
-            found = self._views[symbolic] = self._view(symbolic, strided)
-        return found
+            array = self._views[symbolic] = self._view(symbolic, strided)
+        return array
 
     def with_border(self, value: Value) -> Array | None:
         layout = self.layout(value)
@@ -202,13 +202,13 @@ class BoundMemory(Memory):
 
     def outside(self, root: int) -> Array:
         """The memory of a root outside the arena."""
-        found = self._outside.get(root)
-        if found is None:
+        memory = self._outside.get(root)
+        if memory is None:
             number = root - len(self._starts_of_roots)
             values = [*(g.join.output for g in self._template.growing), *(value for _, value in self._template.outside)]
             nbytes = prod(self._binding.items[self._template.shapes[values[number]]]) * values[number].dtype.itemsize
-            found = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
-        return found
+            memory = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
+        return memory
 
 
 def address_of(array: Array) -> int:
@@ -235,9 +235,9 @@ class BoundPlan(Executor):
         self._template = template
         filled, view = template.early.inputs, binding.memory.view
         self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}
-        taken, given = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
+        inputs, outputs = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
         before = None if previous is None else previous.filling
-        self._set_up(template.program, template.options, binding.memory, segments, taken, given, before)
+        self._set_up(template.program, template.options, binding.memory, segments, inputs, outputs, before)
 
     def _array(self, value: Value) -> Array:
         constant = self.late.constants.get(value, value.source)

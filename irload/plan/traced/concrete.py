@@ -30,20 +30,20 @@ class Concrete:
 
     def value(self, value: Value) -> Value:
         """Return the concrete value of a symbolic one."""
-        found = self._values.get(value)
-        if found is None:
+        concrete = self._values.get(value)
+        if concrete is None:
             shape = self.items[self.template.shapes[value]]
             source = self._late.get(value, value.source)
             same = shape is value.shape and source is value.source
-            found = value if same else Value(shape, value.dtype, source, value.name, value.used, value.origin)
-            self._values[value] = found
-        return found
+            concrete = value if same else Value(shape, value.dtype, source, value.name, value.used, value.origin)
+            self._values[value] = concrete
+        return concrete
 
     def step(self, step: Step) -> Step:
         """Return the concrete step of a symbolic one."""
         changed: dict[str, Any] = {name: build(self.numbers) for name, build in self.template.sized[step]}
         changed |= {"inputs": [self.value(v) for v in step.inputs], "outputs": [self.value(v) for v in step.outputs]}
-        made = object.__new__(type(step))  # a tenth of the time of dataclasses.replace
+        concrete = object.__new__(type(step))  # a tenth of the time of dataclasses.replace
         for name in self.template.fields[type(step)]:
-            setattr(made, name, changed[name] if name in changed else getattr(step, name))
-        return made
+            setattr(concrete, name, changed[name] if name in changed else getattr(step, name))
+        return concrete

@@ -28,7 +28,7 @@ from irload.plan.traced.late import unknown
 
 
 class Source(Protocol):
-    """The model of which a plan is restored."""
+    """The model whose plan is restored."""
 
     folding: Folding
 
@@ -44,7 +44,7 @@ class Source(Protocol):
 class Decoder:
     """Decodes the objects that an Encoder converted: `tables` in order, then other objects by calls.
 
-    `memory`: the bytes of all arrays. `operation`: the operation of a Compute step for one of the model.
+    `memory`: the bytes of all arrays. `operation` returns a Compute step's operation for one of the model.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Decoder:
         }
         decode = {"sizes": self._size, "constants": self._constant, "values": self._value, "steps": self._step}
         for name in TABLES:
-            found = self._found[name]
+            table = self._found[name]
             for encoded in tables[name]:
-                found.append(decode[name](encoded))
+                table.append(decode[name](encoded))
 
     def __call__(self, encoded: Any) -> Any:
         return self._kinds[encoded[0]](encoded) if isinstance(encoded, list) else encoded
@@ -99,12 +99,12 @@ class Decoder:
 
     def _step(self, encoded: Any) -> Step:
         cls = STEPS[encoded[0]]
-        made = object.__new__(cls)
+        step = object.__new__(cls)
         for field, part in zip(fields(cls), encoded[1:], strict=True):
-            setattr(made, field.name, self(part))
-        if isinstance(made, ComputeStep) and made.op.replaceable:
-            made.op = self._operation(made.op)
-        return made
+            setattr(step, field.name, self(part))
+        if isinstance(step, ComputeStep) and step.op.replaceable:
+            step.op = self._operation(step.op)
+        return step
 
     def _node(self, encoded: Any) -> Node | Output:
         node = self._source.node(encoded[1])
@@ -131,10 +131,10 @@ class Decoder:
                 op, inputs, tensor, array, output = map(self, encoded[1:])
                 return self._source.folding.repeated(Recipe(op, inputs, tensor), array, output)
             case _:
-                found = Constant.of(self(encoded[1]))
+                constant = Constant.of(self(encoded[1]))
                 if len(encoded) > 2:
-                    found.recipe = Recipe(self(encoded[2]), self(encoded[3]))
-                return found
+                    constant.recipe = Recipe(self(encoded[2]), self(encoded[3]))
+                return constant
 
     def _array(self, encoded: Any) -> Array:
         _, start, name, *shape = encoded
@@ -142,13 +142,13 @@ class Decoder:
         stop = start + prod(shape) * dtype.itemsize
         if not 0 <= start <= stop <= self._memory.size:
             raise ValueError("an array outside of the file")
-        found = self._memory[start:stop].view(dtype).reshape(shape)
-        found.flags.writeable = False
-        return found
+        array = self._memory[start:stop].view(dtype).reshape(shape)
+        array.flags.writeable = False
+        return array
 
     def _array_of_sizes(self, encoded: Any) -> Array:
         shape, *items = map(self, encoded[1:])
-        found = np.empty(shape, object)
+        array = np.empty(shape, object)
         for k, item in enumerate(items):
-            found.flat[k] = item
-        return found
+            array.flat[k] = item
+        return array

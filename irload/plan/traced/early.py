@@ -26,17 +26,17 @@ from irload.plan.traced.numbers import Numbers
 def take_early(program: Program) -> list[Step]:
     """Remove the early steps of a program and return them in order. Their results become inputs of the program."""
     known = {v for v in program.inputs if v.dtype.kind in "biu" and not is_variable(v)}
-    made: dict[Value, None] = {}
+    results: dict[Value, None] = {}
     steps: list[Step] = []
     for step in program.steps:
         if _is_early(step, program, known):
             program.replace([step], [])
             steps.append(step)
             known.update(step.outputs)
-            made.update(dict.fromkeys(step.outputs))
-    taken = {v for step in steps for v in step.inputs}
-    needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in taken]
-    program.inputs = (*needed, *(v for v in made if program.consumers(v)))
+            results.update(dict.fromkeys(step.outputs))
+    read = {v for step in steps for v in step.inputs}
+    needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in read]
+    program.inputs = (*needed, *(v for v in results if program.consumers(v)))
     return steps
 
 
@@ -74,15 +74,15 @@ class EarlySteps:
         self, arrays: Sequence[Array], sizes: Sequence[int], late: Mapping[Value, Array], context: Any
     ) -> list[Array]:
         """Return the inputs of the plan for the caller's arrays. Raises the errors of operations."""
-        found = {**late, **dict(zip(self._given, arrays, strict=True))}
+        known = {**late, **dict(zip(self._given, arrays, strict=True))}
         with np.errstate(all="ignore"):
             for step, value, dtype, compute in self._parts:
                 try:
-                    found[value] = np.asarray(compute(sizes, found), dtype)
+                    known[value] = np.asarray(compute(sizes, known), dtype)
                 except Exception:
-                    _report(step, found, context)
+                    _report(step, known, context)
                     raise
-        return [found[value] for value in self.inputs]
+        return [known[value] for value in self.inputs]
 
 
 def _report(step: Step, found: Mapping[Value, Array], context: Any) -> None:

@@ -110,9 +110,9 @@ class Encoder:
             return item
         if is_size(item):
             return ["size", self._numbered("sizes", item.key, lambda: item.key)]
-        found = self._kinds.get(kind)
-        if found is not None:
-            return found(item)
+        encode = self._kinds.get(kind)
+        if encode is not None:
+            return encode(item)
         if isinstance(item, Step):
             return self.step(item)
         if isinstance(item, np.dtype):
@@ -138,12 +138,12 @@ class Encoder:
         return ["constant", self._numbered("constants", constant, lambda: self._described(constant))]
 
     def _numbered(self, table: str, key: Any, describe: Callable[[], Any]) -> int:
-        found = self._numbers.get(key)
-        if found is None:
+        number = self._numbers.get(key)
+        if number is None:
             encoded = describe()  # first, as it may add to the table
-            found = self._numbers[key] = len(self.tables[table])
+            number = self._numbers[key] = len(self.tables[table])
             self.tables[table].append(encoded)
-        return found
+        return number
 
     def _fields(self, step: Step) -> list[Any]:
         name = type(step).__name__
@@ -182,11 +182,11 @@ class Encoder:
             if type(key) in DERIVATIONS:
                 return ["derived", self(key), self(parent)]
         recipe = constant.recipe
-        own = [] if recipe is None else [self(recipe.op), self(recipe.inputs)]
+        operation = [] if recipe is None else [self(recipe.op), self(recipe.inputs)]
         if recipe is None or recipe.type is None:
-            return ["array", self(constant.array), *own]
+            return ["array", self(constant.array), *operation]
         array = self(constant.array) if constant.held and constant.nbytes <= SMALL else None
-        return ["folded", *own, self(recipe.type), array, None if output is None else self(output)]
+        return ["folded", *operation, self(recipe.type), array, None if output is None else self(output)]
 
     def _array(self, array: Array) -> list[Any]:
         if has_sizes(array):

@@ -85,13 +85,13 @@ def take_growing(program: Program, owners: Owners, last: Any, given: Sequence[Va
     of the caller's arrays.
     """
     producers = program.producers()
-    found: list[tuple[Growing, list[Step]]] = []
+    candidates: list[tuple[Growing, list[Step]]] = []
     for step in program.steps:
         if isinstance(step, ComputeStep) and step.op.type == "Assign":
             match = _matched(program, step, producers, owners, last, given)
             if match is not None:
-                found.append(match)
-    if not found:
+                candidates.append(match)
+    if not candidates:
         return []
 
     def growth(growing: Growing) -> object:
@@ -99,15 +99,15 @@ def take_growing(program: Program, owners: Owners, last: Any, given: Sequence[Va
         sizes = past.shape[growing.axis], joined.shape[growing.axis], growing.size
         return hashable(sizes), growing.order, growing.batch
 
-    ((most, _),) = Counter(growth(growing) for growing, _ in found).most_common(1)
-    taken = [(growing, steps) for growing, steps in found if growth(growing) == most]
-    pasts = {given[growing.input]: growing.past for growing, _ in taken}
+    ((most, _),) = Counter(growth(growing) for growing, _ in candidates).most_common(1)
+    chosen = [(growing, steps) for growing, steps in candidates if growth(growing) == most]
+    pasts = {given[growing.input]: growing.past for growing, _ in chosen}
     program.inputs = tuple(pasts.get(value, value) for value in program.inputs)
-    for _, steps in taken:
+    for _, steps in chosen:
         for step in steps:
             program.replace([step], [])
             owners.pop(step)
-    return [growing for growing, _ in taken]
+    return [growing for growing, _ in chosen]
 
 
 def _matched(
@@ -189,14 +189,14 @@ def is_variable(value: Value) -> bool:
 
 def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
     """The steps that read variables that grow, or views of them."""
-    found: set[Step] = set()
+    steps: set[Step] = set()
     pending = [g.past for g in growing]
     while pending:
         for step in program.consumers(pending.pop()):
-            if step not in found:
-                found.add(step)
+            if step not in steps:
+                steps.add(step)
                 pending += step.outputs if isinstance(step, ViewStep | ConcatStep) else []
-    return found
+    return steps
 
 
 def request(requests: MemoryRequests, growing: Sequence[Growing], outside: Sequence[Value]) -> None:

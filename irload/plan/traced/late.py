@@ -35,7 +35,7 @@ LARGEST = 1 << 16
 
 def take_late(program: Program) -> list[Step]:
     """Remove the steps that compute late constants, and return them in order. Their results become constants."""
-    made: dict[Value, Step] = {}
+    producers: dict[Value, Step] = {}
     for step in program.steps:
         if isinstance(step, ViewStep | ComputeStep) and _is_late(step, program):
             program.replace([step], [])
@@ -43,14 +43,14 @@ def take_late(program: Program) -> list[Step]:
             if folded is not None:
                 step.output.source = Constant.of(folded)
                 continue
-            before = made.get(step.inputs[0]) if isinstance(step, ReshapeStep) else None
-            own = ReshapeStep(before.inputs, step.outputs) if isinstance(before, ReshapeStep) else step
+            before = producers.get(step.inputs[0]) if isinstance(step, ReshapeStep) else None
+            producer = ReshapeStep(before.inputs, step.outputs) if isinstance(before, ReshapeStep) else step
             for value in step.outputs:
-                made[value] = own
+                producers[value] = producer
                 value.source = Constant(unknown, value.shape, value.dtype)
     needed = {value for step in program.steps for value in step.inputs}
     kept: dict[Step, None] = {}
-    for value, step in reversed(made.items()):
+    for value, step in reversed(producers.items()):
         if value in needed:
             kept[step] = None
             needed.update(step.inputs)
@@ -70,8 +70,8 @@ def _folded(step: ViewStep | ComputeStep) -> Array | None:
     if not is_builtin(step.op) or step.op.type not in ARITHMETIC:
         return None
     compute = step.op.progression if isinstance(step.op, Progression) else step.op.compute
-    found: Any = compute(*sources)
-    return found if has_sizes(found) else found.astype(step.output.dtype)
+    array: Any = compute(*sources)
+    return array if has_sizes(array) else array.astype(step.output.dtype)
 
 
 def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
@@ -116,20 +116,20 @@ class LateConstants:
                 parts = [*value.source.array.flat], value.source.array.shape
                 self._add(value, numbers.sizes(parts), _of_sizes(value, numbers.builder(parts)))
         for step in steps:
-            own = numbers.sizes([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
-            own = own.union(*(self.sizes.get(v, frozenset()) for v in step.inputs))
+            sizes = numbers.sizes([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
+            sizes = sizes.union(*(self.sizes.get(v, frozenset()) for v in step.inputs))
             known = self.sizes.keys() | set(step.outputs)
             for value, compute in zip(step.outputs, functions_of(step, numbers, known), strict=True):
-                self._add(value, own, compute)
+                self._add(value, sizes, compute)
 
     def at(self, values: Sequence[int], before: Late | None, changed: AbstractSet[int]) -> Late:
         """Return the constants for values of the sizes. Constants of `before` are reused unless their sizes changed."""
         arrays = {} if before is None else before.arrays.copy()
         constants = {} if before is None else before.constants.copy()
         for value, compute in self._parts.items if before is None else self._parts.of(changed):
-            found = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
+            array = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
             if value in self._read:
-                constants[value] = Constant.of(np.array(found, order="C"))
+                constants[value] = Constant.of(np.array(array, order="C"))
         return Late(arrays, constants)
 
     def _add(self, value: Value, sizes: frozenset[int], compute: Compute) -> None:

@@ -34,13 +34,13 @@ class Dependents(Generic[T]):
     def of(self, changed: AbstractSet[int]) -> list[T]:
         """Return the objects that depend on at least one of these sizes, in order."""
         key = frozenset(changed)
-        found = self._of.get(key)
-        if found is None:
+        dependents = self._of.get(key)
+        if dependents is None:
             if len(self._of) >= SETS:
                 self._of.clear()
             pairs = zip(self.items, self.sizes, strict=True)
-            found = self._of[key] = [item for item, sizes in pairs if not sizes.isdisjoint(key)]
-        return found
+            dependents = self._of[key] = [item for item, sizes in pairs if not sizes.isdisjoint(key)]
+        return dependents
 
 
 class Numbers:
@@ -71,8 +71,8 @@ class Numbers:
         if is_size(item):
             self.index(item)
             return True
-        found = [self.add(part) for part in parts_of(item)]  # a list: every part is registered
-        return any(found)
+        sized = [self.add(part) for part in parts_of(item)]  # a list: every part is registered
+        return any(sized)
 
     def sizes(self, item: Any) -> frozenset[int]:
         """The positions of the sizes in an object of a plan."""
@@ -100,10 +100,10 @@ class Numbers:
         """Return the objects of all forms for values of the sizes. Objects of `before` with equal sizes are reused."""
         if before is None:
             return Items(self._builders, list(self._fixed), values)
-        found = before.found.copy()
+        objects = before.found.copy()
         for form in self._dependents.of(changed):
-            found[form] = None
-        return Items(self._builders, found, values)
+            objects[form] = None
+        return Items(self._builders, objects, values)
 
     def symbolic(self, symbols: Sequence[int]) -> SymbolicNumbers:
         """Return all sizes as sizes of a new trace, whose symbols have these values."""
@@ -131,10 +131,10 @@ class SymbolicNumbers(Sequence[Any]):
         self._found: dict[int, Any] = {}
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._found.get(index)
-        if found is None:
-            found = self._found[index] = size_of(self.trace, self._terms[index])
-        return found
+        size = self._found.get(index)
+        if size is None:
+            size = self._found[index] = size_of(self.trace, self._terms[index])
+        return size
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -148,7 +148,7 @@ class Items:
         self.found = found
 
     def __getitem__(self, form: int) -> Any:
-        found = self.found[form]
-        if found is None:
-            found = self.found[form] = self._builders[form](self._values)
-        return found
+        item = self.found[form]
+        if item is None:
+            item = self.found[form] = self._builders[form](self._values)
+        return item

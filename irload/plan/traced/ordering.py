@@ -25,19 +25,19 @@ def gather_segments(program: Program, owners: Owners, last: Backend, pinned: Abs
         return
     levels = _levels(program, owners)
     for level in range(1, max(levels.values()) + 1):
-        own = [s for s, n in levels.items() if n == level]
-        moves = all((s.keeps_elements or isinstance(s, GatherStep)) and s not in pinned for s in own)
-        nbytes = sum(hint(v.nbytes) for s in own for v in (*s.inputs, *s.outputs))
+        segment = [s for s, n in levels.items() if n == level]
+        moves = all((s.keeps_elements or isinstance(s, GatherStep)) and s not in pinned for s in segment)
+        nbytes = sum(hint(v.nbytes) for s in segment for v in (*s.inputs, *s.outputs))
         if moves and nbytes <= SMALL:
-            owners.update(dict.fromkeys(own, last))
+            owners.update(dict.fromkeys(segment, last))
     levels = _levels(program, owners)
     program.steps = sorted(program.steps, key=lambda step: -levels[step])
 
 
 def _levels(program: Program, owners: Owners) -> dict[Step, int]:
     """Return the number of segments after each step, in the order with the fewest segments."""
-    found = [_segments_after(program, owners, final) for final in dict.fromkeys(owners.values())]
-    return min(found, key=lambda levels: len(set(levels.values())))
+    candidates = [_segments_after(program, owners, final) for final in dict.fromkeys(owners.values())]
+    return min(candidates, key=lambda levels: len(set(levels.values())))
 
 
 def _segments_after(program: Program, owners: Owners, final: Backend) -> dict[Step, int]:

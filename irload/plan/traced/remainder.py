@@ -41,18 +41,18 @@ class Remainder:
         """Return the schedule for values of the symbols."""
         if not self._symbolic:
             return self._schedule
-        numbers, found = iter(self._numbers(symbols)), list(self._schedule.constants)
+        numbers, constants = iter(self._numbers(symbols)), list(self._schedule.constants)
         for slot, array, dtype in self._symbolic:
             values = [next(numbers) for _ in range(array.size)]
-            found.append((slot, Constant.of(np.array(values, dtype).reshape(array.shape))))
-        return replace(self._schedule, constants=tuple(found))
+            constants.append((slot, Constant.of(np.array(values, dtype).reshape(array.shape))))
+        return replace(self._schedule, constants=tuple(constants))
 
 
 def _without_sizes(node: ScheduledNode) -> ScheduledNode:
     """The node with types that are known for all shapes."""
     inputs, outputs = (tuple(map(_open, types)) for types in (node.input_types, node.types))
     pairs = zip((*inputs, *outputs), (*node.input_types, *node.types), strict=True)
-    known = node.known and all(own is before for own, before in pairs)
+    known = node.known and all(after is before for after, before in pairs)
     return replace(node, input_types=inputs, types=outputs, known=known)
 
 

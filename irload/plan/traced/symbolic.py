@@ -117,13 +117,13 @@ class SymbolicSizes(Concrete):
         self.memory = SymbolicMemory(self, template)
 
     def value(self, value: Value) -> Value:
-        found = self._values.get(value)
-        if found is None and value in self.template.late_values:  # memory, as its elements are not known
+        concrete = self._values.get(value)
+        if concrete is None and value in self.template.late_values:  # no source: its elements are not known
             shape = self.items[self.template.shapes[value]]
-            found = self._values[value] = Value(shape, value.dtype, None, value.name, value.used, value.origin)
-        found = found or Concrete.value(self, value)
-        self.memory.symbolic[found] = value
-        return found
+            concrete = self._values[value] = Value(shape, value.dtype, None, value.name, value.used, value.origin)
+        concrete = concrete or Concrete.value(self, value)
+        self.memory.symbolic[concrete] = value
+        return concrete
 
 
 class SymbolicMemory(Memory):

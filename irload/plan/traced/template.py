@@ -142,12 +142,12 @@ class Template:
         of_values = self.late_constants.sizes
         self.dependencies: dict[Step, frozenset[int]] = {}
         for step in self.program.steps:
-            found = frozenset[int]().union(*(sizes(getattr(step, name)) for name, _ in self.sized[step]))
+            dependencies = frozenset[int]().union(*(sizes(getattr(step, name)) for name, _ in self.sized[step]))
             for value in (*step.inputs, *step.outputs):
-                found |= of_form(self.shapes[value]) | of_values.get(value, frozenset())
+                dependencies |= of_form(self.shapes[value]) | of_values.get(value, frozenset())
                 if value in self.positions:
-                    found |= of_form(self.positions[value]) | of_form(self.layouts[value])
-            self.dependencies[step] = found
+                    dependencies |= of_form(self.positions[value]) | of_form(self.layouts[value])
+            self.dependencies[step] = dependencies
 
     def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
         """Return the numbers as an array, the indices of the sizes in it, and their positions among all sizes."""
@@ -160,6 +160,6 @@ def _filled(vector: tuple[Array, list[int], list[int]], numbers: Sequence[int]) 
     fixed, positions, indices = vector
     if not positions:
         return fixed
-    found = fixed.copy()
-    found[positions] = [numbers[k] for k in indices]
-    return found
+    filled = fixed.copy()
+    filled[positions] = [numbers[k] for k in indices]
+    return filled

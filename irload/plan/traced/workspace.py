@@ -49,11 +49,11 @@ class Workspace:
 
         `external`: the addresses of variables that grow.
         """
-        found = self._bound.get(symbols)
-        if found is None or not np.array_equal(found.external, external):
+        plan = self._bound.get(symbols)
+        if plan is None or not np.array_equal(plan.external, external):
             return None
         self._bound.move_to_end(symbols)
-        return found
+        return plan
 
     def bind(self, symbols: tuple[int, ...], external: Sequence[int] | Array = ()) -> BoundPlan:
         """Bind the plan to values of the symbols for which the guards hold. Raises LimitExceeded."""
@@ -64,17 +64,17 @@ class Workspace:
         previous, self._latest = self._latest, None
         if self.template.growth is not None:
             self._bound.clear()  # as the binding changes the memory of the previous one
-        found = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, previous).plan()
+        plan = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, previous).plan()
         if len(self._bound) > SHAPES:
             self._bound.popitem(last=False)
-        return found
+        return plan
 
     def working(self, name: object, nbytes: int) -> Array:
         """Return at least `nbytes` of memory, shared by name. Existing bindings keep the memory that they use."""
-        found = self._working.get(name)
-        if found is None or found.size < nbytes:
-            found = self._working[name] = aligned_bytes(rounded_up(max(nbytes, 64)))
-        return found
+        memory = self._working.get(name)
+        if memory is None or memory.size < nbytes:
+            memory = self._working[name] = aligned_bytes(rounded_up(max(nbytes, 64)))
+        return memory
 
     def _grow(self, symbols: Sequence[int], numbers: Sequence[int], sizes: Array) -> None:
         """Assign offsets again, with room for sizes that are rounded up, as far as the limits allow."""
@@ -83,9 +83,9 @@ class Workspace:
         self._bound.clear()  # first, as its memory may be reused
         self._latest = None
         self.capacities = np.maximum(sizes, self.capacities)
-        little = self._with_room([rounded_up(n) for n in symbols])
-        much = self._with_room([2 * n for n in symbols])
-        self.capacities = much if much.sum() <= MUCH * little.sum() else little
+        rounded = self._with_room([rounded_up(n) for n in symbols])
+        doubled = self._with_room([2 * n for n in symbols])
+        self.capacities = doubled if doubled.sum() <= MUCH * rounded.sum() else rounded
         starts, total = self._placed()
         if limits.peak_bytes is not None and total + rest > limits.peak_bytes:
             self.capacities = sizes

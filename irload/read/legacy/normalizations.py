@@ -29,10 +29,10 @@ def normalize(layer: LegacyLayer) -> Wire:
     dims = layer.input_dims()
     axes = list(range(1, len(dims))) if layer.flag("across_spatial", True) else [1]
     data = {"eps": layer.text("eps", "1e-10"), "eps_mode": "add"}
-    found = layer.op("NormalizeL2", layer.input(), layer.constant("axes", axes), data=data)
+    normalized = layer.op("NormalizeL2", layer.input(), layer.constant("axes", axes), data=data)
     count = 1 if layer.flag("channel_shared", True) else dims[1]
     weights = layer.blob("weights", channelwise(len(dims), count))
-    return found if weights is None else layer.op("Multiply", found, weights)
+    return normalized if weights is None else layer.op("Multiply", normalized, weights)
 
 
 @rewrites("MVN")

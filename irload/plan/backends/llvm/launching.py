@@ -68,17 +68,17 @@ class TableForm:
         sums = self._some.get(changed)
         if sums is None:
             starts = [0, *accumulate(map(_size, self.groups))]
-            places = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in changed])
+            indices = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in changed])
             if len(self._some) >= SETS:
                 self._some.clear()
-            sums = self._some[changed] = Sums([self.groups[k] for k in changed], words, places)
+            sums = self._some[changed] = Sums([self.groups[k] for k in changed], words, indices)
         return sums
 
     def _ahead(self, parts: Sequence[Part], order: Array) -> Iterator[tuple[int, int, int]]:
         kernels: list[Kernel | None] = []
         for part in parts:  # traced kernels neither prefetch weights nor stream them
-            own = [None if part.is_traced else create(()) for create in part.kernels]
-            kernels += own * len(part.positions)
+            created = [None if part.is_traced else create(()) for create in part.kernels]
+            kernels += created * len(part.positions)
         addresses = self.sums.addresses
 
         def is_temporary(row: int, pointer: int) -> bool:

@@ -109,7 +109,7 @@ class _Lead:
     def _divide(self, entry: Pointer, scratch: Pointer, start: Int, invited: Int) -> None:
         f, team, work, crowding = self.f, self.team, self._work, self._crowding
         parts = f.minimum(invited, f.load_int(entry, 8 * UNITS))
-        ticket, taken = f.integer(f.load_int(team, TICKET) + 1), f.local(8)
+        ticket, parts_taken = f.integer(f.load_int(team, TICKET) + 1), f.local(8)
         f.store_scalar(entry, work.opened(ticket), KERNEL)
         f.store_scalar(parts, work.opened(ticket), PARTS)
         for offset in (DONE, DURATION, SUSPENDED):
@@ -121,13 +121,13 @@ class _Lead:
             crowding.count_suspension(work.waits)
         work.run(entry, 0, parts, scratch)
         first = intrinsics.cycles(f)
-        f.store_scalar(1, taken)
+        f.store_scalar(1, parts_taken)
         for part in f.range(1, parts):
             with f.when(work.take(part, ticket)):
                 work.run(entry, part, parts, scratch)
-                f.store_scalar(f.load_int(taken) + 1, taken)
+                f.store_scalar(f.load_int(parts_taken) + 1, parts_taken)
         waiting = intrinsics.cycles(f)
-        others = parts - f.load_int(taken)
+        others = parts - f.load_int(parts_taken)
         work.waits.until(lambda done: done >= others, team + DONE, self.patience)
         end = intrinsics.cycles(f)
         suspended = f.differ(f.load_int(team, SUSPENDED), 0)

@@ -121,14 +121,14 @@ class Relocation:
 
         Files may store equal constants once, such as the scale and the shift of one normalization but not of another.
         """
-        found = {
+        matches = {
             (read.slot, read.how): (self._addresses(read, sizes), pointer - address(read.array))
             for read in selector.reads
             if 0 <= pointer - address(read.array) < read.room
         }
-        if found:
-            known = [addresses + distance for addresses, distance in found.values() if addresses is not None]
-            alike = len(known) == len(found) and all(np.array_equal(p, known[0]) for p in known)
+        if matches:
+            known = [addresses + distance for addresses, distance in matches.values() if addresses is not None]
+            alike = len(known) == len(matches) and all(np.array_equal(p, known[0]) for p in known)
             return Term(known[0]) if alike else None
         is_created = any(0 <= pointer - address(array) < array.nbytes for array in selector.created)
         return Term(pointer) if is_created else None

@@ -28,14 +28,14 @@ def quantized_operands(steps: Sequence[Step], target: Target, *, bf16: bool) -> 
     """
     if bf16 and target.tiles:
         return {}
-    found: dict[Step, Layout] = {}
+    layouts: dict[Step, Layout] = {}
     for step in steps:
         codes = _codes(step) if isinstance(step, MatMulStep) else None
         if codes is not None:
             data = step.inputs[0]
             nbytes = prod(data.shape[:-1]) * codes.row(data.shape[-1])
-            found[step] = Layout(storage=np.dtype(np.int8), nbytes=nbytes, codes=codes)
-    return found
+            layouts[step] = Layout(storage=np.dtype(np.int8), nbytes=nbytes, codes=codes)
+    return layouts
 
 
 def _codes(step: MatMulStep) -> RowCodes | None:

@@ -22,8 +22,8 @@ class SpreadConstant:
     @property
     def strides(self) -> tuple[int, ...]:
         """The stride along each axis in bytes, 0 for broadcast axes."""
-        own = [0 if n == 1 else stride for n, stride in zip(self.array.shape, self.array.strides, strict=True)]
-        return (*(0,) * (len(self.shape) - len(own)), *own)
+        strides = [0 if n == 1 else stride for n, stride in zip(self.array.shape, self.array.strides, strict=True)]
+        return (*(0,) * (len(self.shape) - len(strides)), *strides)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -105,10 +105,10 @@ class Tiles:
         return self._f.load_int(self._state, 48 + tile, "i8"), self._f.load_int(self._state, 16 + 2 * tile, "i16")
 
     def _copy(self, tile: int, pointer: Pointer, stride: AnyInt, *, to_tile: bool) -> None:
-        f, own = self._f, self._tile(tile)
+        f, address = self._f, self._tile(tile)
         rows, width = self._configured(tile)
         for k in f.range(0, rows):
-            inner, outer = own + k * BYTES, pointer + k * stride
+            inner, outer = address + k * BYTES, pointer + k * stride
             target, source = (inner, outer) if to_tile else (outer, inner)
             for at in f.range(0, width, 4):
                 f.store_scalar(f.load_scalar(source, at), target, at)
@@ -119,9 +119,9 @@ class Tiles:
         _, width = self._configured(data)
         result, left, right = (self._tile(tile) for tile in (sums, data, weights))
         for r in f.range(0, rows):
-            own, place = left + r * BYTES, result + r * BYTES
-            total = [f.load(place)]
+            row, target = left + r * BYTES, result + r * BYTES
+            total = [f.load(target)]
             for at in f.range(0, width, 4, total):
-                x, w = f.broadcast(own, at), f.load(right, at * (BYTES // 4))
+                x, w = f.broadcast(row, at), f.load(right, at * (BYTES // 4))
                 total[0] = self._multiply_row(f, total[0], x, w)
-            f.store(total[0], place)
+            f.store(total[0], target)

@@ -120,13 +120,15 @@ class NumpyExecutable:
         """Return all phases, with checks of the time limit before long steps, and within very long steps."""
         call: Call = (self.cell.check, ())
         check: Phases = [[[call]]]
-        found: Phases = []
+        checked: Phases = []
         for (flops, nbytes), phases in zip(self._work(), self.phases, strict=True):
             if flops >= LONG_STEP:
-                found += [[[one for own in part for one in (own, call)] for part in phase] for phase in phases]
+                checked += [
+                    [[entry for kernel in part for entry in (kernel, call)] for part in phase] for phase in phases
+                ]
                 continue
-            found += [*(check if nbytes >= CHECKED else []), *phases]
-        return found
+            checked += [*(check if nbytes >= CHECKED else []), *phases]
+        return checked
 
     def _work(self) -> list[tuple[int, int]]:
         """The floating-point operations and the bytes of each kernel."""

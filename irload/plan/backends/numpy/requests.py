@@ -17,8 +17,8 @@ from irload.plan.memory.requests import MemoryRequests
 def requests(program: Program, steps: Sequence[Step]) -> MemoryRequests:
     """Return the requests of these steps."""
     copied = [v for s in steps if TABLE.rows[type(s)].copies for v in s.outputs]
-    found = layouts(program, steps, (*program.inputs, *copied))
-    return MemoryRequests({**found, **_borders(program, steps, found)})
+    unpadded = layouts(program, steps, (*program.inputs, *copied))
+    return MemoryRequests({**unpadded, **_borders(program, steps, unpadded)})
 
 
 def _borders(program: Program, steps: Sequence[Step], found: dict[Value, Layout]) -> dict[Value, Layout]:

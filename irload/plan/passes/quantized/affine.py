@@ -53,12 +53,12 @@ class _Epilogue:
 
     def composed(self) -> tuple[list[Value], Expression]:
         """The operands of the epilogue and its expression."""
-        own = self._expression
-        forms = [_Form(k) for k in range(own.operands)]
-        for k, i in enumerate(own.instructions):
+        expression = self._expression
+        forms = [_Form(k) for k in range(expression.operands)]
+        for k, i in enumerate(expression.instructions):
             form = self._affine(i, forms) or self._function(i, forms)
-            forms.append(form if self._uses[own.operands + k] == 1 else _Form(self._register(form)))
-        result = self._register(forms[own.result])
+            forms.append(form if self._uses[expression.operands + k] == 1 else _Form(self._register(form)))
+        result = self._register(forms[expression.result])
         return self._renamed(result)
 
     def _affine(self, i: Instruction, forms: list[_Form]) -> _Form | None:
@@ -101,17 +101,17 @@ class _Epilogue:
 
     def _register(self, form: _Form) -> int:
         """Emit the multiplication and the addition of a form, and return the register of the result."""
-        found = form
+        emitted = form
         for opcode, constant in (("multiply", form.factor), ("add", form.term)):
             if constant is None:
                 continue
             if constant.size == 1:
                 instruction = Instruction(f"{opcode}_number", (0,), (float(constant.reshape(-1)[0]),))
-                found = self._append(instruction, (found.register,))
+                emitted = self._append(instruction, (emitted.register,))
             else:
                 self._operands.append(Value.of(constant.astype(np.float32)))
-                found = self._append(Instruction(opcode, (0, 0)), (found.register, -len(self._operands)))
-        return found.register
+                emitted = self._append(Instruction(opcode, (0, 0)), (emitted.register, -len(self._operands)))
+        return emitted.register
 
     def _append(self, i: Instruction, args: tuple[int, ...]) -> _Form:
         self._made.append((i, args))

@@ -71,12 +71,12 @@ class Chain:
 
     def step(self, output: Value) -> ElementwiseStep:
         """The step."""
-        count, made = len(self._inputs), list[Instruction]()
+        count, instructions = len(self._inputs), list[Instruction]()
         for k, (link, operand) in enumerate(self._links):
             last = count + k - 1 if k else 0
             args = (last,) if operand is None else (last, operand)
-            made.append(Instruction(link.opcode, args, link.numbers, link.dtype))
-        return ElementwiseStep(self._inputs, [output], expression=Expression(count, tuple(made)))
+            instructions.append(Instruction(link.opcode, args, link.numbers, link.dtype))
+        return ElementwiseStep(self._inputs, [output], expression=Expression(count, tuple(instructions)))
 
 
 def quantizing(x: Value, low: Array, scale: Array, levels: int, output: Value) -> ElementwiseStep:

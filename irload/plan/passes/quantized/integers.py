@@ -41,12 +41,12 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
     originals: dict[Value, Step] = {}
     for step in program.steps:
         rewrite = _REWRITES.get(type(step))
-        found = _view(step, known) if isinstance(step, ViewStep) else rewrite(step, known) if rewrite else None
-        if found is None or not all(map(supports, found[0])):
+        rewritten = _view(step, known) if isinstance(step, ViewStep) else rewrite(step, known) if rewrite else None
+        if rewritten is None or not all(map(supports, rewritten[0])):
             continue
-        program.replace([step], found[0])
-        if found[1] is not None:
-            known[step.output] = found[1]
+        program.replace([step], rewritten[0])
+        if rewritten[1] is not None:
+            known[step.output] = rewritten[1]
             originals[step.output] = step
     for value, quantized in known.items():
         for reader in dict.fromkeys(program.consumers(value)):
@@ -70,10 +70,10 @@ def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: Quantized) 
 
 
 def _fake_quantize(step: ElementwiseStep, known: Known) -> Rewritten | None:
-    found = split(step)
-    if found is None:
+    parts = split(step)
+    if parts is None:
         return None
-    quantize, quantized = found
+    quantize, quantized = parts
     return [quantize, replace(quantized.to_f32(step.output), origin=step.origin)], quantized
 
 
@@ -114,11 +114,11 @@ def _conv(step: ConvStep, known: Known) -> Rewritten | None:
     if source is None or not (source.is_uniform or depth == 1):
         return None
     channels = groups * per_group
-    found = integer_weights(weights, channels)
-    if found is None or depth * step.taps >= MOST:
+    integers = integer_weights(weights, channels)
+    if integers is None or depth * step.taps >= MOST:
         return None
     data = _Data.of(source, per_group, padded=any((*step.pads_begin, *step.pads_end)))
-    return None if data is None else _product(step, data, found, 2, (1, channels, *(1,) * len(step.strides)))
+    return None if data is None else _product(step, data, integers, 2, (1, channels, *(1,) * len(step.strides)))
 
 
 def _matmul(step: MatMulStep, known: Known) -> Rewritten | None:
@@ -126,10 +126,10 @@ def _matmul(step: MatMulStep, known: Known) -> Rewritten | None:
     if source is None or not source.is_uniform or len(weights.shape) != 2:
         return None
     channels = step.output.shape[-1]
-    found, data = integer_weights(weights, channels, last=not step.transpose_b), _Data.of(source, 1)
-    if found is None or data is None or step.inputs[0].shape[-2 if step.transpose_a else -1] >= MOST:
+    integers, data = integer_weights(weights, channels, last=not step.transpose_b), _Data.of(source, 1)
+    if integers is None or data is None or step.inputs[0].shape[-2 if step.transpose_a else -1] >= MOST:
         return None
-    return _product(step, data, found, 1 if step.transpose_b else 0, (channels,))
+    return _product(step, data, integers, 1 if step.transpose_b else 0, (channels,))
 
 
 @record(eq=False)

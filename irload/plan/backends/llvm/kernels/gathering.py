@@ -93,9 +93,9 @@ class GatherSlices(Kernel):
         within, layout = arguments.filled(self._key), arguments.integers(self.layout)
         before, picked = arguments.table(3), arguments.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x, indices]):
-            target, source, place = starts
-            target, place = picked.pointers(number, [target, place])
-            signed = f.load_int(place, element=f"i{8 * self.index}")
+            target, source, entry = starts
+            target, entry = picked.pointers(number, [target, entry])
+            signed = f.load_int(entry, element=f"i{8 * self.index}")
             index = f.integer(signed + (signed < 0).as_int() * size)
             with f.when(index.below(size)):
                 self._write_slice(f, within, layout, [target, source + index * pitch])
@@ -166,11 +166,11 @@ class GatherWidened(GatherSlices):
         if widening.code is None:
             value = load_lanes(f, source, column * SIZES[self.form.element], None, self.form.element)
         else:
-            place, count = source + column // members * WORD, self.lanes // members
+            address, count = source + column // members * WORD, self.lanes // members
             if count == 1:
-                words = f.splat(f.load_scalar(place, element="i32"))
+                words = f.splat(f.load_scalar(address, element="i32"))
             else:
-                loaded = f.load_packed(place, 0, "i32", count)
+                loaded = f.load_packed(address, 0, "i32", count)
                 words = f.shuffle(loaded, loaded, [lane // members for lane in range(self.lanes)])
             shifts = f.numbers([widening.bits * (lane % members) for lane in range(self.lanes)])
             value = widening.code(f, words.shifted_right(shifts) & ((1 << widening.bits) - 1))
@@ -185,8 +185,8 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     data, indices = (selector.array(v) for v in step.inputs)
     out, axis, shared = selector.array(step.output), step.axis, step.shared
     behind = axis + indices.ndim - shared
-    own = (*indices.strides[:shared], *(0,) * (axis - shared))
-    before = axes_of(data.shape[:axis], out.strides[:axis], data.strides[:axis], own)
+    index_strides = (*indices.strides[:shared], *(0,) * (axis - shared))
+    before = axes_of(data.shape[:axis], out.strides[:axis], data.strides[:axis], index_strides)
     picked = axes_of(indices.shape[shared:], out.strides[axis:behind], indices.strides[shared:])
     inner = axes_of(out.shape[behind:], out.strides[behind:], data.strides[axis + 1 :])
     beside = (out.itemsize, data.itemsize) if step.widens else (1, 1)

@@ -101,7 +101,9 @@ class Normalization(Formula):
         for vectors in positions.walk():
             scaled = [x * factor for x, factor in zip(centered(vectors), vectors.of(factors), strict=True)]
             operands = [vectors.read(tensor) for tensor in range(2, len(self.elements))]
-            vectors.write(0, [evaluate(self.epilogue, own)[0] for own in zip(scaled, *operands, strict=True)])
+            vectors.write(
+                0, [evaluate(self.epilogue, arguments)[0] for arguments in zip(scaled, *operands, strict=True)]
+            )
 
     def _factor(self, variance: Vec) -> Vec:
         """The factor that scales x − mean to variance 1."""

@@ -78,8 +78,8 @@ class TopK(Kernel):
                 for at in f.range(0, best):
                     f.store_scalar(bits(f, "and", f.load_int(heap, at * WORD), LOW), heap, at * WORD)
                 _make_heap(f, heap, best)
-            for taken in f.range(0, best):
-                last = best - 1 - taken
+            for popped in f.range(0, best):
+                last = best - 1 - popped
                 at = _worst(f, heap)
                 f.store_scalar(f.load_int(heap, last * WORD), heap)
                 _sink(f, heap, 0, last)
@@ -89,8 +89,8 @@ class TopK(Kernel):
 
     def _key(self, f: Function, x: Pointer, at: AnyInt, stride: AnyInt) -> Int:
         value = f.load_scalar(x, at * stride)
-        own = (value + 0.0).bits()  # -0 and 0 are equal
-        order = own ^ ((own >> 31) & GREATEST)
+        raw = (value + 0.0).bits()  # -0 and 0 are equal
+        order = raw ^ ((raw >> 31) & GREATEST)
         order = order.constant(GREATEST).where(value.compare("uno", value), order)
         upper: int | Int = (order if self.largest else order ^ -1).cast("sext", "i64")  # pyright: ignore[reportAssignmentType]
         return f.integer(upper * (1 << 32) + (LOW - at))

@@ -127,8 +127,8 @@ class StateSums:
         whole = panel.samples // most * most
         for rows, first, last in ((most, 0, whole), (1, whole, panel.samples))[: min(most, 2)]:
             for sample in f.range(first, last, rows):
-                places = {"h": panel.source + sample * row, "w": panel.weights, **panel.arguments(sample)}
-                f.call(f"{panel.name}_{rows}", places, partial(self._write_tile, panel=panel, rows=rows, row=row))
+                arguments = {"h": panel.source + sample * row, "w": panel.weights, **panel.arguments(sample)}
+                f.call(f"{panel.name}_{rows}", arguments, partial(self._write_tile, panel=panel, rows=rows, row=row))
 
     def _write_tile(self, f: Function, panel: Panel, rows: int, row: int) -> None:
         """Write the function for a tile."""
@@ -196,8 +196,8 @@ class TileStateSums(StateSums):
 
     def write(self, f: Function, panel: Panel, row: int) -> None:
         count = panel.packed.panel
-        places = {"h": panel.source, "w": panel.weights, "sums": panel.memory}
-        f.call(f"sum{count}", places, lambda own: self._write_sum(own, count, row))
+        arguments = {"h": panel.source, "w": panel.weights, "sums": panel.memory}
+        f.call(f"sum{count}", arguments, lambda own: self._write_sum(own, count, row))
 
         def write_state(own: Function) -> None:
             panel.write_row(own, 0, [own.load(own["sums"], tile * tiles.BYTES) for tile in range(count)])

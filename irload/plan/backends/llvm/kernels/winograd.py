@@ -114,7 +114,7 @@ class Winograd(Kernel):
         ]
         products = replace(self.products, depth=depth, channels=channels)
         deep, wide = f.integer(products.deep), f.integer(products.wide)
-        table, square, zeros = (f["scratch"] + place for place in self._offsets)
+        table, square, zeros = (f["scratch"] + start for start in self._offsets)
         inputs = zeros + deep * 4
         sums = inputs + pitches[0] * MATRICES
         padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
@@ -134,10 +134,10 @@ class Winograd(Kernel):
                 top, left = top - self.begin[0], left - self.begin[1]
                 source = x + offset(strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (deep * 4)
-                places = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
+                pointers = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
                 position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
                 steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0], "depth": depth}
-                f.call("inputs", {**places, **position, **steps}, self._write_inputs)
+                f.call("inputs", {**pointers, **position, **steps}, self._write_inputs)
             products.write(f, (inputs, w, sums), pitches, last - first)
             for tile in f.range(first, last):
                 sample, top, left = place_of(tile)
@@ -163,13 +163,13 @@ class Winograd(Kernel):
             on_map = (f["top"] + i).below(f["height"])
             for j in f.range(0, 6):
                 inside = on_map & (f["left"] + j).below(f["width"])
-                place = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
-                f.store_scalar(place, f["table"], offset((48, 8), (i, j)))
+                pointer = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
+                f.store_scalar(pointer, f["table"], offset((48, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
         for at, count in each_vector(f, f["depth"], self.products.depth):
             for column in f.range(0, 6):
-                places, vectors = f["table"] + column * 8, f["square"] + column * nbytes
-                data = [load_lanes(f, f.load_pointer(places, 48 * i), at * size, count, element) for i in range(6)]
+                pointers, vectors = f["table"] + column * 8, f["square"] + column * nbytes
+                data = [load_lanes(f, f.load_pointer(pointers, 48 * i), at * size, count, element) for i in range(6)]
                 data = [value - self.zero_point if self.zero_point else value for value in data]
                 for i, value in enumerate(transform_inputs(data)):
                     f.store(value, vectors, 6 * nbytes * i)

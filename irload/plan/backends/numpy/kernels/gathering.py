@@ -25,7 +25,7 @@ def take(out: Array, data: Array, indices: Array, axis: int) -> None:
     if out.flags.c_contiguous and out.dtype == data.dtype:
         np.take(data, at, axis, out, "clip")
     else:
-        taken = np.take(data, at, axis, mode="clip")
-        np.copyto(out, taken if out.dtype == data.dtype else widened(taken))
+        slices = np.take(data, at, axis, mode="clip")
+        np.copyto(out, slices if out.dtype == data.dtype else widened(slices))
     if outside.any():
         out[(*(slice(None),) * axis, outside)] = 0

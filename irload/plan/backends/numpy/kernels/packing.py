@@ -43,12 +43,12 @@ class WeightOperand:
 
     def packed(self, kind: str, how: Callable[[Array], Array]) -> Array:
         """Return the weights packed for a kernel, once for all plans of a model; the original is released."""
-        found = self.packs.get((kind, self.source))
-        if found is None:
-            found = self.packs[kind, self.source] = how(self.source.array)
+        packed = self.packs.get((kind, self.source))
+        if packed is None:
+            packed = self.packs[kind, self.source] = how(self.source.array)
             self.source.release()
-        self.held.append(found)
-        return found
+        self.held.append(packed)
+        return packed
 
 
 def contiguous(view: Array) -> Array:

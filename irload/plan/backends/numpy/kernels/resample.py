@@ -31,9 +31,9 @@ def resample(index: Array, weight: Array, x: Array, out: Array, axis: int, threa
         part: ThreadCalls = []
         for i, j in cut_range(start, stop, BAND):
             first, last = int(index[i:j].min()), int(index[i:j].max()) + 1
-            taken, made = source[:, first:last], target[:, i:j]
+            inputs, outputs = source[:, first:last], target[:, i:j]
             taps = frozen(index[i:j] - first), weight[i:j]
-            part.append((_mixed, (frozen(matrix[i:j, first:last].copy()), taken, made, taken, made, *taps)))
+            part.append((_mixed, (frozen(matrix[i:j, first:last].copy()), inputs, outputs, inputs, outputs, *taps)))
         parts.append(part)
     return parts
 

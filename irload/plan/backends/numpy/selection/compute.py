@@ -85,8 +85,8 @@ def _compute_alone(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence
         _compute(step, inputs, outputs, cell)  # reports the error with its layer
         return
     results = result if isinstance(result, tuple) else (result,)
-    for out, made in zip(outputs, results, strict=True):
-        np.copyto(out, made)
+    for out, array in zip(outputs, results, strict=True):
+        np.copyto(out, array)
 
 
 def _compute(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:

@@ -42,8 +42,8 @@ def gather(step: GatherStep, selector: NumpySelector) -> Selected:
     """Copy the slices selected by the indices."""
     table = None if step.axis or step.shared else selector.compressed(step.inputs[0], 1)
     if table is not None and not step.widens:
-        own = selector.array(step.output), table, selector.array(step.inputs[1])
-        return "widened rows", [[[(take_widened, own)]]]
+        arguments = selector.array(step.output), table, selector.array(step.inputs[1])
+        return "widened rows", [[[(take_widened, arguments)]]]
     data, indices = (selector.array(v) for v in step.inputs)
     arrays = selector.array(step.output), data, indices
     if step.shared:

@@ -47,8 +47,8 @@ def _wide(step: ConvStep | MatMulStep, data: Array, weights: Array) -> tuple[Arr
 
 def _convolve(step: ConvStep, data: Array, weights: Array, out: Array) -> None:
     pads = list(zip(step.pads_begin, step.pads_end, strict=True))
-    found = convolve(*_wide(step, data, weights), step.strides, step.dilations, pads)
-    out[...] = found[tuple(map(slice, out.shape))]
+    sums = convolve(*_wide(step, data, weights), step.strides, step.dilations, pads)
+    out[...] = sums[tuple(map(slice, out.shape))]
 
 
 def _multiply(step: MatMulStep, data: Array, weights: Array, out: Array) -> None:

@@ -63,9 +63,9 @@ class NumpySelector:
         self._variables = options.variables
         self.packs = packs
         self.direct: list[Array] = []
-        """Constants that kernels read unpacked …"""
+        """Constants that kernels read unpacked."""
         self.held: list[Array] = []
-        """… and packed ones."""
+        """Packed constants that kernels read."""
         self.scratch = Scratch()
         self.cell = RunCell(options.file)
         self._tuner = tuner
@@ -116,8 +116,8 @@ class NumpySelector:
 
         16-bit floats stay compressed only in models with variables, because widening doubles the time of a product.
         """
-        found = None if value.source is None else compressed(value.source)
-        return None if found is not None and found.is_short and not self._variables else self._matrix(found, axis)
+        stored = None if value.source is None else compressed(value.source)
+        return None if stored is not None and stored.is_short and not self._variables else self._matrix(stored, axis)
 
     def _matrix(self, found: Compressed | None, axis: int) -> CompressedMatrix | None:
         matrix = None if found is None else CompressedMatrix.of(found, axis)

@@ -83,8 +83,8 @@ class TileProduct(TileBlocks):
         ahead = self._ahead(f, turn, weights, sizes)
         weights = weights + turn.panel * self.panel_bytes
         rows = {f"x{k}": source for k, source in enumerate(sources)}
-        places = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
-        f.call("sum", {**rows, **places}, self._write_sum)
+        arguments = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
+        f.call("sum", {**rows, **arguments}, self._write_sum)
         self._results.place(f, f["scratch"], turn.panel, strips, results)
 
     def _places(self, f: Function, turn: Turn, sizes: _Sizes) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
@@ -94,25 +94,25 @@ class TileProduct(TileBlocks):
         """
         rest, block = divmod(turn.unit, sizes.blocks) if self.separate_axes else (0, turn.unit)
         strips = f.minimum(sizes.last_strip + 1 - block * self.height, self.height)
-        own = indices(rest, self.outer[: self.separate_axes])
+        separate = indices(rest, self.outer[: self.separate_axes])
         channel = turn.panel * self.packed_channels
         x, weights, *pointers = turn.pointers
-        for index, stride in zip(own, self.weights, strict=False):
+        for index, stride in zip(separate, self.weights, strict=False):
             weights = weights + index * (stride * self.matrix_bytes)
         sources: list[Pointer] = []
         results: list[Pointer] = []
         for k in range(self.height):
             strip = f.minimum(block * self.height + k, sizes.last_strip)
             line, q = divmod(strip, self.line) if self.columns else (0, strip)
-            outer = [*own, *indices(line, self.outer[self.separate_axes :])]
+            outer = [*separate, *indices(line, self.outer[self.separate_axes :])]
             column = f.minimum(q * self.rows, sizes.last_column)
             accesses = (self.x, self.y, *self.operands)
-            source, *places = (
+            source, *addresses = (
                 access.address(f, pointer, outer, column, channel)
                 for pointer, access in zip((x, *pointers), accesses, strict=True)
             )
             sources.append(source)
-            results += places
+            results += addresses
         return weights, strips, sources, results
 
     def _ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _Sizes) -> Pointer:
@@ -150,8 +150,8 @@ class TileProduct(TileBlocks):
     def _offset(self, f: Function, step: Int) -> AnyInt:
         """The offset in bytes from the row of x of an output to the row that is multiplied in a step."""
         if len(self.taps) == 1:
-            place = step * self.chunks.stride
-            return (f.minimum(place, self.chunks.last) if self.chunks.overlap else place) + self.taps[0]
+            offset = step * self.chunks.stride
+            return (f.minimum(offset, self.chunks.last) if self.chunks.overlap else offset) + self.taps[0]
         offsets = [self.chunks.offset(chunk) + tap for chunk in range(self.chunks.count) for tap in self.taps]
         return f.load_int(f.table("offsets", offsets), step * 8)
 
@@ -181,6 +181,6 @@ class TileProduct(TileBlocks):
         free = results.free(f, memory)
         for a in range(self.height):
             for b in range(self.width):
-                place = free + (a * self.rows * self.width + b) * tiles.BYTES
-                registers.store(a * self.width + b, place, self.width * tiles.BYTES)
+                address = free + (a * self.rows * self.width + b) * tiles.BYTES
+                registers.store(a * self.width + b, address, self.width * tiles.BYTES)
         results.stored(f, memory)

@@ -97,8 +97,8 @@ class Results:
         if self._differ:
             is_last = f.equal(panel, self._panels - 1).as_int()
             f.store_scalar(is_last, record, _IS_LAST)
-        for k, place in enumerate(places):
-            f.store_scalar(place, record, _PLACES + 8 * k)
+        for k, address in enumerate(places):
+            f.store_scalar(address, record, _PLACES + 8 * k)
 
     def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
         """Compute the epilogue of the waiting rows first…stop−1, and store their results."""
@@ -116,15 +116,15 @@ class Results:
         sums = f.load_pointer(f["record"], _SUMS)
         for index in f.range(f["first"], f["stop"]):
             tile, r = divmod(index, self.rows)
-            places = f["record"] + (tile * (8 * self._tensors) + _PLACES)
-            y, *operands = (f.load_pointer(places, 8 * k) for k in range(self._tensors))
-            own = sums + index * (self.width * tiles.BYTES)
-            made: list[Vec] = []
+            addresses = f["record"] + (tile * (8 * self._tensors) + _PLACES)
+            y, *operands = (f.load_pointer(addresses, 8 * k) for k in range(self._tensors))
+            row = sums + index * (self.width * tiles.BYTES)
+            results: list[Vec] = []
             for v in range(-(-channels // f.lanes)):
                 lane, count = v * f.lanes, min(f.lanes, channels - v * f.lanes)
-                values = [f.load(own, v * f.target.bytes)]
+                values = [f.load(row, v * f.target.bytes)]
                 for operand, access in zip(operands, self.operands, strict=True):
                     offset = r * access.column + lane * access.channel
                     values.append(read(f, operand, offset, access.channel, count, access.element))
-                made += evaluate(self.epilogue, values)
-            write_row(f, made, y, r * self.y.column, self.y.channel, channels, self.y.element)
+                results += evaluate(self.epilogue, values)
+            write_row(f, results, y, r * self.y.column, self.y.channel, channels, self.y.element)
