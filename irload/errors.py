@@ -155,7 +155,7 @@ OUT_OF_MEMORY = "out of memory"
 """Part of the message of every OutOfMemory, by which batches recognise it in reasons stored as text."""
 
 
-def out_of_memory(what: str, error: MemoryError) -> OutOfMemory:
+def out_of_memory(purpose: str, error: MemoryError) -> OutOfMemory:
     """Return the error for a failed allocation. The message names the purpose ("for the plan") and a remedy."""
     reason = f": {error}" if str(error) else ""
-    return OutOfMemory(f"{OUT_OF_MEMORY} {what}{reason}; use smaller inputs or batches, or fewer threads")
+    return OutOfMemory(f"{OUT_OF_MEMORY} {purpose}{reason}; use smaller inputs or batches, or fewer threads")

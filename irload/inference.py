@@ -128,7 +128,7 @@ class Inference:
         initial = self.types.get(node.inputs[0], UNKNOWN).without_value()
         return initial if initial.element is declared.element else declared
 
-    def found(self, graph: Graph) -> Inferred | None:
+    def result(self, graph: Graph) -> Inferred | None:
         """Return the result for the graph, None if a node failed."""
         seen = {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
         return None if self._reported else Inferred(self.types, self.counts, seen)

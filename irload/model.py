@@ -128,7 +128,7 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
     """
     run = Inference(model.file, on_error, model.limits)
     run.graph(model)
-    model.inferred = run.found(model)
+    model.inferred = run.result(model)
     _infer_untaken(model, run)
     for output, tensor in run.types.items():
         output.type = tensor
@@ -156,14 +156,14 @@ def _result_names(node: Node) -> frozenset[str]:
     return node.inputs[0].names if node.output_names is None else node.output_names
 
 
-def find_port(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
+def find_port(ports: Sequence[Port], key: str | int | Port, kind: str) -> Port:
     """One of the ports by position, by any of its tensor names or by its layer's name. Raises InputInvalid."""
     if isinstance(key, Port):
         return key
     if isinstance(key, int):
         if -len(ports) <= key < len(ports):
             return ports[key]
-        raise InputInvalid(f"there is no {what} {key}; the model has {len(ports)}")
+        raise InputInvalid(f"there is no {kind} {key}; the model has {len(ports)}")
     for port in ports:
         if key in port.names or key == port.node.name:
             return port
@@ -171,4 +171,4 @@ def find_port(ports: Sequence[Port], key: str | int | Port, what: str) -> Port:
         if key == port.place_name:
             return port
     names = ", ".join(f"'{p.any_name}'" for p in ports)
-    raise InputInvalid(f"there is no {what} named '{key}'; the model has {names or 'none'}")
+    raise InputInvalid(f"there is no {kind} named '{key}'; the model has {names or 'none'}")

@@ -131,7 +131,7 @@ def test_a_layer_that_lists_too_many_output_ports() -> None:
     model, run, errors = inferred(net(PARAMETER + TWO + RESULT))
     assert errors == [("relu", "lists 2 output ports; ReLU has 1")]
     assert [str(run.types[o].shape) for o in node(model, "relu").outputs] == ["[1,3]", "[1,3]"], "as declared"
-    assert run.found(model) is None
+    assert run.result(model) is None
     with pytest.raises(ShapeMismatch, match=r"ReLU 'relu' \(id 1\): lists 2 output ports"):
         irload.read_model(net(PARAMETER + TWO + RESULT).encode())
 
@@ -204,7 +204,7 @@ def result_of(graph: Graph) -> tuple[Inferred, list[TensorType]]:
     """The result of an inference, and the types of the Parameters in it."""
     run = Inference()
     run.graph(graph)
-    found = run.found(graph)
+    found = run.result(graph)
     assert found is not None
     return found, [found.types[p.outputs[0]] for p in graph.parameters]
 

@@ -46,15 +46,15 @@ def compared(document: Document, before: Document, path: Path) -> Document:
     return {"file": str(path), "ratio": ratio, "interval": [low, high], "differing": differing}
 
 
-def render_baseline(found: Document) -> None:
+def render_baseline(baseline: Document) -> None:
     """Print the change since the baseline."""
-    ratio, (low, high) = found["ratio"], found["interval"]
+    ratio, (low, high) = baseline["ratio"], baseline["interval"]
     change = f"{abs(ratio - 1):.1%} {'slower' if ratio > 1 else 'faster'}"
     verdict = "no significant change" if low <= 1 <= high else change
     bounds = f"{ratio:.3f} × the median, 95 % interval {low:.3f} … {high:.3f}"
-    stdout().print(f"\nagainst {safe(found['file'])}: {verdict} ({bounds})", soft_wrap=True)
-    if found["differing"]:
-        names = ", ".join(found["differing"])
+    stdout().print(f"\nagainst {safe(baseline['file'])}: {verdict} ({bounds})", soft_wrap=True)
+    if baseline["differing"]:
+        names = ", ".join(baseline["differing"])
         stderr().print(f"irrun: [bold yellow]warning:[/] the baseline has other {names}; times are not comparable")
 
 

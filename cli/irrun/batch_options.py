@@ -87,7 +87,7 @@ class Course:
     verify_inputs: bool
 
 
-def numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> Callable[..., Any]:
+def numbers(count: tuple[int, ...], kind: Callable[[str], Any], form: str) -> Callable[..., Any]:
     """Return a callback that parses `1,2,3` or `224x224` into numbers; `count` lists the accepted counts."""
 
     def read(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[Any, ...] | None:
@@ -98,7 +98,7 @@ def numbers(count: tuple[int, ...], kind: Callable[[str], Any], what: str) -> Ca
         except ValueError:
             values = ()
         if len(values) not in count or any(v <= 0 for v in values if kind is int):
-            raise click.BadParameter(f"'{text}' is not of the form {what}", ctx, param)
+            raise click.BadParameter(f"'{text}' is not of the form {form}", ctx, param)
         return values
 
     return read

@@ -141,10 +141,10 @@ def command(
     return 0
 
 
-def _streams(found: Benchmark) -> Document:
+def _streams(benchmark: Benchmark) -> Document:
     """Measure throughput and median latency of each side at one concurrency."""
-    sides = [{"name": s.name, "throughput": s.throughput, "p50": s.percentile(50)} for s in found.sides]
-    return {"requests": found.requests, "threads": found.threads, "sides": sides}
+    sides = [{"name": s.name, "throughput": s.throughput, "p50": s.percentile(50)} for s in benchmark.sides]
+    return {"requests": benchmark.requests, "threads": benchmark.threads, "sides": sides}
 
 
 def _side(side: Contender) -> Document:
@@ -182,11 +182,11 @@ def _histogram(side: Contender) -> list[Document]:
 # --------------------------------------------------------------------------------------------------------
 
 
-def _render(document: Document, found: Benchmark) -> None:
+def _render(document: Document, benchmark: Benchmark) -> None:
     from irrun.render import safe, stdout, table
 
     fed = ", ".join(f"{i['name']} {i['type']}[{','.join(map(str, i['shape']))}]" for i in document["inputs"])
-    threads, requests = found.threads, found.requests
+    threads, requests = benchmark.threads, benchmark.requests
     how = f"{threads} thread{'' if threads == 1 else 's'}"
     how += f", {requests} requests at a time" if requests > 1 else ""
     stdout().print(f"{safe(document['model'])}: {safe(fed) or 'no inputs'}; {how}", soft_wrap=True)

@@ -27,17 +27,22 @@ def _wiring(node: Node, name: str, body: Graph) -> Document:
     subgraph = cast(Subgraph, node.op.attributes[name])
     merged = {parameter: result for result, parameter in subgraph.back_edges}
     inputs = [
-        {"port": line.port, "parameter": body.parameters[line.inner].name, "how": _taken(line, line.inner in merged)}
+        {
+            "port": line.port,
+            "parameter": body.parameters[line.inner].name,
+            "how": _input_kind(line, line.inner in merged),
+        }
         for line in subgraph.inputs
     ]
     outputs = [
-        {"port": line.port, "result": body.results[line.inner].name, "how": _given(line)} for line in subgraph.outputs
+        {"port": line.port, "result": body.results[line.inner].name, "how": _output_kind(line)}
+        for line in subgraph.outputs
     ]
     back = [{"result": body.results[r].name, "parameter": body.parameters[p].name} for p, r in merged.items()]
     return {"inputs": inputs, "outputs": outputs, "back_edges": back}
 
 
-def _taken(line: PortMap, merged: bool) -> str:
+def _input_kind(line: PortMap, merged: bool) -> str:
     if line.purpose:
         return line.purpose
     if line.axis is not None:
@@ -45,7 +50,7 @@ def _taken(line: PortMap, merged: bool) -> str:
     return "merged" if merged else "invariant"
 
 
-def _given(line: PortMap) -> str:
+def _output_kind(line: PortMap) -> str:
     return line.purpose or (_parts("concatenated", line) if line.axis is not None else "last")
 
 

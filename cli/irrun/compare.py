@@ -213,17 +213,17 @@ def _failure(a: str, b: str, error: str) -> Document:
     return {"a": a, "b": b, **nothing, "error": error}
 
 
-def _document(a: str, b: str, found: Comparison) -> Document:
+def _document(a: str, b: str, comparison: Comparison) -> Document:
     """Return the document of schemas/compare.schema.json."""
     return {
         "a": a,
         "b": b,
-        "passed": found.passed,
-        "first": None if found.first is None else found.first.name,
-        "unmatched": found.unmatched,
-        "layers": [_layer(layer) for layer in found.layers],
-        "outputs": [_layer(output) for output in found.outputs],
-        "notes": found.notes,
+        "passed": comparison.passed,
+        "first": None if comparison.first is None else comparison.first.name,
+        "unmatched": comparison.unmatched,
+        "layers": [_layer(layer) for layer in comparison.layers],
+        "outputs": [_layer(output) for output in comparison.outputs],
+        "notes": comparison.notes,
         "error": None,
     }
 
@@ -244,11 +244,14 @@ def _layer(layer: LayerError) -> Document:
     }
 
 
-def _measures(found: Measures | None) -> Document | None:
-    if found is None:
+def _measures(measures: Measures | None) -> Document | None:
+    if measures is None:
         return None
     names = ("max_abs", "mean_abs", "max_rel", "mean_rel", "against_std", "cosine", "psnr", "needed")
-    return {name: _finite(getattr(found, name)) for name in names} | {"beyond": found.beyond, "size": found.size}
+    return {name: _finite(getattr(measures, name)) for name in names} | {
+        "beyond": measures.beyond,
+        "size": measures.size,
+    }
 
 
 def _finite(value: float | None) -> float | None:
@@ -311,8 +314,8 @@ def _size(error: Document | None) -> float:
     return inf if error["needed"] is None else error["needed"]
 
 
-def _number(found: Document | None, key: str) -> str:
-    value = None if found is None else found[key]
-    if found is not None and value is None and key == "needed":
+def _number(error: Document | None, key: str) -> str:
+    value = None if error is None else error[key]
+    if error is not None and value is None and key == "needed":
         return "∞"
     return "–" if value is None else f"{value:.3g}"

@@ -13,24 +13,24 @@ from irrun.survey import Layer, Survey, is_unknown, layers_of, warnings_of
 MARKS = {"same": "", "differs": "[red]≠[/]", "failed": "[red]✗[/]", "unknown": "[yellow]?[/]"}
 
 
-def report(path: Path, found: Survey) -> Document:
+def report(path: Path, surveyed: Survey) -> Document:
     """Return the document of schemas/infer.schema.json."""
-    static = declares_static(found.model)
-    layers = [_layer(layer, found, static) for layer in layers_of(found.model)]
+    static = declares_static(surveyed.model)
+    layers = [_layer(layer, surveyed, static) for layer in layers_of(surveyed.model)]
     states = [layer["state"] for layer in layers]
     return {
         "model": str(path),
-        "agrees": not (found.faults or "differs" in states or "failed" in states),
+        "agrees": not (surveyed.faults or "differs" in states or "failed" in states),
         "layer_count": len(layers),
         "differing": states.count("differs"),
         "failing": states.count("failed"),
         "unknown": states.count("unknown"),
         "layers": layers,
-        "warnings": warnings_of(found),
+        "warnings": warnings_of(surveyed),
     }
 
 
-def _layer(layer: Layer, found: Survey, static: bool) -> Document:
+def _layer(layer: Layer, surveyed: Survey, static: bool) -> Document:
     node = layer.node
     outputs = [
         {
@@ -40,7 +40,7 @@ def _layer(layer: Layer, found: Survey, static: bool) -> Document:
         }
         for output in node.outputs
     ]
-    fault = found.failed.get(node)
+    fault = surveyed.failed.get(node)
     if fault is not None:
         state = "failed"
     elif is_unknown(node):

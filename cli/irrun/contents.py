@@ -20,9 +20,9 @@ FOLDED = ("cli_parameters", "conversion_parameters")
 """Subtrees of the metadata with one entry per option of Model Optimizer, mostly defaults."""
 
 
-def report(path: Path, found: Survey) -> Document:
+def report(path: Path, surveyed: Survey) -> Document:
     """Return the document of schemas/inspect.schema.json without the optional parts."""
-    model = found.model
+    model = surveyed.model
     every = layers_of(model)
     return {
         "model": str(path),
@@ -34,9 +34,9 @@ def report(path: Path, found: Survey) -> Document:
         "layer_count": len(every),
         "operations": _operations(every),
         "constants": _constants(every),
-        "costs": _costs(found),
+        "costs": _costs(surveyed),
         "metadata": model.rt_info,
-        "warnings": warnings_of(found),
+        "warnings": warnings_of(surveyed),
     }
 
 
@@ -79,13 +79,13 @@ def _constants(layers: Sequence[Layer]) -> list[Document]:
     return sorted(rows.values(), key=lambda row: -row["bytes"])
 
 
-def _costs(found: Survey) -> Document:
+def _costs(surveyed: Survey) -> Document:
     """Return parameters, MACs and peak memory. `unknown_*` counts layers and tensors of dynamic shape."""
-    nodes = [node for node in found.model.nodes if node.reachable]
+    nodes = [node for node in surveyed.model.nodes if node.reachable]
     counts = [macs(node) for node in nodes]
-    needed = memory(found.model)
+    needed = memory(surveyed.model)
     return {
-        "parameters": parameters(found.model),
+        "parameters": parameters(surveyed.model),
         "macs": sum(count or 0 for count in counts),
         "unknown_macs": sum(count is None for count in counts),
         "constants": needed.constants,

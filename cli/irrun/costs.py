@@ -75,5 +75,5 @@ def render_memory(document: Document) -> None:
         _render_unknown(f"{document['unknown']} tensors")
 
 
-def _render_unknown(what: str) -> None:
-    stdout().print(f"[yellow]not counted, as their shapes are dynamic: {what}.[/] --shape gives the inputs sizes")
+def _render_unknown(subject: str) -> None:
+    stdout().print(f"[yellow]not counted, as their shapes are dynamic: {subject}.[/] --shape gives the inputs sizes")

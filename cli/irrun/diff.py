@@ -51,19 +51,19 @@ def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limi
     return 0 if difference.same else 1
 
 
-def _document(found: Difference) -> Document:
+def _document(difference: Difference) -> Document:
     """Return the document of schemas/diff.schema.json."""
     return {
-        "a": found.a,
-        "b": found.b,
-        "same": found.same,
-        "kind": found.kind,
-        "summary": found.summary,
-        "layers": list(found.layers),
-        "edits": [_edit(e) for e in found.edits],
-        "follows": [{"name": f.name, "operation": f.operation, "a": f.a, "b": f.b} for f in found.follows],
-        "unused": found.unused,
-        "notes": found.notes,
+        "a": difference.a,
+        "b": difference.b,
+        "same": difference.same,
+        "kind": difference.kind,
+        "summary": difference.summary,
+        "layers": list(difference.layers),
+        "edits": [_edit(e) for e in difference.edits],
+        "follows": [{"name": f.name, "operation": f.operation, "a": f.a, "b": f.b} for f in difference.follows],
+        "unused": difference.unused,
+        "notes": difference.notes,
     }
 
 
@@ -86,22 +86,22 @@ def _change(change: Change) -> Document:
     return {"what": change.what, "key": change.key, "a": change.a, "b": change.b, "values": numbers}
 
 
-def _render(found: Difference, *, every: bool) -> None:
+def _render(difference: Difference, *, every: bool) -> None:
     from irrun.render import safe, stderr, stdout
 
     console = stdout()
-    for note in found.notes[:SHOWN]:
+    for note in difference.notes[:SHOWN]:
         stderr().print(f"[yellow]note:[/] {safe(note)}", soft_wrap=True)
-    for line in found.lines(every=every):
+    for line in difference.lines(every=every):
         colour = COLOURS[line[:1]]
         console.print(f"[{colour}]{safe(line)}[/]", soft_wrap=True)
-    shown = found.follows if every else found.follows[:SHOWN]
-    if shown and found.kind != "shapes":
-        console.print(f"\nFollow from the edits: {len(found.follows)} outputs have another type or shape")
-    for f in shown if every or found.kind != "shapes" else ():
+    shown = difference.follows if every else difference.follows[:SHOWN]
+    if shown and difference.kind != "shapes":
+        console.print(f"\nFollow from the edits: {len(difference.follows)} outputs have another type or shape")
+    for f in shown if every or difference.kind != "shapes" else ():
         console.print(f"[dim]   {safe(f.name)} ({safe(f.operation)}): {safe(f.a)} → {safe(f.b)}[/]", soft_wrap=True)
-    if found.unused:
-        some = ", ".join(found.unused[:SHOWN])
+    if difference.unused:
+        some = ", ".join(difference.unused[:SHOWN])
         console.print(f"[dim]Used by the outputs of one model only: {safe(some)}[/]", soft_wrap=True)
-    colour = "green" if found.same else "bold"
-    console.print(f"{'' if found.same else chr(10)}[{colour}]{safe(found.summary)}[/]", soft_wrap=True)
+    colour = "green" if difference.same else "bold"
+    console.print(f"{'' if difference.same else chr(10)}[{colour}]{safe(difference.summary)}[/]", soft_wrap=True)

@@ -102,8 +102,8 @@ def _verdict(result: CheckResult) -> str:
     return f"{verdict}[dim]{''.join(f' ({a})' for a in asides)}[/]"
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

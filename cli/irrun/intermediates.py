@@ -62,15 +62,15 @@ def _entry(entry: NonFinite) -> Document:
     }
 
 
-def _range(found: ValueRange) -> Document:
+def _range(value_range: ValueRange) -> Document:
     return {
-        "type": found.type,
-        "shape": list(found.shape),
-        "min": found.min,
-        "max": found.max,
-        "nan": found.nan,
-        "infinite": found.infinite,
-        "subnormal": found.subnormal,
+        "type": value_range.type,
+        "shape": list(value_range.shape),
+        "min": value_range.min,
+        "max": value_range.max,
+        "nan": value_range.nan,
+        "infinite": value_range.infinite,
+        "subnormal": value_range.subnormal,
     }
 
 
@@ -85,23 +85,23 @@ def render_intermediates(document: Document) -> None:
         _render_finite(document["finite"])
 
 
-def _render_finite(found: Document) -> None:
+def _render_finite(finiteness: Document) -> None:
     console = stdout()
-    if found["passed"]:
-        layers = "the only layer" if found["visited"] == 1 else f"all of {found['visited']} layers"
+    if finiteness["passed"]:
+        layers = "the only layer" if finiteness["visited"] == 1 else f"all of {finiteness['visited']} layers"
         console.print(f"[green]PASSED[/]: {layers} and all constants are finite")
         return
-    for entry in found["layers"]:
+    for entry in finiteness["layers"]:
         origin = "from finite inputs" if entry["made_here"] else "from inputs that are not finite"
         heading = f"first {entry['kind']}, {origin}: {safe(entry['name'])}"
         console.print(f"[red]{heading}[/] ({safe(entry['operation'])}, id {entry['id']}, line {entry['line']})")
         for name, value in entry["attributes"].items():
             console.print(f"  {safe(name)}: {safe(value)}", soft_wrap=True)
         console.print(_table(entry))
-    for entry in found["constants"]:
+    for entry in finiteness["constants"]:
         console.print(f"[yellow]constant {safe(entry['name'])}[/] (id {entry['id']}) holds {_counts(entry['output'])}")
     console.print(
-        "[red]FAILED[/]: " + ("values" if found["layers"] else "constants") + " that are not as they should be"
+        "[red]FAILED[/]: " + ("values" if finiteness["layers"] else "constants") + " that are not as they should be"
     )
 
 
@@ -114,6 +114,10 @@ def _table(entry: Document) -> Any:
     return shown
 
 
-def _counts(found: Document) -> str:
-    counts = (("NaN", found["nan"]), ("infinite", found["infinite"]), ("subnormal", found["subnormal"]))
+def _counts(value_range: Document) -> str:
+    counts = (
+        ("NaN", value_range["nan"]),
+        ("infinite", value_range["infinite"]),
+        ("subnormal", value_range["subnormal"]),
+    )
     return ", ".join(f"{count} {kind}" for kind, count in counts if count)

@@ -21,7 +21,7 @@ SHOWN = 64
 """Upper bound of the elements of a tensor whose values are listed."""
 
 
-def layer_report(found: Survey, every: Sequence[Layer], wanted: str) -> list[Document]:
+def layer_report(surveyed: Survey, every: Sequence[Layer], wanted: str) -> list[Document]:
     """Return the layers with that name or id, also in bodies. Raises InputInvalid if there are none."""
     chosen = [x for x in every if wanted in (x.node.name, f"{x.path}/{x.node.name}")]
     chosen = chosen or [x for x in every if wanted == str(x.node.id)]
@@ -31,8 +31,8 @@ def layer_report(found: Survey, every: Sequence[Layer], wanted: str) -> list[Doc
         near = difflib.get_close_matches(wanted, [x.node.name for x in every], 1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise InputInvalid(f"no layer has the name or id '{wanted}'{hint}")
-    consumers = _consumers(found.model)
-    return [_layer(x, consumers, found) for x in chosen]
+    consumers = _consumers(surveyed.model)
+    return [_layer(x, consumers, surveyed) for x in chosen]
 
 
 def _consumers(model: Model) -> dict[Output, list[tuple[Node, int]]]:
@@ -44,9 +44,9 @@ def _consumers(model: Model) -> dict[Output, list[tuple[Node, int]]]:
     return consumers
 
 
-def _layer(layer: Layer, consumers: Mapping[Output, Sequence[tuple[Node, int]]], found: Survey) -> Document:
+def _layer(layer: Layer, consumers: Mapping[Output, Sequence[tuple[Node, int]]], surveyed: Survey) -> Document:
     node = layer.node
-    fault = found.failed.get(node)
+    fault = surveyed.failed.get(node)
     return {
         "id": node.id,
         "body": layer.path,

@@ -13,7 +13,7 @@ from irrun.survey import Filter, Survey, layers_of
 
 def with_parts(
     path: Path,
-    found: Survey,
+    surveyed: Survey,
     *,
     layers: bool,
     wanted: str | None,
@@ -25,8 +25,8 @@ def with_parts(
     names: Sequence[str],
 ) -> Document:
     """Return the document of schemas/inspect.schema.json with the requested parts."""
-    document = report(path, found)
-    every = layers_of(found.model)
+    document = report(path, surveyed)
+    every = layers_of(surveyed.model)
     choice = Filter(types, names)
     chosen = choice.of(every)
     if layers or (choice and not (constants or macs)):
@@ -34,7 +34,7 @@ def with_parts(
     if wanted is not None:
         from irrun.layer import layer_report
 
-        document["layer"] = layer_report(found, every, wanted)
+        document["layer"] = layer_report(surveyed, every, wanted)
     if constants:
         from irrun.constants import weights_report
 
@@ -43,14 +43,14 @@ def with_parts(
         from irrun.costs import macs_report, memory_report
 
         document |= {"macs": macs_report(chosen)} if macs else {}
-        document |= {"memory": memory_report(found.model)} if memory else {}
-    if found.model.digests is not None:
-        digests = found.model.digests
+        document |= {"memory": memory_report(surveyed.model)} if memory else {}
+    if surveyed.model.digests is not None:
+        digests = surveyed.model.digests
         document["sha256"] = {"model": digests.model, "xml": digests.xml, "bin": digests.bin}
     if tree:
         from irrun.bodies import tree_report
 
-        document["tree"] = tree_report(found.model)
+        document["tree"] = tree_report(surveyed.model)
     return document
 
 

@@ -112,13 +112,13 @@ def size_text(count: int) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Generator[None, None, None]:
-    """Show `what` on stderr if the block takes longer than `PATIENCE` and stderr is a terminal."""
+def progress(activity: str) -> Generator[None, None, None]:
+    """Show `activity` on stderr if the block takes longer than `PATIENCE` and stderr is a terminal."""
     console = stderr()
     if not console.is_terminal:
         yield
         return
-    status = console.status(what)
+    status = console.status(activity)
     timer = threading.Timer(PATIENCE, status.start)
     timer.daemon = True
     timer.start()

@@ -51,25 +51,25 @@ def survey(
     return Survey(model, faults)
 
 
-def reshape_inputs(found: Survey, shapes: Mapping[str | int | Port, ShapeLike]) -> None:
+def reshape_inputs(surveyed: Survey, shapes: Mapping[str | int | Port, ShapeLike]) -> None:
     """Give inputs new shapes before inference."""
     for key, shape in shapes.items():
-        node = found.model.input(key).node
+        node = surveyed.model.input(key).node
         node.op = type(node.op)(**{**node.op.attributes, "shape": as_shape(shape)})
 
 
-def infer_all(found: Survey) -> None:
+def infer_all(surveyed: Survey) -> None:
     """Infer every layer; a layer that fails keeps its declared outputs, and its fault is recorded."""
 
     def note(node: Node, error: IRError) -> None:
-        missing = isinstance(error, ReadError) and found.model.weights_file is None and node.type == "Const"
+        missing = isinstance(error, ReadError) and surveyed.model.weights_file is None and node.type == "Const"
         if missing:
             return  # reported once for the whole model, not per constant
-        found.failed.setdefault(node, error)
+        surveyed.failed.setdefault(node, error)
 
-    infer(found.model, note)
-    if found.model.weights_file is None:
-        _trust_declared(found.model)
+    infer(surveyed.model, note)
+    if surveyed.model.weights_file is None:
+        _trust_declared(surveyed.model)
 
 
 def _trust_declared(model: Model) -> None:
@@ -82,14 +82,14 @@ def _trust_declared(model: Model) -> None:
                     output.type = TensorType(output.type.element, met)
 
 
-def warnings_of(found: Survey) -> list[str]:
+def warnings_of(surveyed: Survey) -> list[str]:
     """Return all notes for the reader of the report, most fundamental first."""
-    model = found.model
-    notes = [str(f) for f in found.faults]
+    model = surveyed.model
+    notes = [str(f) for f in surveyed.faults]
     if model.weights_file is None and any(n.type == "Const" for g in model.walk() for n in g.nodes):
         notes.append("there is no .bin file beside the model; values of constants are unknown")
     notes += model.warnings
-    notes += [str(e) for e in found.failed.values()]
+    notes += [str(e) for e in surveyed.failed.values()]
     return list(dict.fromkeys(notes))
 
 

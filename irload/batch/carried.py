@@ -40,17 +40,17 @@ def carried_columns(fields: Sequence[Any], rows: Sequence[Carried | None]) -> li
             end += 1
         for k, field in enumerate(fields):
             nulls = block is None
-            column = arrow.nulls(end - begin, field.type) if nulls else _taken(arrow, block.column(k), indices)
+            column = arrow.nulls(end - begin, field.type) if nulls else _take(arrow, block.column(k), indices)
             chunks[k].append(column)
         begin = end
     return [arrow.chunked_array(parts, field.type) for parts, field in zip(chunks, fields, strict=True)]
 
 
-def _taken(arrow: Any, column: Any, indices: Sequence[int]) -> Any:
+def _take(arrow: Any, column: Any, indices: Sequence[int]) -> Any:
     if isinstance(column, arrow.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(column.type, arrow.BaseExtensionType):
-        return column.type.wrap_array(_taken(arrow, column.storage, indices))
+        return column.type.wrap_array(_take(arrow, column.storage, indices))
     first, count = indices[0], len(indices)
     if list(indices) == list(range(first, first + count)):
         return column.slice(first, count)

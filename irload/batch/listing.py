@@ -28,12 +28,12 @@ KNOWN = (*ARRAYS, TABLE, *SUFFIXES)
 class Listing:
     """Files by input. The names are stored and sorted in a temporary database, which SQLite spills to disk.
 
-    `own` are the files and folders that the job writes: they are excluded from folders and patterns, and refused if
+    `outputs` are the files and folders that the job writes: they are excluded from folders and patterns, and refused if
     they are named.
     """
 
-    def __init__(self, words: Sequence[str], inputs: Sequence[Port], own: Sequence[str] = ()) -> None:
-        self._own = [os.path.realpath(path) for path in own]
+    def __init__(self, words: Sequence[str], inputs: Sequence[Port], outputs: Sequence[str] = ()) -> None:
+        self._outputs = [os.path.realpath(path) for path in outputs]
         self._db = sqlite3.connect("")
         weakref.finalize(self, self._db.close)
         # Names are stored as bytes, as file names need not be valid UTF-8.
@@ -98,12 +98,12 @@ class Listing:
     def _one(self, query: str) -> int:
         return self._db.execute(query).fetchone()[0]
 
-    def _is_own(self, path: str) -> bool:
-        return any(is_inside(real(path), output) for output in self._own)
+    def _is_output(self, path: str) -> bool:
+        return any(is_inside(real(path), output) for output in self._outputs)
 
     def _files(self, pattern: str) -> Iterator[str]:
         """The files in a folder (recursively), those matching a pattern, or the named file."""
-        if os.path.lexists(pattern) and self._is_own(os.path.realpath(pattern)):
+        if os.path.lexists(pattern) and self._is_output(os.path.realpath(pattern)):
             raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside it; choose another output")
         if os.path.isdir(pattern):
             yield from self._below(pattern)
@@ -113,7 +113,7 @@ class Listing:
             yield pattern
         elif glob.has_magic(pattern):
             for path in glob.iglob(pattern, recursive=True):
-                if Path(path).suffix.lower() in KNOWN and not os.path.isdir(path) and not self._is_own(path):
+                if Path(path).suffix.lower() in KNOWN and not os.path.isdir(path) and not self._is_output(path):
                     yield path
         else:
             raise InputInvalid(f"there is no file or folder {shown(pattern)}")
@@ -124,12 +124,12 @@ class Listing:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        if not self._is_own(entry.path) and not _of_a_job(entry):
+                        if not self._is_output(entry.path) and not _of_a_job(entry):
                             pending.append(entry.path)
                     elif (
                         Path(entry.name).suffix.lower() in KNOWN
                         and not entry.name.startswith(".")
-                        and not self._is_own(entry.path)
+                        and not self._is_output(entry.path)
                     ):
                         yield entry.path
 

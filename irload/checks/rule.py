@@ -12,14 +12,14 @@ from irload.errors import Where
 from irload.graph import Node
 from irload.read.raw import RawLayer
 
-HitPlace = RawLayer | Node | Where | None
+HitLocation = RawLayer | Node | Where | None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A violation of a rule; the registry adds code, severity and file. `covers`: lines of other layers involved."""
 
-    place: HitPlace
+    location: HitLocation
     message: str
     cause: str = ""
     line: int | None = None
@@ -57,11 +57,11 @@ class Rule:
     def findings(self, subject: Subject) -> Iterator[Finding]:
         """The findings of this rule on one file."""
         for hit in self.run(subject):
-            place = _where(hit.place)
-            line = place.line if hit.line is None else hit.line
+            where = _where(hit.location)
+            line = where.line if hit.line is None else hit.line
             severity = hit.severity or self.severity
             if severity == "error":
-                subject.explained.update(n for n in (line, place.line, *hit.covers) if n is not None)
+                subject.explained.update(n for n in (line, where.line, *hit.covers) if n is not None)
             yield Finding(
                 self.code,
                 severity,
@@ -69,11 +69,11 @@ class Rule:
                 hit.cause,
                 subject.file,
                 line,
-                place.layer_id if isinstance(place.layer_id, int) else None,
-                place.layer_name,
-                place.layer_type,
+                where.layer_id if isinstance(where.layer_id, int) else None,
+                where.layer_name,
+                where.layer_type,
                 hit.port,
-                subject.paths.get(place.line, "") if place.line is not None else "",
+                subject.paths.get(where.line, "") if where.line is not None else "",
             )
 
 
@@ -123,10 +123,10 @@ def graph_rule(
     return register
 
 
-def _where(place: HitPlace) -> Where:
-    if place is None or isinstance(place, Where):
-        return place or Where()
-    return Where(None, place.line, place.id, place.name, place.type)
+def _where(location: HitLocation) -> Where:
+    if location is None or isinstance(location, Where):
+        return location or Where()
+    return Where(None, location.line, location.id, location.name, location.type)
 
 
 def _enter(rule: Rule) -> None:

@@ -65,7 +65,7 @@ def compare(
     given, _ = bind_typed(sides.runner.inputs, inputs)  # plans would keep f32 for inputs of type f16
     other = sides.other(given)
     judging = Judging(sides, other, dict(tolerances or {}), as_patterns(layers), progress)
-    comparison = judging.found
+    comparison = judging.comparison
     comparison.a, comparison.b = sides.shown(a), sides.shown(b)
     runs: list[PairedRun] = []
 

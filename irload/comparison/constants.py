@@ -42,7 +42,7 @@ class ConstantErrors:
         self._errors: dict[Node, LayerError] = {}
         for graph in model.walk():
             for node in graph.nodes:
-                self._errors.update(self._of(node))
+                self._errors.update(self._operand_errors(node))
 
     def take(self, node: Node) -> list[LayerError]:
         """Return the constants that differ and that this node is the first to read."""
@@ -54,7 +54,7 @@ class ConstantErrors:
         self._errors.clear()
         return left
 
-    def _of(self, node: Node) -> Iterator[tuple[Node, LayerError]]:
+    def _operand_errors(self, node: Node) -> Iterator[tuple[Node, LayerError]]:
         other = self._partners.get(node)
         if other is None or is_constant_expression(node):
             return

@@ -64,10 +64,10 @@ def _without_names(edit: LayerEdit) -> LayerEdit | None:
     return replace(edit, changes=changes) if changes else None
 
 
-def _model(side: Model | str | Path, limits: Limits, found: Difference) -> Model:
+def _model(side: Model | str | Path, limits: Limits, difference: Difference) -> Model:
     if isinstance(side, Model):
         return side
-    return read_anyway(side, limits=limits, note=lambda error: found.notes.append(str(error)))
+    return read_anyway(side, limits=limits, note=lambda error: difference.notes.append(str(error)))
 
 
 def _hides_types(a: Model, b: Model) -> bool:
@@ -96,7 +96,7 @@ class _Graphs:
     path: str
     is_old: bool
 
-    def compare(self, found: Difference) -> None:
+    def compare(self, difference: Difference) -> None:
         """Add the edits of the graphs."""
         stored = recasts(self.a, self.b, self.to_a)
         absorbed = {n for r in stored for n in r.absorbed}
@@ -112,20 +112,20 @@ class _Graphs:
                 if node.reachable and node not in absorbed:
                     edits.append((positions[node], self.lone("added", node)))
             elif node.reachable and other.reachable:
-                edits += ((positions[node], e) for e in self.pair(other, node, special.get(node), found))
+                edits += ((positions[node], e) for e in self.pair(other, node, special.get(node), difference))
             elif node.reachable or other.reachable:
-                found.unused.append(self.path + self.names[0][other])
+                difference.unused.append(self.path + self.names[0][other])
         for node in self.a.nodes:
             if node.reachable and node not in to_b and node not in absorbed:
                 before = max((positions.get(to_b[i.node], 0.0) for i in node.inputs if i.node in to_b), default=-1.0)
                 position = before + 0.5
                 edits.append((position, self.lone("removed", node)))
         edits += ((float("inf"), e) for e in self.orders())
-        found.edits += (edit for _, edit in sorted(edits, key=lambda pair: pair[0]))
+        difference.edits += (edit for _, edit in sorted(edits, key=lambda pair: pair[0]))
 
     # -- layers of both ------------------------------------------------------------------------------------------------
 
-    def pair(self, a: Node, b: Node, recast: Recast | None, found: Difference) -> Iterator[LayerEdit]:
+    def pair(self, a: Node, b: Node, recast: Recast | None, difference: Difference) -> Iterator[LayerEdit]:
         """Return the edits of a layer that both graphs have."""
         changes = [recast.change()] if recast is not None else changes_of(a, b, self.to_a, is_old=self.is_old)
         changes += [] if recast is not None else self.inputs(a, b)
@@ -141,7 +141,7 @@ class _Graphs:
             for p, q in zip(a.outputs, b.outputs, strict=False):
                 if (p.type.element, p.type.shape) != (q.type.element, q.type.shape) and recast is None:
                     name = self.path + old + (f":{p.index}" if several else "")
-                    found.follows.append(ShapeChange(name, a.type, str(p.type), str(q.type)))
+                    difference.follows.append(ShapeChange(name, a.type, str(p.type), str(q.type)))
 
     def inputs(self, a: Node, b: Node) -> list[Change]:
         """Return the inputs fed by another layer, except for layers inserted into or removed from the edge."""

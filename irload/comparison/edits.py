@@ -189,5 +189,5 @@ def _change_lines(change: Change) -> list[str]:
     return [f"{sign}  {change.label}: {text}" for sign, text in (("-", change.a), ("+", change.b)) if text]
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -12,13 +12,13 @@ from irload.graph import Graph, Node
 __all__ = ["clear_folded", "clear_unreturned"]
 
 
-def clear_folded(model: Graph, found: Comparison, nodes: Mapping[str, Node]) -> None:
+def clear_folded(model: Graph, comparison: Comparison, nodes: Mapping[str, Node]) -> None:
     """Mark layers whose error each reader cancels, for example if a scale was folded into the preceding weights.
 
     A reader undoes it if its error on equal inputs is beyond the tolerance or unknown, and its total error is within.
     """
     entries: dict[Node, list[LayerError]] = {}
-    for entry in found.layers:
+    for entry in comparison.layers:
         if entry.name in nodes:
             entries.setdefault(nodes[entry.name], []).append(entry)
     readers: dict[Node, set[Node]] = {}
@@ -34,19 +34,21 @@ def clear_folded(model: Graph, found: Comparison, nodes: Mapping[str, Node]) -> 
             behind = readers.get(node, set())
             undone[node] = bool(behind) and all(undone[r] for r in behind)
     cleared = {node for node, is_undone in undone.items() if is_undone}
-    found.layers[:] = [
-        replace(e, cleared=True) if not e.passed and nodes.get(e.name) in cleared else e for e in found.layers
+    comparison.layers[:] = [
+        replace(e, cleared=True) if not e.passed and nodes.get(e.name) in cleared else e for e in comparison.layers
     ]
 
 
-def clear_unreturned(found: Comparison) -> None:
+def clear_unreturned(comparison: Comparison) -> None:
     """Mark the layers that OpenVINO returns in another shape, or as NaN, while the outputs of the model agree.
 
     A fused layer has the name of one of the layers it replaces, but returns another value; some kernels do not write an
     output that is returned besides being read.
     """
-    if found.outputs and all(e.passed and not e.inherited for e in found.outputs):
-        found.layers[:] = [replace(e, cleared=True) if not e.passed and _is_none(e) else e for e in found.layers]
+    if comparison.outputs and all(e.passed and not e.inherited for e in comparison.outputs):
+        comparison.layers[:] = [
+            replace(e, cleared=True) if not e.passed and _is_none(e) else e for e in comparison.layers
+        ]
 
 
 def _is_none(entry: LayerError) -> bool:

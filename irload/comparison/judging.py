@@ -31,7 +31,7 @@ class Judging:
         progress: Callable[[int], object] | None,
     ) -> None:
         self.sides, self.other, self.wanted, self.patterns, self._progress = sides, other, wanted, patterns, progress
-        self.found = Comparison("", "", exact=sides.are_models)
+        self.comparison = Comparison("", "", exact=sides.are_models)
         self.nodes: dict[str, Node] = {}
         """The node of each error, by its name."""
         paths = constant_paths(sides.runner, sides.names)
@@ -58,7 +58,7 @@ class Judging:
             theirs = self.other.take(name, visit.owner, wanted=self.sides.is_ours)
             output = visit.node.outputs[k] if k < len(visit.node.outputs) else None
             if theirs is None:
-                self.found.unmatched += 1
+                self.comparison.unmatched += 1
                 self._taint(output, tainted)
                 continue
             entry = self._entry(visit, k, theirs, there[k], tainted)
@@ -90,9 +90,11 @@ class Judging:
             if theirs is not None:
                 self._output(node, array, theirs, name)
                 continue
-            known = next((e for e in self.found.layers if e.name == name), None)
+            known = next((e for e in self.comparison.layers if e.name == name), None)
             if known is not None and known.total is not None:
-                self.found.outputs.append(replace(known, name=self.sides.names[node], operation="Result", own=None))
+                self.comparison.outputs.append(
+                    replace(known, name=self.sides.names[node], operation="Result", own=None)
+                )
 
     def _output(self, node: Node, array: Array, theirs: Array, name: str) -> None:
         element = node.inputs[0].type.element.name
@@ -101,14 +103,14 @@ class Judging:
         problem = _problem(array, theirs)
         least = 1.0 if element in ("i8", "u8") else 0.0
         total = None if problem else self.sides.measured(array, theirs, allowed, least)
-        if problem and not self.found.passed and not self.sides.is_openvino:
+        if problem and not self.comparison.passed and not self.sides.is_openvino:
             problem = ""  # inherited
         fields = (self.sides.names[node], "Result", node.id, element, array.shape, allowed, None, total)
         entry = LayerError(*fields, problem, inherited=not problem and total is None)
         if not entry.passed:
             for gap in self.gaps.before(node, ""):
                 self._add(gap)
-        self.found.outputs.append(entry)
+        self.comparison.outputs.append(entry)
 
     # -- one output ----------------------------------------------------------------------------------------------------
 
@@ -128,14 +130,14 @@ class Judging:
         problem = _problem(array, theirs)
         if problem:
             return LayerError(*fields, None, None, problem)
-        own = self._own(visit, k, theirs, allowed, computed)
+        own = self._own_error(visit, k, theirs, allowed, computed)
         if rounded and own.needed > self._tolerance(computed, theirs, name, False):
             self.constants.roundings["f16"] += self.sides.is_of_other_weights
         if free is array:
             total = own
         return LayerError(*fields, own, total)
 
-    def _own(self, visit: Visit, k: int, theirs: Array, allowed: float, computed: str) -> Measures:
+    def _own_error(self, visit: Visit, k: int, theirs: Array, allowed: float, computed: str) -> Measures:
         """The error on the same inputs, less the effect of rounding."""
         array = visit.outputs[k]
         measures = self.sides.measured(array, theirs, allowed)
@@ -161,9 +163,9 @@ class Judging:
             return
         if node is not None:
             self.nodes[entry.name] = node
-        self.found.layers.append(entry)
+        self.comparison.layers.append(entry)
         if self._progress is not None:
-            self._progress(len(self.found.layers))
+            self._progress(len(self.comparison.layers))
 
     def _explain(self, visit: Visit) -> None:
         """Add the cause of a divergence outside the layer: layers without partner, results of its bodies."""
@@ -172,7 +174,9 @@ class Judging:
             self._add(gap)
         for name in visit.node.op.supplied:
             body = getattr(getattr(visit.node.op, name), "body", None)
-            if isinstance(body, Graph) and all(e.passed for e in self.found.layers if e.name.startswith(visit.name)):
+            if isinstance(body, Graph) and all(
+                e.passed for e in self.comparison.layers if e.name.startswith(visit.name)
+            ):
                 for result in body.results:
                     for gap in self.gaps.before_result(result, f"{visit.name}/{name}/"):
                         self._add(gap)

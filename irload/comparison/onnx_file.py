@@ -88,11 +88,11 @@ def _inputs(session: Any, ports: Sequence[Port]) -> list[str]:
     return shared if len(set(shared)) == len(names) else names
 
 
-def _matched(own: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -> dict[str, str]:
+def _matched(declared: Sequence[str], ports: Sequence[Port], names: dict[str, str]) -> dict[str, str]:
     """Return the names of layers for the outputs of the file."""
-    by_tensor = {o: names[o] for o in own if o in names}
-    if len(by_tensor) < len(own) == len(ports):
+    by_tensor = {o: names[o] for o in declared if o in names}
+    if len(by_tensor) < len(declared) == len(ports):
         # A Result returns the output of another layer, under any of its tensor names.
         by_port = [next((names[t] for t in p.output.names if t in names), "") for p in ports]
-        return {o: by_tensor.get(o, name) for o, name in zip(own, by_port, strict=True) if by_tensor.get(o, name)}
+        return {o: by_tensor.get(o, name) for o, name in zip(declared, by_port, strict=True) if by_tensor.get(o, name)}
     return by_tensor

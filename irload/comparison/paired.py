@@ -36,7 +36,7 @@ class PairedRun(ObservedRun):
         self._free: dict[int, Array] = {}
         """By slot: values of the free run that are distinct arrays."""
         self._scheduled: ScheduledNode | None = None
-        self._given: list[Array] = []
+        self._free_inputs: list[Array] = []
         self._bodies: Stream | None = None
         self._fault = ""
         self.free_results: list[Array] = []
@@ -56,7 +56,7 @@ class PairedRun(ObservedRun):
         if self._scheduled is not None:  # a layer of a body
             return super().run_node(scheduled, inputs)
         free = [self._free.get(slot, array) for slot, array in zip(scheduled.inputs, inputs, strict=True)]
-        self._scheduled, self._given = scheduled, free
+        self._scheduled, self._free_inputs = scheduled, free
         try:
             self._start_bodies(scheduled, free)
             try:
@@ -71,7 +71,7 @@ class PairedRun(ObservedRun):
                 self._start_bodies(scheduled, free)
                 return super().run_node(scheduled, free)
         finally:
-            self._scheduled, self._given, self._fault = None, [], ""
+            self._scheduled, self._free_inputs, self._fault = None, [], ""
             self._end_bodies()
 
     def _start_bodies(self, scheduled: ScheduledNode, free: Sequence[Array]) -> None:
@@ -92,8 +92,8 @@ class PairedRun(ObservedRun):
         if self._bodies is not None:
             wanted = [(name, visit.owner) for name, _, _ in visit.named()]
             free = [self._bodies.take(name, owner, wanted=lambda _: True) for name, owner in wanted]
-        elif any(a is not b for a, b in zip(self._given, visit.inputs, strict=True)):
-            free = self._beside.run_node(scheduled, self._given)
+        elif any(a is not b for a, b in zip(self._free_inputs, visit.inputs, strict=True)):
+            free = self._beside.run_node(scheduled, self._free_inputs)
         here, there = self._judge(visit, free, self._fault)
         if visit.node is scheduled.node:
             self._keep(scheduled, here, there)

@@ -25,14 +25,14 @@ MARGIN = 4.0
 """Factor on the distance in these runs up to which rounding explains an error."""
 
 
-def clear_rounding(sides: Sides, inputs: Sequence[Array], found: Comparison) -> None:
+def clear_rounding(sides: Sides, inputs: Sequence[Array], comparison: Comparison) -> None:
     """Mark the errors that are no larger than the effect of another rounding of each layer on the same output.
 
     Layers that the other side fuses round without being compared, so the error of the next layer includes theirs. Runs
     the model again, only if some error is beyond its tolerance.
     """
-    failing = {e.name: 0.0 for e in found.layers if not e.passed and not e.problem}
-    ends = [e for e in found.outputs if not e.passed and not e.problem]
+    failing = {e.name: 0.0 for e in comparison.layers if not e.passed and not e.problem}
+    ends = [e for e in comparison.outputs if not e.passed and not e.problem]
     if not failing and not ends:
         return
     spread = [0.0] * len(sides.runner.results)
@@ -58,8 +58,8 @@ def clear_rounding(sides: Sides, inputs: Sequence[Array], found: Comparison) -> 
             continue
         spread = [max(s, _apart(p, q)) for s, p, q in zip(spread, again, results, strict=True)]
     by_output = {sides.names[n]: s for n, s in zip(sides.runner.results, spread, strict=True)}
-    found.layers[:] = [_cleared(e, failing.get(e.name, 0.0)) for e in found.layers]
-    found.outputs[:] = [_cleared(e, by_output.get(e.name, 0.0)) for e in found.outputs]
+    comparison.layers[:] = [_cleared(e, failing.get(e.name, 0.0)) for e in comparison.layers]
+    comparison.outputs[:] = [_cleared(e, by_output.get(e.name, 0.0)) for e in comparison.outputs]
 
 
 class JitteredRun(ObservedRun):

@@ -92,7 +92,7 @@ def planned(
         pairs = (
             (_name(names, o.node, o.index), array) for o, array in plan.outputs(arrays, InterpreterRun(compiled, {}))
         )
-        unchanged = {_name(names, o.node, o.index) for o in plan.made}
+        unchanged = {_name(names, o.node, o.index) for o in plan.written_outputs}
         return chain(pairs, _outputs(compiled, given, arrays)), lambda name: name in unchanged or name in ends
 
     def work(observe: Observe) -> None:

@@ -13,8 +13,10 @@ SCRATCH = 1 << 34
 """The most bytes of working memory of one operation, far above the need of any real model."""
 
 
-def require_scratch(shape: Sequence[int], dtype: np.dtype, what: str) -> None:
+def require_scratch(shape: Sequence[int], dtype: np.dtype, subject: str) -> None:
     """Raise LimitExceeded if an array of this shape would take more than SCRATCH bytes. Call it before allocating."""
     size = prod(shape) * dtype.itemsize
     if size > SCRATCH:
-        raise LimitExceeded(f"{what}, {list(shape)}, would take {size} bytes of working memory; the limit is {SCRATCH}")
+        raise LimitExceeded(
+            f"{subject}, {list(shape)}, would take {size} bytes of working memory; the limit is {SCRATCH}"
+        )

@@ -53,17 +53,21 @@ class _Size:
         if type(other) is int and not other:
             return self
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(self.terms, terms, 1), self.hint + hint(other))
+        return NotImplemented if terms is None else self._from_terms(add(self.terms, terms, 1), self.hint + hint(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(self.terms, terms, -1), self.hint - hint(other))
+        return (
+            NotImplemented if terms is None else self._from_terms(add(self.terms, terms, -1), self.hint - hint(other))
+        )
 
     def __rsub__(self, other: Any) -> Any:
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(add(terms, self.terms, -1), hint(other) - self.hint)
+        return (
+            NotImplemented if terms is None else self._from_terms(add(terms, self.terms, -1), hint(other) - self.hint)
+        )
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:  # a tenth of the time of `multiply`
@@ -71,7 +75,9 @@ class _Size:
                 return self
             return _Size(self.trace, {m: c * other for m, c in self.terms.items()}, self.hint * other) if other else 0
         terms = _terms(other)
-        return NotImplemented if terms is None else self._made(multiply(self.terms, terms), self.hint * hint(other))
+        return (
+            NotImplemented if terms is None else self._from_terms(multiply(self.terms, terms), self.hint * hint(other))
+        )
 
     __rmul__ = __mul__
 
@@ -143,7 +149,7 @@ class _Size:
     def __repr__(self) -> str:
         return f"<{self.trace.text(self.terms)}: {self.hint}>"
 
-    def _made(self, terms: Terms, hint: int) -> Any:
+    def _from_terms(self, terms: Terms, hint: int) -> Any:
         if not terms:
             return 0
         return terms[()] if len(terms) == 1 and () in terms else _Size(self.trace, terms, hint)
@@ -169,7 +175,7 @@ class _Size:
             exact = add(exact, terms_of(rest[()] // divisor[()]), 1)
         elif rest:
             exact = add(exact, {(self.trace.quotient(rest, divisor),): 1}, 1)
-        return self._made(exact, self.trace.value(exact))
+        return self._from_terms(exact, self.trace.value(exact))
 
 
 if TYPE_CHECKING:

@@ -88,13 +88,13 @@ def dump_intermediates(
     return entries
 
 
-def _file(name: str, number: int, taken: set[str]) -> str:
+def _file(name: str, number: int, used: set[str]) -> str:
     """Return a file name based on the output's name, unique also on file systems that ignore case."""
     base = file_name(name, "output")
     file = f"{base}.npy"
-    if file.lower() in taken:
+    if file.lower() in used:
         file = f"{base}~{number}.npy"  # names derived from layers never contain `~`
-    taken.add(file.lower())
+    used.add(file.lower())
     return file
 
 

@@ -42,4 +42,4 @@ def _stores() -> list[CacheStore]:
 
 def _usage(store: CacheStore) -> CacheUsage:
     contents = store.contents()
-    return CacheUsage(store.what, contents.path, contents.count, contents.nbytes, store.largest)
+    return CacheUsage(store.kind, contents.path, contents.count, contents.nbytes, store.largest)

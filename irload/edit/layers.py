@@ -100,6 +100,6 @@ class Layers:
         graph.nodes = list(kept)
 
 
-def free_name(wanted: str, taken: Collection[str]) -> str:
+def free_name(wanted: str, used: Collection[str]) -> str:
     """A name that is not taken: `wanted`, else with a number."""
-    return next(name for k in count() if (name := f"{wanted}_{k}" if k else wanted) not in taken)
+    return next(name for k in count() if (name := f"{wanted}_{k}" if k else wanted) not in used)

@@ -30,7 +30,7 @@ def matching(draft: Draft, point: Point, *, with_constants: bool = False) -> lis
         excluded = set[Node]() if with_constants else draft.constant_nodes
         outputs = [o for n in draft.model.nodes if n not in excluded for o in n.outputs]
         selected = [o for o in outputs if any(fnmatchcase(name, point) for name in (o.node.name, *o.names))]
-    return selected or _place(draft, point)
+    return selected or _by_position(draft, point)
 
 
 def leaving(draft: Draft, point: Point, *, with_constants: bool = False) -> list[Output]:
@@ -91,7 +91,7 @@ def _at_port(draft: Draft, point: str) -> list[Output] | None:
     return None
 
 
-def _place(draft: Draft, point: str) -> list[Output]:
+def _by_position(draft: Draft, point: str) -> list[Output]:
     """The input or output of a name by position, as `result_2`. Raises InputInvalid."""
     for port in (*draft.model.inputs, *draft.model.outputs):
         if port.place_name == point:

@@ -80,7 +80,7 @@ class CachedDynamicModel(Cached):
         """Run the model's graph by a stored plan that is valid for these shapes, else read and run the model."""
         plans = self._stored
         if plans is not None:
-            run.differences, shape, held = self._found(plans, given, run.variables)
+            run.differences, shape, held = self._find_plan(plans, given, run.variables)
             if shape is not None:
                 with suppress(NotBound):
                     return run.assigning(lambda: plans.run(shape, [*arrays, *held], run, wide=True))
@@ -121,7 +121,7 @@ class CachedDynamicModel(Cached):
         """The comparison with the file of a run on inputs of these types."""
         return self._comparison if self._comparison.applies_to(given) else None
 
-    def _found(
+    def _find_plan(
         self, plans: TracedPlans, given: Sequence[TensorType], variables: Variables
     ) -> tuple[RunDifferences | None, BoundShape | None, list[Array]]:
         """The comparison and the plan for inputs of these types, and the values of variables that the plan requires."""

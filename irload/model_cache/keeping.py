@@ -40,11 +40,15 @@ def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Iterator[by
         return None
     arena = plan.memory.arena
     stored = executables[0].stored(arena)
-    if stored.nbytes > largest or len(plan.taken) != len(model.inputs) or len(plan.given) != len(model.outputs):
+    if (
+        stored.nbytes > largest
+        or len(plan.input_arrays) != len(model.inputs)
+        or len(plan.output_arrays) != len(model.outputs)
+    ):
         return None
     document = {
         **described(model),
-        "taken": [placed(view, arena) for view in plan.taken],
-        "given": [placed(view, arena) for view in plan.given],
+        "taken": [placed(view, arena) for view in plan.input_arrays],
+        "given": [placed(view, arena) for view in plan.output_arrays],
     }
     return pieces(key, document, arena.size, stored)

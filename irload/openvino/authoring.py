@@ -27,7 +27,7 @@ __all__ = [
     "create",
     "evaluated",
     "infer_node",
-    "made",
+    "new_node",
     "parameter",
     "result",
     "unwired",
@@ -52,10 +52,10 @@ def create(
     """A node of an operation with these inputs and attributes. Raises if they do not fit."""
     cls, _ = resolve(attributes.XML_NAMES.get(type, type), opset)
     op, _ = cls.parse(attributes.named(cls, given or {}), **(supplied or {}))
-    return made(op, inputs)
+    return new_node(op, inputs)
 
 
-def made(op: Op, inputs: Sequence[graph.Output] = (), name: str = "") -> graph.Node:
+def new_node(op: Op, inputs: Sequence[graph.Output] = (), name: str = "") -> graph.Node:
     """A node with inferred outputs. Without a name it is named by type and number."""
     node = graph.Node(-1, name, op, list(inputs))
     node.id = faces.number_of(node)
@@ -124,7 +124,7 @@ def infer_node(node: graph.Node) -> None:
 
 def parameter(element: ElementType, shape: Shape, name: str = "") -> graph.Node:
     """A Parameter."""
-    return made(resolve("Parameter", "opset1")[0](element_type=element, shape=shape), (), name)
+    return new_node(resolve("Parameter", "opset1")[0](element_type=element, shape=shape), (), name)
 
 
 def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
@@ -133,7 +133,7 @@ def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
     count = int(np.prod(values.shape, dtype=np.int64))
     size = element.bytes_for(count)
     op = cls(element_type=element, shape=Shape(*values.shape), offset=0, size=size, data=lambda: values)
-    return made(op, (), name)
+    return new_node(op, (), name)
 
 
 def as_input(value: Any, user: str = "") -> graph.Output:
@@ -155,7 +155,7 @@ def as_input(value: Any, user: str = "") -> graph.Output:
 
 def result(source: graph.Output, name: str = "") -> graph.Node:
     """A Result of an output."""
-    return made(resolve("Result", "opset1")[0](), [source], name)
+    return new_node(resolve("Result", "opset1")[0](), [source], name)
 
 
 def evaluated(op: Op, arrays: Sequence[Array], elements: Sequence[ElementType]) -> list[tuple[Array, ElementType]]:

@@ -57,7 +57,7 @@ class _WithBodies(Node):
             return self._models[name]
         body = cast(graph.Graph, self._subgraph(name).body)
         model = irload.model.Model(body.nodes, body.parameters, body.results, body.sinks, body.file)
-        return Model._of(model)  # pyright: ignore[reportPrivateUsage]
+        return Model._from_graph(model)  # pyright: ignore[reportPrivateUsage]
 
     def _set(self, name: str, **changed: Any) -> None:
         old = self._subgraph(name)

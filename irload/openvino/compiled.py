@@ -105,7 +105,7 @@ class CompiledModel:
         return InferRequest(self)
 
     @property
-    def _own(self) -> InferRequest:
+    def _request(self) -> InferRequest:
         if self._infer_request is None:
             self._infer_request = self.create_infer_request()
         return self._infer_request
@@ -123,15 +123,15 @@ class CompiledModel:
         decode_strings: bool = True,
     ) -> OVDict:
         """Run once with the request of the model. Arguments as for `InferRequest.infer`."""
-        return self._own.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+        return self._request.infer(inputs, share_inputs, share_outputs, decode_strings=decode_strings)
 
     def query_state(self) -> list[VariableState]:
         """The variables of the model's request."""
-        return self._own.query_state()
+        return self._request.query_state()
 
     def reset_state(self) -> None:
         """Reset the variables of the model's request."""
-        self._own.reset_state()
+        self._request.reset_state()
 
     # -- properties ----------------------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class CompiledModel:
 
     def get_runtime_model(self) -> Model:
         """A copy of the model that was compiled. irload's steps are listed by `profiling_info`."""
-        return Model._of(copies.clone(self._compiled.model))  # pyright: ignore[reportPrivateUsage]
+        return Model._from_graph(copies.clone(self._compiled.model))  # pyright: ignore[reportPrivateUsage]
 
     def release_memory(self) -> None:
         """Release plans and their memory; the next inference plans again."""
@@ -176,17 +176,17 @@ class CompiledModel:
         return f"<CompiledModel:\ninputs[\n{listed(self._in)}\n]\noutputs[\n{listed(self._out)}\n]>"
 
 
-def _port(ports: list[ConstOutput], key: Any, what: str) -> ConstOutput:
+def _port(ports: list[ConstOutput], key: Any, kind: str) -> ConstOutput:
     if key is None:
         if len(ports) != 1:
-            raise OpenVINOError(f"{what}() requires a model with exactly one {what}; this one has {len(ports)}")
+            raise OpenVINOError(f"{kind}() requires a model with exactly one {kind}; this one has {len(ports)}")
         return ports[0]
     if isinstance(key, str):
-        return port_named(ports, key, what)
+        return port_named(ports, key, kind)
     if not isinstance(key, int):
-        raise TypeError(f"the key of an {what} is an index or a name, found {type(key).__name__}")
+        raise TypeError(f"the key of an {kind} is an index or a name, found {type(key).__name__}")
     if not 0 <= key < len(ports):
-        raise OpenVINOError(f"Cannot get {what} for index: {key} {what}s size is {len(ports)}")
+        raise OpenVINOError(f"Cannot get {kind} for index: {key} {kind}s size is {len(ports)}")
     return ports[key]
 
 

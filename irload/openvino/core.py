@@ -190,7 +190,7 @@ def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
     if isinstance(weights, bytes) and not weights:
         weights = None
     loaded = irload.read_model(model if isinstance(model, bytes) else Path(cast(Any, model)), weights, mmap=mmap)
-    return Model._of(as_v11(loaded))  # pyright: ignore[reportPrivateUsage]
+    return Model._from_graph(as_v11(loaded))  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_xml(model: Any) -> bool:

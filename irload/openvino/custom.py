@@ -31,18 +31,18 @@ __all__ = ["AttributeVisitor", "Op", "register"]
 class AttributeVisitor:
     """Receives the attributes of an operation, and may change them."""
 
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
-        self.found: dict[str, Any] = {}
-        self._given = given or {}
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self.attributes: dict[str, Any] = {}
+        self._texts = texts or {}
 
     def on_attributes(self, attributes: dict[str, Any]) -> None:
         """Record the attributes; values of a file replace them, converted to their types."""
         for name, value in attributes.items():
-            if name in self._given:
-                attributes[name] = _parsed(self._given[name], value)
+            if name in self._texts:
+                attributes[name] = _parsed(self._texts[name], value)
             elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
                 attributes[name] = value.tolist()
-        self.found |= attributes
+        self.attributes |= attributes
 
 
 def _parsed(text: str, like: Any) -> Any:
@@ -102,21 +102,21 @@ class PythonOp(core.Op):
         visitor = AttributeVisitor()
         if self.node is not None:
             self.node.visit_attributes(visitor)
-        return visitor.found
+        return visitor.attributes
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         node = self._owner()
-        node._given, node._declared = inputs, []  # pyright: ignore[reportPrivateUsage]
+        node._input_types, node._declared = inputs, []  # pyright: ignore[reportPrivateUsage]
         try:
             node.validate_and_infer_types()
         finally:
-            node._given = None  # pyright: ignore[reportPrivateUsage]
+            node._input_types = None  # pyright: ignore[reportPrivateUsage]
         return tuple(node._declared)  # pyright: ignore[reportPrivateUsage]
 
     def compute(self, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
         outputs = [Tensor(type_of(t.element), [d.lo if d.is_static else 0 for d in t.shape]) for t in context.outputs]
         elements = [element_of(e) for e in self._owner()._elements]  # pyright: ignore[reportPrivateUsage]
-        given = [Tensor._of(a, e) for a, e in zip(inputs, elements, strict=True)]  # pyright: ignore[reportPrivateUsage]
+        given = [Tensor._from_array(a, e) for a, e in zip(inputs, elements, strict=True)]  # pyright: ignore[reportPrivateUsage]
         if not self._owner().evaluate(outputs, given):
             raise ExecutionError(f"{type(self.node).__name__}.evaluate returned False")
         return tuple(t._value() for t in outputs)  # pyright: ignore[reportPrivateUsage]
@@ -137,7 +137,7 @@ class Op(Node):
     fills the tensors of the outputs and returns True. `visit_attributes(visitor)` names the attributes.
     """
 
-    _given: Sequence[TensorType] | None = None
+    _input_types: Sequence[TensorType] | None = None
     """The types of the inputs during inference."""
     _is_read = False
     """True until the node of a file that this object describes is known."""
@@ -172,7 +172,7 @@ class Op(Node):
 
     def get_input_size(self) -> int:
         """The number of inputs."""
-        return super().get_input_size() if self._given is None else len(self._given)
+        return super().get_input_size() if self._input_types is None else len(self._input_types)
 
     def get_type_info(self) -> DiscreteTypeInfo:
         """Type and opset of the operation."""
@@ -188,13 +188,17 @@ class Op(Node):
 
     def get_input_element_type(self, index: int) -> Type:
         """The element type of an input."""
-        return super().get_input_element_type(index) if self._given is None else type_of(self._given[index].element)
+        return (
+            super().get_input_element_type(index)
+            if self._input_types is None
+            else type_of(self._input_types[index].element)
+        )
 
     def get_input_partial_shape(self, index: int) -> PartialShape:
         """The shape of an input, which may be dynamic."""
-        if self._given is None:
+        if self._input_types is None:
             return super().get_input_partial_shape(index)
-        return PartialShape._of(self._given[index].shape)  # pyright: ignore[reportPrivateUsage]
+        return PartialShape._from_dims(self._input_types[index].shape)  # pyright: ignore[reportPrivateUsage]
 
     def get_input_shape(self, index: int) -> Shape:
         """The static shape of an input. Raises for a dynamic one."""
@@ -209,7 +213,7 @@ class Op(Node):
         """Set the type of an output."""
         self.set_output_size(index + 1)
         self._declared[index] = TensorType(element_of(element_type), dims_of(shape))
-        self._elements = [type_of(t.element) for t in self._given or ()] or self._elements
+        self._elements = [type_of(t.element) for t in self._input_types or ()] or self._elements
 
     def visit_attributes(self, visitor: AttributeVisitor) -> bool:
         """Pass the attributes to `visitor.on_attributes`. Returns True."""
@@ -227,7 +231,7 @@ class Op(Node):
         """The attributes by name."""
         visitor = AttributeVisitor()
         self.visit_attributes(visitor)
-        return visitor.found
+        return visitor.attributes
 
     def _update_type_info(self) -> None:
         """Accept the call of the runtime's base class."""

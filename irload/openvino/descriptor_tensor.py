@@ -140,7 +140,7 @@ class DescriptorTensor:
         value = tensor_type.value if tensor_type.bounds is None else getattr(tensor_type.bounds, which)
         if value is None:
             return Tensor(type_of(tensor_type.element), [0])
-        return Tensor._of(value.astype(tensor_type.element.dtype), tensor_type.element, shared=False)  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(value.astype(tensor_type.element.dtype), tensor_type.element, shared=False)  # pyright: ignore[reportPrivateUsage]
 
     def _set_bound(self, which: str, value: Tensor) -> None:
         if value.element_type != self.element_type or not self.partial_shape.compatible(PartialShape(value.shape)):

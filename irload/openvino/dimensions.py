@@ -206,12 +206,12 @@ class PartialShape:
         if isinstance(shape, PartialShape):
             self._dims = None if shape._dims is None else list(map(Dimension, shape._dims))
         elif isinstance(shape, str):
-            self._dims = PartialShape._of(_parsed_shape(shape))._dims
+            self._dims = PartialShape._from_dims(_parsed_shape(shape))._dims
         else:
             self._dims = [_dimension(item) for item in shape]
 
     @staticmethod
-    def _of(dims: Dims) -> PartialShape:
+    def _from_dims(dims: Dims) -> PartialShape:
         shape = PartialShape(())
         shape._dims = None if dims.rank is None else [_wrapped(d) for d in dims]
         return shape
@@ -220,7 +220,7 @@ class PartialShape:
     def dynamic(rank: Any = None) -> PartialShape:
         """A shape of `rank` unknown dims, of unknown rank without one."""
         rank = Dimension(-1 if rank is None else rank)
-        return PartialShape._of(Dims.any(rank.get_length() if rank.is_static else None))
+        return PartialShape._from_dims(Dims.any(rank.get_length() if rank.is_static else None))
 
     @property
     def rank(self) -> Dimension:

@@ -25,7 +25,7 @@ def evaluate_as_partial_shape(output: Output, partial_shape: PartialShape) -> bo
     dims = output._type.dims  # pyright: ignore[reportPrivateUsage]
     if dims is None:
         return False
-    partial_shape._dims = PartialShape._of(Dims(*dims))._dims  # pyright: ignore[reportPrivateUsage]
+    partial_shape._dims = PartialShape._from_dims(Dims(*dims))._dims  # pyright: ignore[reportPrivateUsage]
     return True
 
 

@@ -42,9 +42,9 @@ def adapter(node: graph.Node) -> Node:
     return cached
 
 
-def remember(found: Node) -> None:
+def remember(node: Node) -> None:
     """Record the adapter of a node that Python code creates."""
-    _adapters[id(found._node)] = found  # pyright: ignore[reportPrivateUsage]
+    _adapters[id(node._node)] = node  # pyright: ignore[reportPrivateUsage]
 
 
 def link(nodes: Iterable[graph.Node]) -> None:

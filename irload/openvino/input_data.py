@@ -32,7 +32,7 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
     """
     for key, value in _items(request, inputs):
         if isinstance(value, Tensor):
-            request._place(key, value)  # pyright: ignore[reportPrivateUsage]
+            request._set_tensor(key, value)  # pyright: ignore[reportPrivateUsage]
             continue
         index = request._input_index(key)  # pyright: ignore[reportPrivateUsage]
         current = request._input(index)  # pyright: ignore[reportPrivateUsage]

@@ -18,9 +18,9 @@ def first_of(*keys: int | str | None) -> int | str | None:
     return next((key for key in keys if key is not None), None)
 
 
-def port_named(ports: Iterable[P], name: str, what: str) -> P:
-    """The port whose tensor has this name. Raises OpenVINOError; `what`: "input" or "output"."""
+def port_named(ports: Iterable[P], name: str, kind: str) -> P:
+    """The port whose tensor has this name. Raises OpenVINOError; `kind`: "input" or "output"."""
     for port in ports:
         if name in port.names:
             return port
-    raise OpenVINOError(f"{what.capitalize()} for tensor name '{name}' is not found.")
+    raise OpenVINOError(f"{kind.capitalize()} for tensor name '{name}' is not found.")

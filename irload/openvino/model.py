@@ -35,7 +35,7 @@ class Model(ModelEdit, ModelInfo):
         self._wrap(_built(results, sinks, parameters, name))
 
     @classmethod
-    def _of(cls, model: irload.model.Model) -> Self:
+    def _from_graph(cls, model: irload.model.Model) -> Self:
         wrapper = cls.__new__(cls)
         wrapper._wrap(model)
         return wrapper
@@ -75,7 +75,7 @@ class Model(ModelEdit, ModelInfo):
 
     def clone(self) -> Model:
         """A copy that can be edited independently. Constants are shared."""
-        return Model._of(copies.clone(self._graph))
+        return Model._from_graph(copies.clone(self._graph))
 
     def __copy__(self) -> Model:
         raise TypeError("Cannot copy 'openvino.Model'. Please, use deepcopy instead.")
@@ -135,7 +135,7 @@ class Model(ModelEdit, ModelInfo):
         except IRError as error:
             raise OpenVINOError(f"Cannot evaluate model! {error}") from error
         for k, tensor in enumerate(output_tensors[: len(compiled.outputs)]):
-            result = Tensor._of(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
+            result = Tensor._from_array(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
             tensor.copy_from(result)
         return True
 

@@ -34,7 +34,7 @@ class ModelEdit:
         items: list[Any] = outputs
         return [self._add_output(self._located(item, f" at index {k}")) for k, item in enumerate(items)]
 
-    def _located(self, item: Any, place: str) -> graph.Output:
+    def _located(self, item: Any, position: str) -> graph.Output:
         if isinstance(item, Output):
             return item._source  # pyright: ignore[reportPrivateUsage]
         nodes = self._graph.nodes
@@ -61,7 +61,7 @@ class ModelEdit:
                 )
             return node.outputs[index]
         raise TypeError(
-            f"Incorrect type of a value to add as output{place}. Expected str, tuple or Output, found {type(item)}"
+            f"Incorrect type of a value to add as output{position}. Expected str, tuple or Output, found {type(item)}"
         )
 
     def _add_output(self, source: graph.Output) -> Output:

@@ -216,7 +216,7 @@ class ModelInfo:
                 name = node.op.attributes["variable_id"]
                 source = node.outputs[0].type if node.outputs else node.inputs[0].type
                 if name not in names or node.type == "ReadValue":
-                    names[name] = VariableInfo._of(name, source)  # pyright: ignore[reportPrivateUsage]
+                    names[name] = VariableInfo._from_type(name, source)  # pyright: ignore[reportPrivateUsage]
         return [*map(Variable, names.values()), *self._extra]
 
     variables = property(get_variables, doc="The variables.")
@@ -265,19 +265,19 @@ class ModelInfo:
         at[last] = plain(obj)
 
 
-def _port(ports: list[Output], key: Any, what: str) -> Output:
+def _port(ports: list[Output], key: Any, kind: str) -> Output:
     if key is None:
         if len(ports) != 1:
-            raise OpenVINOError(f"{what}() must be called on a model with exactly one {what}, found {len(ports)}")
+            raise OpenVINOError(f"{kind}() must be called on a model with exactly one {kind}, found {len(ports)}")
         return ports[0]
     if isinstance(key, str):
-        return port_named(ports, key, what)
-    return ports[_position(key, len(ports), what)]
+        return port_named(ports, key, kind)
+    return ports[_position(key, len(ports), kind)]
 
 
-def _position(index: int, count: int, what: str) -> int:
+def _position(index: int, count: int, kind: str) -> int:
     if not 0 <= index < count:
-        raise IndexError(f"there is no {what} {index}; the model has {count}")
+        raise IndexError(f"there is no {kind} {index}; the model has {count}")
     return index
 
 

@@ -225,7 +225,7 @@ class Node(Operators):
             arrays = [tensor._value() for tensor in input_values]
             results = authoring.evaluated(self._node.op, arrays, [element_of(t.element_type) for t in input_values])
             for tensor, (array, element) in zip(output_values, results, strict=True):
-                tensor.copy_from(type(tensor)._of(array, element))
+                tensor.copy_from(type(tensor)._from_array(array, element))
         return True
 
     def __repr__(self) -> str:
@@ -233,9 +233,9 @@ class Node(Operators):
         return f"<{self.get_type_name()}: '{self.friendly_name}' ({shapes})>"
 
 
-def _within(index: int, count: int, what: str, node: Node) -> int:
+def _within(index: int, count: int, kind: str, node: Node) -> int:
     if not 0 <= index < count:
-        raise OpenVINOError(f"{node!r} has {count} {what}s; there is no {what} {index}")
+        raise OpenVINOError(f"{node!r} has {count} {kind}s; there is no {kind} {index}")
     return index
 
 

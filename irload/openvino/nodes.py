@@ -132,7 +132,7 @@ class Constant(Node):
     @property
     def tensor_view(self) -> Tensor:
         """The values as a tensor, which shares their memory if the type is not packed."""
-        return Tensor._of(self._array(), self._node.op.attributes["element_type"])  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(self._array(), self._node.op.attributes["element_type"])  # pyright: ignore[reportPrivateUsage]
 
     @property
     def data(self) -> Array:

@@ -87,7 +87,7 @@ class ConstOutput:
     @property
     def partial_shape(self) -> PartialShape:
         """The shape, which may be dynamic."""
-        shape = PartialShape._of(self._type.shape)  # pyright: ignore[reportPrivateUsage]
+        shape = PartialShape._from_dims(self._type.shape)  # pyright: ignore[reportPrivateUsage]
         symbolic = _symbolic.get(self._source.node) if _symbolic else None
         return PartialShape(symbolic) if symbolic is not None and symbolic == shape else shape
 

@@ -77,7 +77,7 @@ class RequestTensors:
                 tensor = Tensor._unfilled(port)  # pyright: ignore[reportPrivateUsage]
             else:
                 array, lent = self._results[index], index in self._lent
-                tensor = Tensor._of(array, self._element(index), shared=not lent)  # pyright: ignore[reportPrivateUsage]
+                tensor = Tensor._from_array(array, self._element(index), shared=not lent)  # pyright: ignore[reportPrivateUsage]
             self._out[index] = tensor
         return tensor
 
@@ -105,7 +105,7 @@ class RequestTensors:
             tensor = self._out[k]
             if tensor is None:
                 continue
-            result = Tensor._of(array, self._element(k))  # pyright: ignore[reportPrivateUsage]
+            result = Tensor._from_array(array, self._element(k))  # pyright: ignore[reportPrivateUsage]
             if k in self._set_outputs or tensor.shape == result.shape:
                 tensor.copy_from(result)  # tensors that a script holds show the new values
             else:
@@ -153,7 +153,7 @@ class RequestTensors:
             return self._located(name)
         raise OpenVINOError(f"{key} is not a port of the model")
 
-    def _place(self, key: Any, tensor: Tensor, *, output: bool = False) -> None:
+    def _set_tensor(self, key: Any, tensor: Tensor, *, output: bool = False) -> None:
         if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"expected a Tensor, found {type(tensor).__name__}")
         is_input, index = (False, key) if output else self._located(key)
@@ -183,13 +183,13 @@ class RequestTensors:
         self._batches.pop(index, None)
         self._in[index] = tensor
 
-    def _place_batch(self, key: Any, tensors: Sequence[Tensor]) -> None:
+    def _set_batch(self, key: Any, tensors: Sequence[Tensor]) -> None:
         """Set one input from tensors of one item each, concatenated along the batch axis."""
         if not tensors:
             raise OpenVINOError("a batch has at least one tensor")
         index = self._input_index(key)
         self._batches.pop(index, None)
-        self._place(index, _joined(tensors))
+        self._set_tensor(index, _joined(tensors))
         self._batches[index] = tensors
 
     # -- tensors by index, name and port -------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class RequestTensors:
     def set_tensor(self, key: Any, tensor: Tensor) -> None:
         """Set the tensor of an input or output by name or port."""
         self._require_idle()
-        self._place(key, tensor)
+        self._set_tensor(key, tensor)
 
     def get_input_tensor(self, index: int | None = None) -> Tensor:
         """The tensor of an input; without an index of the only one."""
@@ -221,37 +221,37 @@ class RequestTensors:
         """Set the tensor of an input: `set_input_tensor(index, tensor)`, or of the only one without an index."""
         self._require_idle()
         index, tensor = given if len(given) == 2 else (None, given[0])
-        self._place(_only(index, len(self._in), "input"), tensor)
+        self._set_tensor(_only(index, len(self._in), "input"), tensor)
 
     def set_output_tensor(self, *given: Any) -> None:
         """Set the tensor that receives an output: `set_output_tensor(index, tensor)`."""
         self._require_idle()
         index, tensor = given if len(given) == 2 else (None, given[0])
-        self._place(_only(index, len(self._out), "output"), tensor, output=True)
+        self._set_tensor(_only(index, len(self._out), "output"), tensor, output=True)
 
     def set_input_tensors(self, *given: Any) -> None:
         """Set the tensors of inputs by index, name or port; or several tensors of one input, as a batch."""
         self._require_idle()
         if len(given) == 2:
-            self._place_batch(given[0], given[1])
+            self._set_batch(given[0], given[1])
         elif isinstance(given[0], Mapping):
             for key, tensor in cast("Mapping[Any, Tensor]", given[0]).items():
-                self._place(key, tensor)
+                self._set_tensor(key, tensor)
         else:
-            self._place_batch(_only(None, len(self._in), "input"), given[0])
+            self._set_batch(_only(None, len(self._in), "input"), given[0])
 
     def set_output_tensors(self, outputs: Mapping[Any, Tensor]) -> None:
         """Set the tensors that receive outputs by index."""
         self._require_idle()
         for key, tensor in outputs.items():
-            self._place(key, tensor, output=isinstance(key, int))
+            self._set_tensor(key, tensor, output=isinstance(key, int))
 
 
-def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], what: str) -> None:
+def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], kind: str) -> None:
     takes = port._type.shape  # pyright: ignore[reportPrivateUsage]
     if not takes.contains(Dims(*sizes)):
         raise OpenVINOError(
-            f"Can't set the {what} tensor with index: {index}, because the model {what} (shape={takes}) and "
+            f"Can't set the {kind} tensor with index: {index}, because the model {kind} (shape={takes}) and "
             f"the tensor (shape={list(sizes)}) are incompatible"
         )
 
@@ -259,14 +259,14 @@ def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], what: st
 def _joined(tensors: Sequence[Tensor]) -> Tensor:
     """One tensor of the items of a batch."""
     values = [tensor._value() for tensor in tensors]  # pyright: ignore[reportPrivateUsage]
-    return Tensor._of(np.concatenate(values), element_of(tensors[0].element_type))  # pyright: ignore[reportPrivateUsage]
+    return Tensor._from_array(np.concatenate(values), element_of(tensors[0].element_type))  # pyright: ignore[reportPrivateUsage]
 
 
-def _only(index: int | None, count: int, what: str) -> int:
+def _only(index: int | None, count: int, kind: str) -> int:
     if index is None:
         if count != 1:
-            raise OpenVINOError(f"the model has {count} {what}s; give the index of one")
+            raise OpenVINOError(f"the model has {count} {kind}s; give the index of one")
         return 0
     if not 0 <= index < count:
-        raise OpenVINOError(f"there is no {what} {index}; the model has {count}")
+        raise OpenVINOError(f"there is no {kind} {index}; the model has {count}")
     return index

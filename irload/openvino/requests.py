@@ -197,7 +197,7 @@ class InferRequest(RequestTensors):
     def set_tensors(self, inputs: Any, tensors: Any = None) -> None:
         """Set tensors of inputs and outputs by index, name or port; or several tensors of one input, as a batch."""
         if tensors is not None:
-            self._place_batch(inputs, tensors)
+            self._set_batch(inputs, tensors)
             return
         for key, tensor in cast("Mapping[Any, Tensor]", inputs).items():
             self.set_tensor(key, tensor)

@@ -101,16 +101,16 @@ def _boxed(items: dict[str, Any]) -> dict[str, Any]:
 class _Item(OVAny):
     """An item of a map, in which `set` replaces it."""
 
-    __slots__ = ("_key", "_of")
+    __slots__ = ("_key", "_map")
 
-    def __init__(self, of: MutableMapping[str, Any], key: str) -> None:
-        super().__init__(of[key])
-        self._of, self._key = of, key
+    def __init__(self, entries: MutableMapping[str, Any], key: str) -> None:
+        super().__init__(entries[key])
+        self._map, self._key = entries, key
 
     def set(self, value: Any) -> None:
         """Replace the value here and in the map."""
         super().set(value)
-        self._of[self._key] = self.value
+        self._map[self._key] = self.value
 
 
 def plain(value: Any) -> Any:

@@ -37,7 +37,7 @@ class VariableState:
             value = np.zeros(
                 [d.lo for d in declared.shape] if declared.rank is not None else [], declared.element.dtype
             )
-        return Tensor._of(value, declared.element)  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(value, declared.element)  # pyright: ignore[reportPrivateUsage]
 
     @state.setter
     def state(self, tensor: Tensor) -> None:

@@ -140,7 +140,7 @@ class Tensor:
         return Tensor(port.get_element_type(), [0] if shape.rank.is_dynamic else sizes)
 
     @staticmethod
-    def _of(array: Array, element: ElementType, *, shared: bool = True) -> Tensor:
+    def _from_array(array: Array, element: ElementType, *, shared: bool = True) -> Tensor:
         """A tensor of values in irload's storage dtype."""
         tensor = object.__new__(Tensor)
         tensor._element, tensor._shape, tensor._fixed = element, array.shape, False

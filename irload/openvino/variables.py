@@ -29,10 +29,10 @@ class VariableInfo:
         self._shape = PartialShape(shape)
 
     @staticmethod
-    def _of(name: str, tensor: TensorType) -> VariableInfo:
+    def _from_type(name: str, tensor: TensorType) -> VariableInfo:
         info = VariableInfo()
         info.variable_id, info.data_type = name, type_of(tensor.element)
-        info._shape = PartialShape._of(tensor.shape)  # pyright: ignore[reportPrivateUsage]
+        info._shape = PartialShape._from_dims(tensor.shape)  # pyright: ignore[reportPrivateUsage]
         return info
 
     def __repr__(self) -> str:

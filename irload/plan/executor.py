@@ -80,18 +80,18 @@ class Executor:
         options: Options,
         memory: Memory,
         segments: Sequence[Segment],
-        taken: Sequence[Array],
-        given: Sequence[Array],
+        input_arrays: Sequence[Array],
+        output_arrays: Sequence[Array],
         before: Filling | None = None,
     ) -> None:
-        """Set all fields. `taken`, `given`: the arrays of inputs and outputs; `before`: the Filling of another plan."""
+        """Set all fields. The arrays are in the memory of the plan. `before`: the Filling of another plan."""
         self.program = program
         self.options = options
         self.memory = memory
         self.segments = segments
-        self.taken = taken
-        self.given = given
-        self.filling = Filling(self.taken, before)
+        self.input_arrays = input_arrays
+        self.output_arrays = output_arrays
+        self.filling = Filling(self.input_arrays, before)
         self._rounds = any(v.origin is not None and is_short(v.origin.type) for v in program.outputs)
         self._sanitizer: Sanitizer | None = None
 
@@ -120,7 +120,7 @@ class Executor:
         self._fill(arrays, context)
         for segment in self.segments:
             segment.executable.run(context)
-        return self._results([np.array(view, order="C") for view in self.given], wide)
+        return self._results([np.array(view, order="C") for view in self.output_arrays], wide)
 
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
         """Copy the inputs into the plan's memory."""
@@ -147,23 +147,23 @@ class Executor:
     ) -> tuple[tuple[Array, ...], list[float]]:
         """Return the results of `run`, and the seconds of each kernel."""
         seconds = self.profile(arrays, context)
-        return self._results([np.array(view, order="C") for view in self.given], wide), seconds
+        return self._results([np.array(view, order="C") for view in self.output_arrays], wide), seconds
 
     def outputs(self, arrays: Sequence[Array], context: Any = None) -> Iterator[tuple[Output, Array]]:
-        """Run the kernels one by one, and yield each output of the graph in `made` as soon as it is computed.
+        """Run the kernels one by one, and yield each of the `written_outputs` as soon as it is computed.
 
         The arrays are copies in C order.
         """
         self._fill(arrays, context)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
-            for origin, value in _made(kernel.step):
+            for origin, value in _written_outputs(kernel.step):
                 yield origin, in_own_type(np.array(self.memory.array(value), value.dtype, order="C"), value)
 
     @property
-    def made(self) -> list[Output]:
+    def written_outputs(self) -> list[Output]:
         """The outputs of the graph that kernels write to memory; the others are fused or folded."""
-        return [origin for kernel in self.kernels for origin, _ in _made(kernel.step)]
+        return [origin for kernel in self.kernels for origin, _ in _written_outputs(kernel.step)]
 
     def _single_kernels(self, context: Any) -> list[Callable[[], None]]:
         """Return a function for each kernel, which runs only this kernel."""
@@ -186,7 +186,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     return Executor(program, options, offered, shared)
 
 
-def _made(step: Step) -> Iterator[tuple[Output, Value]]:
+def _written_outputs(step: Step) -> Iterator[tuple[Output, Value]]:
     return ((v.origin, v) for v in step.outputs if v.origin is not None and v.used and not v.is_constant)
 
 

@@ -119,11 +119,11 @@ class Folding:
             if inputs and None not in inputs:
                 inferred[0].recipe = Recipe(node.op, tuple(i for i in inputs if i is not None))
 
-    def _keep(self, node: Node, made: tuple[Constant, ...]) -> tuple[Constant, ...]:
+    def _keep(self, node: Node, constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
         """Cache constants that depend on the file alone for other plans."""
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
-            self._kept.update(zip(node.outputs, made, strict=True))
-        return made
+            self._kept.update(zip(node.outputs, constants, strict=True))
+        return constants
 
     def _stored(self, nodes: Sequence[Node], wanted: Mapping[Output, int]) -> dict[Output, Constant]:
         """Return the constants of the file whose values are used."""
@@ -166,11 +166,11 @@ def stored(node: Node) -> Constant:
     return of_file(lambda: cast(Array, node.op.compute()), attributes["data"], tensor, where if where[1] else None)
 
 
-def of_file(make: Callable[[], Array], data: Any, tensor: TensorType, place: object) -> Constant:
-    """Return a constant of a file. `data` has a method `codes` if elements are packed; `place`: its byte range."""
+def of_file(make: Callable[[], Array], data: Any, tensor: TensorType, byte_range: object) -> Constant:
+    """Return a constant of a file. `data` has a method `codes` if elements are packed."""
     codes = getattr(data, "codes", None)
     dtype = tensor.element.dtype
-    return Constant(make, tensor.shape.static, dtype, place=place, element=tensor.element, codes=codes)
+    return Constant(make, tensor.shape.static, dtype, byte_range=byte_range, element=tensor.element, codes=codes)
 
 
 def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:

@@ -154,9 +154,9 @@ class InterpreterRun:
         """Run the planned part of a schedule."""
         part = schedule.part
         if part is not None:
-            arrays = [cast(Array, slots[k]) for k in part.taken]
+            arrays = [cast(Array, slots[k]) for k in part.parameter_slots]
             results = self.compiled.run_part(part, arrays, self, wide=True) if plan is None else plan(arrays)
-            self._fill(slots, part.given, results)
+            self._fill(slots, part.result_slots, results)
 
     def _tail(self, schedule: Schedule, slots: list[Array | None]) -> bool:
         """Run the tail of a schedule by a plan for the shapes that are known now. False if there is none."""
@@ -165,7 +165,7 @@ class InterpreterRun:
             return False
         results = self.compiled.run_tail(tail, [cast(Array, slots[k]) for k in schedule.read], self)
         if results is not None:
-            self._fill(slots, schedule.made, results)
+            self._fill(slots, schedule.written, results)
         return results is not None
 
     def _fill_constants(self, schedule: Schedule, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:

@@ -56,14 +56,14 @@ class ScheduledNode:
 class StaticPart:
     """The planned part of a graph: nodes of static types, with its inputs and outputs.
 
-    `taken` has the slots of `parameters`, `given` the slots of `results`.
+    `parameter_slots` has the slots of `parameters`, `result_slots` the slots of `results`.
     """
 
     nodes: tuple[ScheduledNode, ...]
     parameters: tuple[Output, ...]
     results: tuple[Output, ...]
-    taken: tuple[int, ...]
-    given: tuple[int, ...]
+    parameter_slots: tuple[int, ...]
+    result_slots: tuple[int, ...]
     constants: Mapping[Output, Constant] = field(repr=False)
     types: Mapping[Output, TensorType] = field(repr=False)
     key: Hashable = field(repr=False)
@@ -93,13 +93,13 @@ class Schedule:
     rest: tuple[ScheduledNode, ...] = ()
     """The remaining nodes; all if nothing is planned."""
     tail: Tail | None = None
-    """The last nodes of `rest` as a graph, whose Parameters are the slots `read`, and whose Results the slots `made`.
+    """The last nodes of `rest` as a graph. Its Parameters are the slots `read`, and its Results the slots `written`.
 
     The first `ahead` nodes of `rest` run one by one, before it.
     """
     ahead: int = 0
     read: tuple[int, ...] = ()
-    made: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
 
     def unplanned(self) -> Schedule:
         """Return the schedule in which all nodes run one by one."""
@@ -261,8 +261,8 @@ def _assigning_last(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _part(
-    taken: Sequence[Output],
-    left: Sequence[Output],
+    parameters: Sequence[Output],
+    results: Sequence[Output],
     nodes: Sequence[ScheduledNode],
     planned: Sequence[ScheduledNode],
     slot: Mapping[Output, int],
@@ -276,10 +276,10 @@ def _part(
         if len(planned) < FEW and all(macs(s.node) == 0 for s in planned):
             return None
         needed = {i for s in planned for i in s.node.inputs}
-        taken, left = [o for o in taken if o in needed], _left(planned, nodes, left)
-        key = _key(planned, taken, left, constants, types)
-    slots = [tuple(slot[o] for o in outputs) for outputs in (taken, left)]
-    return StaticPart(tuple(planned), tuple(taken), tuple(left), slots[0], slots[1], constants, types, key)
+        parameters, results = [o for o in parameters if o in needed], _left(planned, nodes, results)
+        key = _key(planned, parameters, results, constants, types)
+    slots = [tuple(slot[o] for o in outputs) for outputs in (parameters, results)]
+    return StaticPart(tuple(planned), tuple(parameters), tuple(results), slots[0], slots[1], constants, types, key)
 
 
 def _leading(
@@ -317,16 +317,16 @@ def _remaining(
 
 def _key(
     planned: Sequence[ScheduledNode],
-    taken: Sequence[Output],
-    left: Sequence[Output],
+    parameters: Sequence[Output],
+    results: Sequence[Output],
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
 ) -> Hashable:
     """Return the key of a part: all facts that its plan depends on. Constants may depend on any shape of the graph."""
     used = dict.fromkeys(i for s in planned for i in s.node.inputs if i in constants)
     numbers = tuple(c.array.tobytes() if c.held and c.nbytes <= SMALL else c for c in map(constants.__getitem__, used))
-    given = tuple((o, types[o].element.name, types[o].shape) for o in taken)
-    return given, tuple(left), tuple(s.node for s in planned), numbers
+    given = tuple((o, types[o].element.name, types[o].shape) for o in parameters)
+    return given, tuple(results), tuple(s.node for s in planned), numbers
 
 
 def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], returned: Sequence[Output]) -> list[Output]:

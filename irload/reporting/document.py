@@ -129,12 +129,18 @@ def _profile(steps: Sequence[StepTime], layers: Layers) -> list[PageData]:
     ]
 
 
-def _comparison(found: Comparison, layers: Layers) -> PageData:
+def _comparison(comparison: Comparison, layers: Layers) -> PageData:
     rows = [
         {"layer": layers.of_run(layer.name), "name": layer.name, "operation": layer.operation, **_error(layer)}
-        for layer in found.layers
+        for layer in comparison.layers
     ]
-    return {"a": found.a, "b": found.b, "passed": found.passed, "verdict": str(found), "layers": rows}
+    return {
+        "a": comparison.a,
+        "b": comparison.b,
+        "passed": comparison.passed,
+        "verdict": str(comparison),
+        "layers": rows,
+    }
 
 
 def _error(layer: LayerError) -> PageData:
@@ -151,9 +157,9 @@ def _error(layer: LayerError) -> PageData:
     }
 
 
-def _difference(found: Difference, layers: Layers) -> PageData:
+def _difference(difference: Difference, layers: Layers) -> PageData:
     rows: list[PageData] = []
-    for edit in found.edits:
+    for edit in difference.edits:
         changes = [
             {"label": c.label, "a": c.a, "b": c.b, "values": "" if c.values is None else str(c.values)}
             for c in edit.changes
@@ -161,8 +167,8 @@ def _difference(found: Difference, layers: Layers) -> PageData:
         at = None if edit.kind == "added" else layers.by_name.get(edit.name)
         shown = {"kind": edit.kind, "name": edit.name, "operation": edit.operation, "place": edit.place}
         rows.append({**shown, "changes": changes, "layer": at})
-    follows = [{"name": f.name, "operation": f.operation, "a": f.a, "b": f.b} for f in found.follows]
-    return {"a": found.a, "b": found.b, "summary": found.summary, "edits": rows, "follows": follows}
+    follows = [{"name": f.name, "operation": f.operation, "a": f.a, "b": f.b} for f in difference.follows]
+    return {"a": difference.a, "b": difference.b, "summary": difference.summary, "edits": rows, "follows": follows}
 
 
 def _finite(value: Any) -> Any:

@@ -93,12 +93,12 @@ class CompiledModel(Plans):
     @property
     def differences(self) -> list[DeclaredDiffers]:
         """The ports whose declaration differs from the inferred type: detected while reading, then by runs."""
-        return [*self.model.differences, *self._by_runs.found]
+        return [*self.model.differences, *self._by_runs.differences]
 
     @property
     def warnings(self) -> list[str]:
         """The warnings of the model, with the `differences` detected by runs."""
-        return [*self.model.warnings, *map(str, self._by_runs.found)]
+        return [*self.model.warnings, *map(str, self._by_runs.differences)]
 
     def __call__(self, inputs: Any = None) -> Result:
         """Run once.
@@ -241,11 +241,11 @@ class CompiledModel(Plans):
             latest = self._latest = given, differences, plan or self.schedule(self.model, given, differences)
         run.differences, plan = latest[1:]
         try:
-            return self._run_found(run, plan, arrays)
+            return self._run_with(run, plan, arrays)
         except NotBound:
             plan = self.schedule(self.model, given, run.differences)
             self._latest = given, run.differences, plan
-        return self._run_found(run, plan, arrays)
+        return self._run_with(run, plan, arrays)
 
     def _with_state(
         self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]
@@ -255,26 +255,24 @@ class CompiledModel(Plans):
         following = self._traced.next(given, run.differences, run.variables)
         if following is not None:
             with suppress(NotBound):
-                return self._run_found(run, following, arrays)
+                return self._run_with(run, following, arrays)
         state, held = self._state(run.variables)
         shape = self._traced.find(given, run.differences, state) if self._traced.applies else None
         if shape is not None:
             with suppress(NotBound):
-                return self._run_found(run, shape, [*arrays, *held])
+                return self._run_with(run, shape, [*arrays, *held])
         if state and held and self._traced.applies:  # planning each length takes longer than interpreting
             schedule = self.schedule(self.model, given, run.differences)
             if not all(t is None or schedule.types[n.outputs[0]].shape.contains(t.shape) for n, t in state.items()):
                 schedule = schedule.unplanned()  # it is planned for the shapes of initial values
-            return self._run_found(run, schedule, arrays)
-        return self._run_found(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
+            return self._run_with(run, schedule, arrays)
+        return self._run_with(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
 
-    def _run_found(
-        self, run: InterpreterRun, found: Schedule | BoundShape, arrays: Sequence[Array]
-    ) -> tuple[Array, ...]:
-        if isinstance(found, BoundShape):
-            shape = found
+    def _run_with(self, run: InterpreterRun, plan: Schedule | BoundShape, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        if isinstance(plan, BoundShape):
+            shape = plan
             return run.assigning(lambda: self._traced.run(shape, arrays, run, wide=self.optimize))
-        return run.run(found, arrays, wide=self.optimize)
+        return run.run(plan, arrays, wide=self.optimize)
 
     def scheduled(self, given: Sequence[TensorType]) -> Schedule:
         """Return the schedule of the model's graph for these input types and the current variables."""

@@ -185,12 +185,12 @@ class PlanFamilies:
         return f"other shapes: planned separately, because {reasons[0]}" if reasons else ""
 
     def _bound(
-        self, family: Family, found: Variant, symbols: Symbols, differences: RunDifferences | None
+        self, family: Family, variant: Variant, symbols: Symbols, differences: RunDifferences | None
     ) -> BoundShape:
         """Return a traced plan with the values of its symbols, and mark it as recently used."""
         family.bound += 1
-        self.recent.move_to_end(found)
-        return BoundShape(found, symbols.values, differences is not None)
+        self.recent.move_to_end(variant)
+        return BoundShape(variant, symbols.values, differences is not None)
 
     def _name(
         self, symbols: Symbols, types: Sequence[TensorType], differences: RunDifferences | None, held: Iterable[Node]
@@ -251,15 +251,15 @@ class PlanFamilies:
             return None
         return self._added(family, variant)
 
-    def _added(self, family: Family, found: Variant) -> Variant:
+    def _added(self, family: Family, variant: Variant) -> Variant:
         """Add a plan to its family."""
-        family.variants.insert(0, found)
+        family.variants.insert(0, variant)
         family.traced += 1
-        self.recent[found] = family
+        self.recent[variant] = family
         if len(self.recent) > VARIANTS:
             dropped, other = self.recent.popitem(last=False)
             other.variants.remove(dropped)
-        return found
+        return variant
 
     def _variant(
         self,

@@ -48,16 +48,16 @@ class KeptPlans(Protocol):
 
 
 def restored(
-    found: tuple[Mapping[str, Any], Array] | None, source: Any, options: Options, shared: SharedData
+    stored: tuple[Mapping[str, Any], Array] | None, source: Any, options: Options, shared: SharedData
 ) -> Template | None:
     """Return the plan that a document describes; None if the document is damaged."""
-    if found is None:
+    if stored is None:
         return None
     from irload.plan.traced.storing import restored_program
     from irload.plan.traced.template import Template
 
     try:
-        return Template(restored_program(*found, source, options), options, shared)
+        return Template(restored_program(*stored, source, options), options, shared)
     except DAMAGED:
         return None
 

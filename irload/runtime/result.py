@@ -49,7 +49,7 @@ class Result(Mapping[Any, Array]):
         return {p.any_name: a for p, a in zip(self._ports, self._arrays, strict=True)}
 
 
-def owned(result: Array, taken: Collection[int]) -> Array:
-    """Return a result that shares no memory: copied if it is a view, a constant, or an array whose id is in `taken`."""
-    unshared = result.flags.owndata and result.flags.writeable and id(result) not in taken
+def owned(result: Array, used_ids: Collection[int]) -> Array:
+    """Return a result that shares no memory: a copy of a view, a constant, or an array whose id is in `used_ids`."""
+    unshared = result.flags.owndata and result.flags.writeable and id(result) not in used_ids
     return result if unshared else result.copy()

@@ -113,7 +113,7 @@ class TracedPlans:
         def find() -> BoundShape | None:
             return self.families.find(given, differences, state, traces=self._traces and key != self._alone)
 
-        return self._found(key, find)
+        return self._cached(key, find)
 
     def find_tail(self, tail: Tail, arrays: Sequence[Array], differences: RunDifferences | None) -> BoundShape | None:
         """Return the traced plan of a tail for these arrays; None if the tail cannot be traced."""
@@ -122,7 +122,7 @@ class TracedPlans:
             shape = self._known(key)
         if shape is not None:
             return shape
-        return self._found(key, lambda: self.families.find(tail.types(arrays), differences, None, traces=True))
+        return self._cached(key, lambda: self.families.find(tail.types(arrays), differences, None, traces=True))
 
     def _known(self, key: Hashable) -> BoundShape | None:
         """Return the plan of a shape that was used before, and mark it as recently used."""
@@ -133,7 +133,7 @@ class TracedPlans:
                 self.families.recent.move_to_end(shape.variant)
         return shape
 
-    def _found(self, key: Hashable, find: Callable[[], BoundShape | None]) -> BoundShape | None:
+    def _cached(self, key: Hashable, find: Callable[[], BoundShape | None]) -> BoundShape | None:
         """Return the plan of a shape: a cached one, or the result of `find`."""
         with unforked, self.lock:  # in this order: a fork waits for the threads inside, which may need the lock
             shape = self._shapes.get(key) or find()
@@ -185,7 +185,7 @@ class TracedPlans:
         if remainder is None:
             return self._planned(shape, arrays, run, wide=wide)
         schedule = remainder.at(shape.values)
-        plan = None if template is None else lambda taken: self._planned(shape, taken, run, wide=True)
+        plan = None if template is None else lambda inputs: self._planned(shape, inputs, run, wide=True)
         return run.nodes(schedule, arrays, plan, wide=wide)
 
     def _planned(

@@ -13,9 +13,9 @@ __all__ = ["CacheStore"]
 
 @record()
 class CacheStore:
-    """Files of one kind, `what` in words: a folder of bounded size, or a single file."""
+    """Files of one kind, such as `tuning`: a folder of bounded size, or a single file."""
 
-    what: str
+    kind: str
     location: PrivateFolder | Path
 
     @property

@@ -44,9 +44,9 @@ def identify(head: bytes) -> str | None:
     """Return the format of a file, recognised by its first bytes; None if it may be an IR."""
     if not head.strip(b" \t\r\n\0"):
         return "empty" if not head else "blank"
-    for offset, mark, what in _SIGNATURES:
+    for offset, mark, description in _SIGNATURES:
         if head.startswith(mark, offset):
-            return what
+            return description
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     lower = start[:64].lower()
     if lower.startswith((b"<!doctype html", b"<html")):
@@ -62,42 +62,42 @@ def identify(head: bytes) -> str | None:
     return "not XML"
 
 
-def open_regular(path: str | Path, what: str) -> tuple[int, int]:
+def open_regular(path: str | Path, subject: str) -> tuple[int, int]:
     """Open a regular file and return (descriptor, size). Follows symbolic links. Raises ReadError for other files.
 
     Never blocks on a FIFO or a device. The caller closes the descriptor.
     """
     try:
         # Checked before opening: open() without O_NONBLOCK blocks on a FIFO, and Windows cannot open a folder.
-        _require_regular(os.stat(path).st_mode, path, what)
+        _require_regular(os.stat(path).st_mode, path, subject)
         descriptor = os.open(path, READ_FLAGS)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ReadError(f"cannot open {what} {path}: {reason}{advice(path, _SUFFIXES.get(what, ()))}") from None
+        raise ReadError(f"cannot open {subject} {path}: {reason}{advice(path, _SUFFIXES.get(subject, ()))}") from None
     info = os.fstat(descriptor)
     try:
-        _require_regular(info.st_mode, path, what)  # checked again: the file may have been replaced since
+        _require_regular(info.st_mode, path, subject)  # checked again: the file may have been replaced since
     except ReadError:
         os.close(descriptor)
         raise
     return descriptor, info.st_size
 
 
-def _require_regular(mode: int, path: str | Path, what: str) -> None:
+def _require_regular(mode: int, path: str | Path, subject: str) -> None:
     if not stat.S_ISREG(mode):
         raise ReadError(
-            f"{what} {path} is {_kind(mode)}, expected a regular file{advice(path, _SUFFIXES.get(what, ()))}"
+            f"{subject} {path} is {_kind(mode)}, expected a regular file{advice(path, _SUFFIXES.get(subject, ()))}"
         )
 
 
-def read_limited(path: str | Path, what: str, limit: int) -> bytes:
+def read_limited(path: str | Path, subject: str, limit: int) -> bytes:
     """Return the first `limit` + 1 bytes of a regular file, or all of a shorter one. Raises ReadError."""
-    descriptor, _ = open_regular(path, what)
+    descriptor, _ = open_regular(path, subject)
     with os.fdopen(descriptor, "rb") as stream:
         try:
             return stream.read(limit + 1)
         except OSError as error:
-            raise ReadError(f"cannot read {what} {path}: {error.strerror}") from None
+            raise ReadError(f"cannot read {subject} {path}: {error.strerror}") from None
 
 
 LISTED = 1000

@@ -89,11 +89,11 @@ class Limits:
             limit=name,
         )
 
-    def require(self, name: str, found: float, fact: str) -> None:
-        """Raise LimitExceeded if `found` exceeds the limit; `fact` names the quantity."""
+    def require(self, name: str, amount: float, fact: str) -> None:
+        """Raise LimitExceeded if `amount` exceeds the limit; `fact` names the quantity."""
         bound = self.memory if name == "peak_bytes" else getattr(self, name)
-        if bound is not None and found > bound:
-            raise self.exceeded(name, f"{fact}: {found}{' bytes' if name.endswith('bytes') else ''}")
+        if bound is not None and amount > bound:
+            raise self.exceeded(name, f"{fact}: {amount}{' bytes' if name.endswith('bytes') else ''}")
 
 
 _OPEN = ("peak_bytes", "wall_time")

@@ -32,7 +32,7 @@ def kept_secret() -> bytes | None:
     """The secret, created on first use; None if the cache is read-only or unsafe."""
     folder = _folder().folder
     if folder not in _known:
-        secret = _read() or _made()
+        secret = _read() or _create()
         if secret is None:
             return None
         _known[folder] = secret
@@ -55,7 +55,7 @@ def _read() -> bytes | None:
     return None
 
 
-def _made() -> bytes | None:
+def _create() -> bytes | None:
     """Store a new secret and return it, or the secret of a process that was faster."""
     folder = _folder()
     name = f"new-{os.urandom(8).hex()}"

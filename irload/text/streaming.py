@@ -32,7 +32,7 @@ class TextStream:
         """The text so far, up to the stop string."""
         self.stopped = False
         """True after a stop string."""
-        self._given = 0
+        self._returned = 0
 
     def add(self, token: int) -> str:
         """Append a token and return the text that has become final."""
@@ -71,6 +71,6 @@ class TextStream:
             tail = self.text[-held:]
             holds = (k for k in range(len(tail)) if any(s.startswith(tail[k:]) for s in self._stop))
             end -= len(tail) - next(holds, len(tail))
-        part = self.text[self._given : end]
-        self._given = max(end, self._given)
+        part = self.text[self._returned : end]
+        self._returned = max(end, self._returned)
         return part

@@ -51,12 +51,12 @@ def refusal(differences: Sequence[DeclaredDiffers]) -> DeclaredDiffers:
 class RunDifferences:
     """Compares the ports of a model again if a run determines types that were unknown when the model was read.
 
-    `found` has the additional differences. With `strict`, the first one is raised.
+    `differences` has the additional ones. With `strict`, the first one is raised.
     """
 
     def __init__(self, model: Model, *, strict: bool) -> None:
         self.strict = strict
-        self.found: list[DeclaredDiffers] = []
+        self.differences: list[DeclaredDiffers] = []
         self._search = _Search(model, at_runs=True)
         self._model = model
         self._known = {(d.where, d.port) for d in model.differences}
@@ -105,9 +105,9 @@ class RunDifferences:
                 continue
             if self.strict:
                 raise difference
-            if len(self.found) < KEPT:
+            if len(self.differences) < KEPT:
                 self._known.add(key)
-                self.found.append(difference)
+                self.differences.append(difference)
 
 
 class _Search:

@@ -31,7 +31,7 @@ def built(case):
     inputs, nodes = [], []
     for k, given in enumerate(case.inputs):
         if given.constant:
-            nodes.append(irov.op.Constant(irov.Tensor._of(given.value, given.element)))
+            nodes.append(irov.op.Constant(irov.Tensor._from_array(given.value, given.element)))
         else:
             inputs.append(irov.op.Parameter(irov.types.type_of(given.element), given.value.shape))
             inputs[-1].friendly_name = f"in{k}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irload.plan.memory import arena
-from irload.plan.memory.arena import ALIGNMENT, MANY, Lifetime, place
+from irload.plan.memory.arena import ALIGNMENT, MANY, Lifetime, assign_offsets
 
 LIVES = st.lists(
     st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 8)).map(
@@ -23,7 +23,7 @@ LIVES = st.lists(
 @given(LIVES)
 def test_no_two_live_buffers_overlap(many: int, lives: list[Lifetime]) -> None:
     with patch.object(arena, "MANY", many):
-        offsets, total = place(dict(enumerate(lives)))
+        offsets, total = assign_offsets(dict(enumerate(lives)))
     for a, life in enumerate(lives):
         assert offsets[a] % ALIGNMENT == 0
         assert 0 <= offsets[a] <= offsets[a] + life.size <= total
@@ -36,7 +36,7 @@ def test_no_two_live_buffers_overlap(many: int, lives: list[Lifetime]) -> None:
 @pytest.mark.parametrize("many", [MANY, 0], ids=["by size", "by time"])
 def test_consecutive_buffers_share_an_offset(many: int) -> None:
     with patch.object(arena, "MANY", many):
-        _, total = place({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
+        _, total = assign_offsets({0: Lifetime(640, 0, 1), 1: Lifetime(640, 2, 3), 2: Lifetime(640, 4, 4)})
     assert total == 640
 
 
@@ -49,6 +49,6 @@ def test_the_lowest_gap_that_is_large_enough_is_filled() -> None:
         4: Lifetime(64 * 5, 4, 9),
         5: Lifetime(64 * 3, 4, 9),
     }
-    offsets, total = place(lives)
+    offsets, total = assign_offsets(lives)
     assert [offsets[k] // 64 for k in range(6)] == [0, 10, 19, 15, 10, 27]
     assert total == 64 * 30

@@ -36,8 +36,8 @@ def _layouts(attributes: list[dict[str, Any]]) -> list[str]:
     return [str(a["layout"]) for a in attributes if a.get("name") == "layout" and isinstance(a.get("layout"), str)]
 
 
-def _line(layer: RawLayer, place: int) -> int | None:
-    return layer.line if place == 0 else layer.outputs[place - 1].line
+def _line(layer: RawLayer, position: int) -> int | None:
+    return layer.line if position == 0 else layer.outputs[position - 1].line
 
 
 def _fault(text: str, rank: int | None) -> str:

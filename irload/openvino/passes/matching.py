@@ -30,7 +30,7 @@ class Matcher:
         self._pattern = as_output(pattern)
         self._pattern_node = pattern if isinstance(pattern, Node) else pattern.node
         self._name = name
-        self._found: dict[graph.Output, graph.Output] = {}
+        self._bindings: dict[graph.Output, graph.Output] = {}
         self._root: graph.Output | None = None
         self._symbols: Symbols = {}
 
@@ -40,7 +40,7 @@ class Matcher:
 
     def match(self, value: Node | Output) -> bool:
         """Compare the pattern with an output, or the first output of a node. Records the match."""
-        self._found, self._symbols, self._root = {}, {}, None
+        self._bindings, self._symbols, self._root = {}, {}, None
         output = value.output(0) if isinstance(value, Node) else value
         if output._node.type == "Result" or not output._node.outputs:  # pyright: ignore[reportPrivateUsage]
             return False
@@ -51,17 +51,17 @@ class Matcher:
         return True
 
     def _matches(self, pattern: graph.Output, source: graph.Output) -> bool:
-        if pattern in self._found:
-            return self._found[pattern] is source
-        before = dict(self._found), dict(self._symbols)
+        if pattern in self._bindings:
+            return self._bindings[pattern] is source
+        before = dict(self._bindings), dict(self._symbols)
         if self._compared(pattern, source):
-            self._found.setdefault(pattern, source)
+            self._bindings.setdefault(pattern, source)
             return True
         op, inputs = pattern.node.op, pattern.node.inputs
-        self._found, self._symbols = before
+        self._bindings, self._symbols = before
         if isinstance(op, PatternOp) and op.kind == "optional" and inputs and self._matches(inputs[0], source):
             return True  # without the optional node, which the match does not list
-        self._found, self._symbols = before
+        self._bindings, self._symbols = before
         return False
 
     def _compared(self, pattern: graph.Output, source: graph.Output) -> bool:
@@ -84,10 +84,10 @@ class Matcher:
         if node.type in COMMUTATIVE and len(patterns) == 2:
             orders.append(node.inputs[::-1])
         for order in orders:
-            before = dict(self._found), dict(self._symbols)
+            before = dict(self._bindings), dict(self._symbols)
             if all(self._matches(p, s) for p, s in zip(patterns, order, strict=True)):
                 return True
-            self._found, self._symbols = before
+            self._bindings, self._symbols = before
         return False
 
     # -- results -------------------------------------------------------------------------------------------------------
@@ -104,15 +104,15 @@ class Matcher:
 
     def get_match_values(self) -> list[Output]:
         """All outputs of the match."""
-        return [Output(s.node, s.index) for s in self._found.values()]
+        return [Output(s.node, s.index) for s in self._bindings.values()]
 
     def get_match_nodes(self) -> list[Node]:
         """All nodes of the match."""
-        return [faces.adapter(s.node) for s in self._found.values()]
+        return [faces.adapter(s.node) for s in self._bindings.values()]
 
     def get_pattern_value_map(self) -> dict[Node, Output]:
         """The output for each node of the pattern."""
-        return {faces.adapter(p.node): Output(s.node, s.index) for p, s in self._found.items()}
+        return {faces.adapter(p.node): Output(s.node, s.index) for p, s in self._bindings.items()}
 
     def get_symbols(self) -> dict[str, Any]:
         """The sizes of the dims that `shape_matches` names."""

@@ -44,7 +44,7 @@ PatternOp.signature = Signature.of(PatternOp)  # without registration: files hav
 class _Pattern(Node):
     def _create(self, kind: str, types: Sequence[str], inputs: Sequence[Any], predicate: Any) -> None:
         op = PatternOp(kind, types, Predicate.of(predicate))
-        self._adopt(authoring.made(op, [as_output(i) for i in inputs]))
+        self._adopt(authoring.new_node(op, [as_output(i) for i in inputs]))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: '{self.friendly_name}'>"

@@ -54,13 +54,13 @@ def permuted(layout: Layout, order: list[int]) -> Layout:
     return Layout(f"[{','.join(names[k] for k in order)}]")
 
 
-def axis_of(layout: Layout, name: str, shape: Shape, what: str) -> int:
+def axis_of(layout: Layout, name: str, shape: Shape, label: str) -> int:
     """The position of an axis, counted from the front. Raises if the layout does not name it."""
     if not layout.has_name(name):
-        raise OpenVINOError(f"Layout {layout} doesn't have `{what}` dimension")
+        raise OpenVINOError(f"Layout {layout} doesn't have `{label}` dimension")
     axis = layout.get_index_by_name(name)
     if axis < 0:
         if shape.rank is None:
-            raise OpenVINOError(f"the position of `{what}` in {layout} depends on the rank, which is unknown")
+            raise OpenVINOError(f"the position of `{label}` in {layout} depends on the rank, which is unknown")
         axis += shape.rank
     return axis

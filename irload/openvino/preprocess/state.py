@@ -50,9 +50,9 @@ class State:
         """The shape of the only plane."""
         return self.output.type.shape
 
-    def axis(self, name: str, what: str) -> int:
+    def axis(self, name: str, label: str) -> int:
         """The position of an axis of the image."""
-        return axis_of(self.layout, name, self.shape, what)
+        return axis_of(self.layout, name, self.shape, label)
 
     def convert(self, element: ElementType) -> None:
         """Convert the element type."""

@@ -38,12 +38,12 @@ def dim_of(tensor: TensorType, axis: int) -> Dim:
     return ANY if tensor.rank is None or axis >= tensor.rank else tensor.shape[axis]
 
 
-def agreed(what: str, *dims: Dim) -> Dim:
+def agreed(subject: str, *dims: Dim) -> Dim:
     """The sizes that all dims allow. Raises ShapeMismatch if there are none."""
     result = ANY
     for dim in dims:
         met = result.meet(dim)
         if met is None:
-            raise ShapeMismatch(f"{what} must agree, found {', '.join(map(str, dims))}")
+            raise ShapeMismatch(f"{subject} must agree, found {', '.join(map(str, dims))}")
         result = met
     return result

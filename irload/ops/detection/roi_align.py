@@ -106,7 +106,9 @@ class ROIAlignRotated(RoiAlignBase, since=15):
             return y * cos - x * sin + center_y, y * sin + x * cos + center_x
 
         bins = self.pooled_h, self.pooled_w
-        return sample_bins(image, (-height / 2, -width / 2), (height, width), bins, self.sampling_ratio, place=turned)
+        return sample_bins(
+            image, (-height / 2, -width / 2), (height, width), bins, self.sampling_ratio, transform=turned
+        )
 
 
 class ExperimentalDetectronROIFeatureExtractor(Op, since=6):

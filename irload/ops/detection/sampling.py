@@ -59,13 +59,13 @@ def sample_bins(
     bins: tuple[int, int],
     ratio: int,
     mode: str = "avg",
-    place: Callable[[Array, Array], tuple[Array, Array]] | None = None,
+    transform: Callable[[Array, Array], tuple[Array, Array]] | None = None,
 ) -> Array:
     """One region of a map [channels, height, width], pooled to [channels, *bins].
 
     Each bin is the mean (mode max: the maximum, at least 0) of `ratio` × `ratio` evenly spaced samples; ratio 0 means
     the size of the bin in cells, rounded up; with a negative ratio the result is 0. Samples more than a cell outside
-    the map are 0. `start` and `size` are (y, x) in cells; `place` may move the samples.
+    the map are 0. `start` and `size` are (y, x) in cells; `transform` may move the samples.
     """
     channels, height, width = image.shape
     steps = [np.float32(length) / np.float32(count) for length, count in zip(size, bins, strict=True)]
@@ -79,14 +79,14 @@ def sample_bins(
         (begin + step * np.arange(n)[:, None] + step / count * (np.arange(count) + 0.5)).astype(image.dtype)
         for begin, step, n, count in zip(start, steps, bins, counts, strict=True)
     )
-    if mode == "avg" and place is None:
+    if mode == "avg" and transform is None:
         (top, rows), (left, columns) = _means(y, height), _means(x, width)
         part = image[:, top : top + rows.shape[1], left : left + columns.shape[1]]
         if np.isfinite(part).all():
             return np.tensordot(np.tensordot(rows, part, (1, 1)), columns, (2, 1)).swapaxes(0, 1)
     y, x = y.reshape(-1, 1), x.reshape(1, -1)
-    if place is not None:
-        y, x = place(y, x)
+    if transform is not None:
+        y, x = transform(y, x)
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     values = bilinear(cells(image), y, x, (height, width)) * inside
     values = values.reshape(channels, bins[0], counts[0], bins[1], counts[1])

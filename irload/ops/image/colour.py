@@ -40,11 +40,11 @@ def _plane(name: str, tensor: TensorType, channels: int) -> Shape:
     return tensor.shape
 
 
-def _divided(dim: Dim, divisor: int, what: str) -> Dim:
+def _divided(dim: Dim, divisor: int, subject: str) -> Dim:
     """The dim divided by `divisor`. Raises ShapeMismatch if it contains no multiple of it."""
     lo, hi = -(-dim.lo // divisor), None if dim.hi is None else dim.hi // divisor
     if hi is not None and hi < lo:
-        raise ShapeMismatch(f"{what} must be divisible by {divisor}, found {dim}")
+        raise ShapeMismatch(f"{subject} must be divisible by {divisor}, found {dim}")
     return Dim(lo, hi)
 
 

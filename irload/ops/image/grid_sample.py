@@ -55,7 +55,7 @@ class GridSample(Op, since=9):
         x, y = self._pixels(points[..., 0], width), self._pixels(points[..., 1], height)
         image = data.reshape(n, channels, -1)
         if self.mode == "nearest":
-            return self._at(image, np.rint(y), np.rint(x), height, width).reshape(shape)
+            return self._pixel_values(image, np.rint(y), np.rint(x), height, width).reshape(shape)
         left, top = np.floor(x), np.floor(y)
         offsets, weights = ((0, 1), _linear) if self.mode == "bilinear" else ((-1, 0, 1, 2), _cubic)
         across, down = weights(x - left), weights(y - top)
@@ -63,7 +63,7 @@ class GridSample(Op, since=9):
         for dy, wy in zip(offsets, down, strict=True):
             row = np.zeros((), grid.dtype)
             for dx, wx in zip(offsets, across, strict=True):
-                row = row + wx * self._at(image, top + dy, left + dx, height, width).astype(grid.dtype)
+                row = row + wx * self._pixel_values(image, top + dy, left + dx, height, width).astype(grid.dtype)
             result = result + wy * row
         return result.astype(data.dtype).reshape(shape)
 
@@ -73,7 +73,7 @@ class GridSample(Op, since=9):
             return (at + 1) * (size - 1) / 2
         return ((at + 1) * size - 1) / 2
 
-    def _at(self, image: Array, y: Array, x: Array, height: int, width: int) -> Array:
+    def _pixel_values(self, image: Array, y: Array, x: Array, height: int, width: int) -> Array:
         """The pixels [N, C, points] at whole coordinates [N, 1, points], padded if they are outside."""
         y, x = _whole(y), _whole(x)
         if self.padding_mode == "reflection":

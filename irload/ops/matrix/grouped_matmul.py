@@ -54,8 +54,8 @@ class GroupedMatMul(Op, since=17):
         return result
 
 
-def _equal(what: str, a: Dim, b: Dim) -> Dim:
+def _equal(subject: str, a: Dim, b: Dim) -> Dim:
     met = a.meet(b)
     if met is None:
-        raise ShapeMismatch(f"{what} must have equal lengths, found {a} and {b}")
+        raise ShapeMismatch(f"{subject} must have equal lengths, found {a} and {b}")
     return met

@@ -56,20 +56,20 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
     def compute(self, data: Array) -> tuple[Array, Array]:
         fill = data.dtype.type(lowest(data.dtype))
         values, axes = padded(np.fmax(data, fill), self.axes(data.shape[2:]), fill)
-        places = np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:])
-        places, _ = padded(places, self.axes(data.shape[2:]), 0)
-        both = values, np.broadcast_to(places, values.shape)
+        indices = np.arange(math.prod(data.shape[NON_SPATIAL:])).reshape(1, 1, *data.shape[NON_SPATIAL:])
+        indices, _ = padded(indices, self.axes(data.shape[2:]), 0)
+        both = values, np.broadcast_to(indices, values.shape)
         # The last axis goes first, so that the first of equal elements in memory is selected.
         for k in reversed(range(len(axes))):
             both = over_windows(both, NON_SPATIAL + k, axes[k], _first_largest)
-        values, places = both
+        values, indices = both
         # Nothing exceeds the lowest value: the index of a window of nothing else is the first element of its channel.
-        return values, self._flat(np.where(values > fill, places, 0), data.shape)
+        return values, self._flat(np.where(values > fill, indices, 0), data.shape)
 
-    def _flat(self, places: Array, shape: tuple[int, ...]) -> Array:
+    def _flat(self, indices: Array, shape: tuple[int, ...]) -> Array:
         """Indices within a channel, converted to count from `axis` on."""
         channels = np.arange(shape[0] * shape[1]).reshape(shape[0], shape[1], *(1,) * (len(shape) - NON_SPATIAL))
-        flat = channels * math.prod(shape[NON_SPATIAL:]) + places
+        flat = channels * math.prod(shape[NON_SPATIAL:]) + indices
         counted = math.prod(shape[normalize_axis(self.axis, len(shape)) :])
         return (flat % counted).astype(self.index_element_type.dtype)
 

@@ -109,10 +109,10 @@ def _parts(name: str, shape: Shape) -> tuple[Shape, Dim, Dim]:
     return Shape(*shape[:-2]), shape[-2], shape[-1]
 
 
-def _require_equal(what: str, a: Dim, b: Dim, first: str, second: str) -> Dim:
+def _require_equal(name: str, a: Dim, b: Dim, first: str, second: str) -> Dim:
     met = a.meet(b)
     if met is None:
-        raise ShapeMismatch(f"the {what} dimension of {first} is {a}, of {second} {b}; they must be equal")
+        raise ShapeMismatch(f"the {name} dimension of {first} is {a}, of {second} {b}; they must be equal")
     return met
 
 

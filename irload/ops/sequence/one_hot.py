@@ -45,10 +45,10 @@ class OneHot(Op, since=1):
         axis = normalize_axis(self.axis, indices.ndim + 1)
         length = int(depth)
         positions = np.arange(length).reshape((length,) + (1,) * (indices.ndim - axis))
-        hot = np.expand_dims(self.place(indices, length), axis) == positions
+        hot = np.expand_dims(self.positions_of(indices, length), axis) == positions
         return np.where(hot, on_value, off_value)
 
-    def place(self, indices: Array, depth: int) -> Array:
+    def positions_of(self, indices: Array, depth: int) -> Array:
         """The position of each index on the new axis."""
         return indices
 
@@ -62,7 +62,7 @@ class OneHot16(OneHot, type="OneHot", since=16):
 
     negative_indices_mode = attr.choice("ignore_negative", "normalize", default="ignore_negative")
 
-    def place(self, indices: Array, depth: int) -> Array:
+    def positions_of(self, indices: Array, depth: int) -> Array:
         if self.negative_indices_mode == "ignore_negative" or indices.dtype.kind == "u":
             return indices
         wide = indices.astype(np.int64)

@@ -83,12 +83,12 @@ class Unsqueeze(Op, since=1):
             one_axis = axes.shape == Shape(1) and data.rank is not None
             return TensorType(data.element, Shape.any(data.rank + 1 if one_axis and data.rank is not None else None))
         dims = list(data.shape)
-        for axis in self.places(axes.ints, data.rank):
+        for axis in self.inserted_axes(axes.ints, data.rank):
             dims.insert(axis, ONE)
         return TensorType(data.element, Shape(*dims))
 
     @staticmethod
-    def places(axes: Sequence[int], rank: int) -> list[int]:
+    def inserted_axes(axes: Sequence[int], rank: int) -> list[int]:
         """The positions of the inserted axes, in ascending order. Raises ShapeMismatch."""
         if not axes:
             raise ShapeMismatch("axes must name at least one axis")
@@ -97,7 +97,7 @@ class Unsqueeze(Op, since=1):
 
     def compute(self, data: Array, axes: Array) -> Array:
         shape = list(data.shape)
-        for axis in self.places(axes.ravel().tolist(), data.ndim):
+        for axis in self.inserted_axes(axes.ravel().tolist(), data.ndim):
             shape.insert(axis, 1)
         return data.reshape(shape)
 

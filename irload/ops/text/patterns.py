@@ -175,7 +175,7 @@ def _moved(span: Span, starts: Array | None) -> Span:
     return span if starts is None else (int(starts[span[0]]), int(starts[span[1]]))
 
 
-def _as_bytes(found: list[Span], starts: Array) -> list[Span]:
-    if not found:
+def _as_bytes(spans: list[Span], starts: Array) -> list[Span]:
+    if not spans:
         return []
-    return [(b, e) for b, e in starts[np.array(found)].tolist()]
+    return [(b, e) for b, e in starts[np.array(spans)].tolist()]

@@ -88,7 +88,7 @@ class Splitter:
             parts.add(at, len(piece), self._invert)
         else:
             parts.finish(self._invert)
-        return np.array(parts.found, np.int64).reshape(-1, 2)
+        return np.array(parts.spans, np.int64).reshape(-1, 2)
 
 
 def _between(spans: Array, size: int, *, merged: bool) -> Array:
@@ -105,7 +105,7 @@ class _Parts:
     """The parts of one text in order; `merging` is the begin of a part that is merged with the next one, or −1."""
 
     def __init__(self, size: int, behaviour: str, max_splits: int) -> None:
-        self.found: list[tuple[int, int]] = []
+        self.spans: list[tuple[int, int]] = []
         self._size = size
         self._behaviour = behaviour
         self._max_splits = max_splits
@@ -127,9 +127,9 @@ class _Parts:
                 return
             if self._merging != -1:
                 begin = self._merging
-        if len(self.found) == self._max_splits:
+        if len(self.spans) == self._max_splits:
             end = self._size
-        self.found.append((max(begin, 0), min(end, self._size)))
+        self.spans.append((max(begin, 0), min(end, self._size)))
 
     def finish(self, invert: bool) -> None:
         """Add the match at the end that has no text after it."""

@@ -48,7 +48,7 @@ class Constant:
     """A tensor known before the run, shared by all plans of a model.
 
     `make` recreates the array after `release`: it reads the file, or repeats the folded operation. Constants that share
-    memory have the same `place`.
+    memory have the same `byte_range` (offset and size in the file).
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Constant:
         dtype: np.dtype[np.generic],
         array: Array | None = None,
         depth: int = 0,
-        place: object = None,
+        byte_range: object = None,
         recipe: Recipe | None = None,
         element: ElementType | None = None,
         codes: Callable[[], Array] | None = None,
@@ -66,7 +66,7 @@ class Constant:
         self.shape = shape
         self.dtype = dtype
         self.depth = depth
-        self.place = place
+        self.byte_range = byte_range
         self.recipe = recipe
         """The folded operation that computes the constant. Compressed weights are detected by their recipe."""
         self.element = element
@@ -161,7 +161,7 @@ class Constant:
     def widened(self) -> Constant:
         """Return the constant converted from a 16-bit float to f32. `stored` of the result is still f16."""
         stored = _same if self.dtype == np.float16 else None
-        return self._made(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
+        return self._derive(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
 
     def without(self, how: Callable[[Array], Array]) -> Constant:
         """Return `how(array)`, with the same recipe. `how` replaces only values that no 16-bit float has."""
@@ -169,7 +169,7 @@ class Constant:
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
 
-        constant = self._made(how, self.shape, how, self.dtype, stored)
+        constant = self._derive(how, self.shape, how, self.dtype, stored)
         constant.recipe = self.recipe
         return constant
 
@@ -182,13 +182,13 @@ class Constant:
         dtype: np.dtype[Any] | None = None,
     ) -> Constant:
         """Return the constant `how(array)`, the same object for equal keys. `dtype`: of the result, if it differs."""
-        return self._made(key, shape, how, dtype or self.dtype, None)
+        return self._derive(key, shape, how, dtype or self.dtype, None)
 
     def by(self, how: Derivation) -> Constant:
         """Return the constant that a derivation computes from the array."""
-        return self._made(how, how.shape(self.shape), how, self.dtype, how if how.moves else None)
+        return self._derive(how, how.shape(self.shape), how, self.dtype, how if how.moves else None)
 
-    def _made(
+    def _derive(
         self,
         key: object,
         shape: tuple[int, ...],

@@ -164,13 +164,13 @@ class Program:
     @property
     def steps(self) -> list[Step]:
         """The steps in order, a new list at each call."""
-        return [step for place in self._places for step in place]
+        return [step for slot in self._slots for step in slot]
 
     @steps.setter
     def steps(self, steps: Sequence[Step]) -> None:
         # Each slot holds the replacements of one original step: usually one, none after it was fused into another.
-        self._places: list[list[Step]] = [[step] for step in steps]
-        self._place = {step: k for k, step in enumerate(steps)}
+        self._slots: list[list[Step]] = [[step] for step in steps]
+        self._slot = {step: k for k, step in enumerate(steps)}
         self._consumers: dict[Value, dict[Step, int]] = {}
         for step in steps:
             self._index(step, 1)
@@ -194,15 +194,15 @@ class Program:
     def replace(self, old: Iterable[Step], new: Sequence[Step]) -> None:
         """Insert `new` at the position of the last of `old`, and remove `old`."""
         gone = dict.fromkeys(old)
-        kept = max(self._place[step] for step in gone)
-        place = self._places[kept]
-        after = max(k for k, step in enumerate(place) if step in gone) + 1
-        place[after:after] = new
+        kept = max(self._slot[step] for step in gone)
+        slot = self._slots[kept]
+        after = max(k for k, step in enumerate(slot) if step in gone) + 1
+        slot[after:after] = new
         for step in gone:
-            self._places[self._place.pop(step)].remove(step)
+            self._slots[self._slot.pop(step)].remove(step)
             self._index(step, -1)
         for step in new:
-            self._place[step] = kept
+            self._slot[step] = kept
             self._index(step, 1)
 
     def _index(self, step: Step, times: int) -> None:

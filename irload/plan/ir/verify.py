@@ -46,5 +46,5 @@ def verify(program: Program, after: str = "lowering", stored: Mapping[Value, np.
             _fail(f"after {after}", f"{value} is stored as {dtype}, which neither contains its type nor is part of it")
 
 
-def _fail(where: str, what: str) -> NoReturn:
-    raise PlanInvalid(f"{where}: {what}")
+def _fail(where: str, problem: str) -> NoReturn:
+    raise PlanInvalid(f"{where}: {problem}")

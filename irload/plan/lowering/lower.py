@@ -118,7 +118,7 @@ class _Lowering:
 
     def _branch(self, node: Node) -> list[Step] | None:
         """Return the steps of the branch that an If takes, None if its condition or a type inside is unknown."""
-        branch, types = _taken(node, self._types), self._types
+        branch, types = _chosen_branch(node, self._types), self._types
         if branch is None:
             return None
         body = cast(Graph, branch.body)
@@ -148,7 +148,7 @@ class _Lowering:
         return steps
 
 
-def _taken(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
+def _chosen_branch(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
     """Return the branch of an If whose condition is known, None otherwise."""
     if not isinstance(node.op, If):
         return None

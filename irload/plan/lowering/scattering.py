@@ -55,10 +55,10 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     return _replaced(data, inputs[2], whole, outputs)
 
 
-def box_of(places: Array, total: int) -> IndexBox | None:
+def box_of(positions: Array, total: int) -> IndexBox | None:
     """Return the box whose elements, in order, have these flat indices of `total` elements; None if there is no box."""
     levels: list[tuple[int, int]] = []  # number of positions and distance between them, innermost first
-    rest = places
+    rest = positions
     while rest.size > 1:
         steps = np.diff(rest)
         count = next(iter(np.flatnonzero(steps != steps[0]) + 1), rest.size)
@@ -66,14 +66,14 @@ def box_of(places: Array, total: int) -> IndexBox | None:
             return None
         levels.append((int(count), int(steps[0])))
         rest = rest[::count]
-    if not places.size or not np.array_equal(places, _filled(int(places[0]), levels)):
+    if not positions.size or not np.array_equal(positions, _filled(int(positions[0]), levels)):
         return None
     if not levels or levels[0][1] > 1:
         levels.insert(0, (1, 1))
     axes: list[tuple[int, int, int]] = []
     for (count, step), above in zip(levels, [step for _, step in levels[1:]] + [total], strict=True):
         size, rest_of = divmod(above, step)
-        first = int(places[0]) // step % size if size else 0
+        first = int(positions[0]) // step % size if size else 0
         if rest_of or first + count > size:
             return None
         axes.insert(0, (size, first, count))

@@ -27,7 +27,7 @@ MANY = 2_000
 """Above this number of buffers, offsets are assigned in order of production, which avoids quadratic time."""
 
 
-def place(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
+def assign_offsets(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
     """Return an offset for every buffer, and the size of the arena."""
     return _by_size(lifetimes) if len(lifetimes) <= MANY else _by_time(lifetimes)
 

@@ -10,7 +10,7 @@ from irload.plan.ir.program import Program, Value, walk_values
 from irload.plan.ir.steps import GatherStep, MatMulStep
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.aliases import Aliases
-from irload.plan.memory.arena import Lifetime, aligned_bytes, place
+from irload.plan.memory.arena import Lifetime, aligned_bytes, assign_offsets
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.requests import MemoryRequests
 from irload.safety.limits import DEFAULT, Limits
@@ -23,7 +23,7 @@ class Memory:
         self._aliases = Aliases(program, requests or MemoryRequests())
         self._arrays: dict[Value, Array] = {}
         lives = lifetimes(program, self._aliases)
-        offsets, total = place(dict(enumerate(lives.values())))
+        offsets, total = assign_offsets(dict(enumerate(lives.values())))
         self._starts = {root: offsets[k] for k, root in enumerate(lives)}
         limits.require(
             "peak_bytes", total + constant_bytes(program), "the plan's constants and activations are too large"
@@ -109,5 +109,5 @@ def constant_bytes(program: Program) -> int:
             root = value.source.root
             form = compressed(root) if isinstance(step, MatMulStep | GatherStep) else None
             nbytes = root.nbytes if form is None else form.nbytes
-            sizes[root.place or root] = max(nbytes, sizes.get(root.place or root, 0))
+            sizes[root.byte_range or root] = max(nbytes, sizes.get(root.byte_range or root, 0))
     return sum(sizes.values())

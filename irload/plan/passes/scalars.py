@@ -66,13 +66,13 @@ def _right(i: Instruction, number: float) -> Instruction:
     return Instruction(RIGHT[i.opcode], i.args[:1], (number,))
 
 
-def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) -> tuple[list[Value], Expression]:
+def taken_once(inputs: Sequence[Value], expression: Expression, leading: int = 0) -> tuple[list[Value], Expression]:
     """Return the inputs that the expression uses, without duplicates, and the expression over them.
 
-    The first `own` inputs are kept: operand 0 is the step's result, and the others follow.
+    The first `leading` inputs are kept: operand 0 is the step's result, and the others follow.
     """
-    first = 1 if own else 0
-    operands: list[Value | None] = [*([None] * first), *inputs[own:]]
+    first = 1 if leading else 0
+    operands: list[Value | None] = [*([None] * first), *inputs[leading:]]
     used = {a for i in expression.instructions for a in i.args}
     kept: list[Value | None] = []
     names: dict[int, int] = {}
@@ -86,4 +86,4 @@ def taken_once(inputs: Sequence[Value], expression: Expression, own: int = 0) ->
         names[k] = at
     for k in range(len(expression.instructions)):
         names[expression.operands + k] = len(kept) + k
-    return [*inputs[:own], *(v for v in kept if v is not None)], expression.renamed(len(kept), names)
+    return [*inputs[:leading], *(v for v in kept if v is not None)], expression.renamed(len(kept), names)

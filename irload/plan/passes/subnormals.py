@@ -44,15 +44,17 @@ def without_subnormals(array: Array) -> Array:
     kept = np.empty(min(bits.size, _CHUNK), np.uint32)
     for k in range(0, bits.size, _CHUNK):
         chunk = bits[k : k + _CHUNK]
-        if _places(chunk, kept[: chunk.size]).min() < _SUBNORMAL:
-            return np.where(_places(bits, np.empty_like(bits)).reshape(array.shape) < _SUBNORMAL, np.float32(0), array)
+        if _magnitudes(chunk, kept[: chunk.size]).min() < _SUBNORMAL:
+            return np.where(
+                _magnitudes(bits, np.empty_like(bits)).reshape(array.shape) < _SUBNORMAL, np.float32(0), array
+            )
     return array
 
 
 _SUBNORMAL = (1 << 24) - 2
 
 
-def _places(bits: Array, out: Array) -> Array:
+def _magnitudes(bits: Array, out: Array) -> Array:
     """Write an integer per f32 number that is below _SUBNORMAL exactly for subnormal numbers."""
     np.add(bits, bits, out=out)  # drops the sign bit; subtracting 1 then turns zero into the largest integer
     return np.subtract(out, 1, out=out)

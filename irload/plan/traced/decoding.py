@@ -59,12 +59,12 @@ class Decoder:
         self._trace = trace
         self._source = source
         self._operation = operation
-        self._found: Mapping[str, list[Any]] = {name: [] for name in TABLES}
+        self._decoded: Mapping[str, list[Any]] = {name: [] for name in TABLES}
         self._kinds: Mapping[str, Callable[[Any], Any]] = {
-            "size": lambda encoded: self._found["sizes"][encoded[1]],
-            "value": lambda encoded: self._found["values"][encoded[1]],
-            "step": lambda encoded: self._found["steps"][encoded[1]],
-            "constant": lambda encoded: self._found["constants"][encoded[1]],
+            "size": lambda encoded: self._decoded["sizes"][encoded[1]],
+            "value": lambda encoded: self._decoded["values"][encoded[1]],
+            "step": lambda encoded: self._decoded["steps"][encoded[1]],
+            "constant": lambda encoded: self._decoded["constants"][encoded[1]],
             "tuple": lambda encoded: tuple(map(self, encoded[1:])),
             "list": lambda encoded: list(map(self, encoded[1:])),
             "slice": lambda encoded: slice(*map(self, encoded[1:])),
@@ -84,7 +84,7 @@ class Decoder:
         }
         decode = {"sizes": self._size, "constants": self._constant, "values": self._value, "steps": self._step}
         for name in TABLES:
-            table = self._found[name]
+            table = self._decoded[name]
             for encoded in tables[name]:
                 table.append(decode[name](encoded))
 

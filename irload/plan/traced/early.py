@@ -85,10 +85,10 @@ class EarlySteps:
         return [known[value] for value in self.inputs]
 
 
-def _report(step: Step, found: Mapping[Value, Array], context: Any) -> None:
+def _report(step: Step, known: Mapping[Value, Array], context: Any) -> None:
     """Raise the error of a step with its layer."""
     if isinstance(step, ComputeStep):
-        inputs = [found[v] if v.source is None else v.source.array for v in step.inputs]
+        inputs = [known[v] if v.source is None else v.source.array for v in step.inputs]
         try:
             evaluate(step.op, inputs, step.types)
         except IRError as error:

@@ -172,7 +172,7 @@ class Encoder:
         shape, dtype = self(constant.shape), self(constant.dtype)
         output = self._outputs.get(constant)
         if output is not None and output.node.type == "Const":
-            return ["file", self(output.node), *_place(output.node)]
+            return ["file", self(output.node), *_stored_range(output.node)]
         if constant in self._unknown:
             return ["unknown", shape, dtype]
         if constant.derivation is not None:
@@ -201,7 +201,7 @@ class Encoder:
         return ["array", start, array.dtype.name, *array.shape]
 
 
-def _place(node: Node) -> Sequence[Any]:
+def _stored_range(node: Node) -> Sequence[Any]:
     """The element type, shape, offset and size of a Const."""
     data, tensor = node.op.attributes["data"], node.outputs[0].type
     if not isinstance(data, StoredConstant) or data.shape != tensor.shape.static or data.element is not tensor.element:

@@ -41,38 +41,38 @@ def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> lis
         return [_viewing(step, inputs[0], numbers)]
     if isinstance(step, GatherStep):
         data, indices = inputs
-        return [lambda values, found: _gathered(data(found), indices(found), step.axis)]
+        return [lambda values, arrays: _gathered(data(arrays), indices(arrays), step.axis)]
     if not isinstance(step, ComputeStep):
         raise TypeError(f"{step.title} is not a function of arrays")
     if computes_alone(step):
         compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
-        return [lambda values, found: compute(*[read(found) for read in inputs])]
+        return [lambda values, arrays: compute(*[read(arrays) for read in inputs])]
     op, types = step.op, numbers.builder(step.types)
 
     def result(index: int) -> Compute:
-        return lambda values, found: evaluate(op, [read(found) for read in inputs], types(values))[index]
+        return lambda values, arrays: evaluate(op, [read(arrays) for read in inputs], types(values))[index]
 
     return [result(k) for k in range(len(step.outputs))]
 
 
 def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value, Array]], Array]:
     if value in known:
-        return lambda found: found[value]
+        return lambda arrays: arrays[value]
     if value.source is None:
         raise TypeError("a value is neither known nor constant")
     array = value.source.array
-    return lambda found: array
+    return lambda arrays: array
 
 
 def _viewing(step: ViewStep, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
     view = step.view
     if view.kind in ("reshape", "broadcast") and hashable(step.output.shape) == hashable(step.inputs[0].shape):
-        return lambda values, found: source(found)
+        return lambda values, arrays: source(arrays)
     if view.kind == "reshape":  # the most frequent case
         shape = numbers.builder(view.axes)
-        return lambda values, found: source(found).reshape(shape(values))
+        return lambda values, arrays: source(arrays).reshape(shape(values))
     build = numbers.builder(view)
-    return lambda values, found: viewed(source(found), build(values))
+    return lambda values, arrays: viewed(source(arrays), build(values))
 
 
 def viewed(array: Array, view: View) -> Array:
@@ -88,9 +88,9 @@ def viewed(array: Array, view: View) -> Array:
             return array[tuple(map(_slice, view.ranges))]
 
 
-def _slice(taken: tuple[int, int, int]) -> slice:
+def _slice(bounds: tuple[int, int, int]) -> slice:
     """Return the slice for (start, count, step)."""
-    start, count, step = taken
+    start, count, step = bounds
     stop = start + count * step
     return slice(start, None if stop < 0 else stop, step) if count else slice(0, 0)
 

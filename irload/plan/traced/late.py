@@ -138,7 +138,7 @@ class LateConstants:
 
 
 def _of_sizes(value: Value, parts: Build) -> Compute:
-    def array(values: Sequence[int], found: Mapping[Value, Array]) -> Array:
+    def array(values: Sequence[int], arrays: Mapping[Value, Array]) -> Array:
         numbers, shape = parts(values)
         return np.array(numbers, value.dtype).reshape(shape)
 

@@ -51,7 +51,7 @@ class Numbers:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._found: dict[Any, int] = {}
+        self._positions: dict[Any, int] = {}
         self._sizes: list[Any] = []
         self._forms: dict[Hashable, int] = {}
         self._builders: list[Build] = []
@@ -100,7 +100,7 @@ class Numbers:
         """Return the objects of all forms for values of the sizes. Objects of `before` with equal sizes are reused."""
         if before is None:
             return Items(self._builders, list(self._fixed), values)
-        objects = before.found.copy()
+        objects = before.objects.copy()
         for form in self._dependents.of(changed):
             objects[form] = None
         return Items(self._builders, objects, values)
@@ -112,10 +112,10 @@ class Numbers:
     def index(self, size: Any) -> int:
         """Return the position of a size in the result of `evaluate`."""
         key = size.key
-        if key not in self._found:
-            self._found[key] = len(self._sizes)
+        if key not in self._positions:
+            self._positions[key] = len(self._sizes)
             self._sizes.append(size)
-        return self._found[key]
+        return self._positions[key]
 
     def builder(self, item: Any) -> Build:
         """Return the `Build` of an object; it returns the object itself if that contains no sizes."""
@@ -128,12 +128,12 @@ class SymbolicNumbers(Sequence[Any]):
     def __init__(self, trace: Trace, terms: Sequence[Terms]) -> None:
         self.trace = trace
         self._terms = terms
-        self._found: dict[int, Any] = {}
+        self._created: dict[int, Any] = {}
 
     def __getitem__(self, index: Any) -> Any:
-        size = self._found.get(index)
+        size = self._created.get(index)
         if size is None:
-            size = self._found[index] = size_of(self.trace, self._terms[index])
+            size = self._created[index] = size_of(self.trace, self._terms[index])
         return size
 
     def __len__(self) -> int:
@@ -143,12 +143,12 @@ class SymbolicNumbers(Sequence[Any]):
 class Items:
     """The objects of all forms at one shape, created on first use."""
 
-    def __init__(self, builders: Sequence[Build], found: list[Any], values: Sequence[int]) -> None:
+    def __init__(self, builders: Sequence[Build], objects: list[Any], values: Sequence[int]) -> None:
         self._builders, self._values = builders, values
-        self.found = found
+        self.objects = objects
 
     def __getitem__(self, form: int) -> Any:
-        item = self.found[form]
+        item = self.objects[form]
         if item is None:
-            item = self.found[form] = self._builders[form](self._values)
+            item = self.objects[form] = self._builders[form](self._values)
         return item

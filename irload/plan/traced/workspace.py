@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.memory.arena import Lifetime, aligned_bytes, place
+from irload.plan.memory.arena import Lifetime, aligned_bytes, assign_offsets
 from irload.plan.traced.binding import Binding, BoundPlan
 from irload.plan.traced.template import Template
 
@@ -102,7 +102,7 @@ class Workspace:
 
     def _placed(self) -> tuple[dict[int, int], int]:
         lives = enumerate(zip(self.capacities.tolist(), self.template.lives.values(), strict=True))
-        return place({k: Lifetime(size, life.first, life.last) for k, (size, life) in lives})
+        return assign_offsets({k: Lifetime(size, life.first, life.last) for k, (size, life) in lives})
 
 
 def rounded_up(size: int) -> int:

@@ -23,18 +23,18 @@ NO_VALUES: Array = np.zeros(0, np.int64)
 
 
 class Sums:
-    """The words of groups of parts as sums of constants, numbers and addresses. `places`: their indices in records."""
+    """The words of groups of parts as sums of constants, numbers and addresses. `indices`: their indices in records."""
 
-    def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], places: Array | slice) -> None:
+    def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], indices: Array | slice) -> None:
         firsts = np.cumsum([0, *map(len, words)])[:-1]
         self.constants, self.words, self.addresses = _joined([part.sums for group in groups for part in group], 3)
         self.words += np.repeat(firsts, list(map(_size, groups)))
-        self.places = places
+        self.indices = indices
 
     def write(self, records: Array, words: Sequence[Words], addresses: Array) -> None:
         """Write the words into the records. `words`: the numbers of each group; `addresses`: of memory and values."""
         numbers = np.fromiter(chain.from_iterable(words), np.int64)
-        records[self.places] = self.constants + numbers[self.words] + addresses[self.addresses]
+        records[self.indices] = self.constants + numbers[self.words] + addresses[self.addresses]
 
 
 class TableForm:

@@ -113,13 +113,13 @@ class Codes:
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
         self.shares = threads > 1
-        self._found: dict[Kernel, Code] = {}
+        self._codes: dict[Kernel, Code] = {}
 
     def code(self, kernel: Kernel) -> Code:
         """The code of a kernel."""
-        cached = self._found.get(kernel)
+        cached = self._codes.get(kernel)
         if cached is None:
-            cached = self._found[kernel] = library.code(kernel, self._target)
+            cached = self._codes[kernel] = library.code(kernel, self._target)
         return cached
 
     def cycles(self, kernel: Kernel) -> int:

@@ -61,9 +61,9 @@ class RecordingSelector(Selector):
             self.reads.append(Read(self.slots[value], None, array, 1, super().stored))
         return array
 
-    def own(self, array: Array) -> Array:
+    def keep_alive(self, array: Array) -> Array:
         self.created.append(array)
-        return super().own(array)
+        return super().keep_alive(array)
 
     def packed_constant(self, value: Value, how: Hashable, pack: Callable[[Constant], Array]) -> Array:
         packed = partial(super().packed_constant, how=how, pack=pack)

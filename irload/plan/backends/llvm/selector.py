@@ -54,7 +54,7 @@ class Selector:
         self.constants.append(array)
         return array
 
-    def own(self, array: Array) -> Array:
+    def keep_alive(self, array: Array) -> Array:
         """Keep an array alive that a selection has created. It is equal for all steps that differ only in operands."""
         self.constants.append(array)
         return array

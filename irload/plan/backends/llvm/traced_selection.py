@@ -51,7 +51,7 @@ class TracedSelection:
     ) -> None:
         self._codes = codes
         self._terms: list[Terms] = [terms_of(0), terms_of(temporary)]
-        self._places: dict[Key, int] = {}
+        self._positions: dict[Key, int] = {}
         self._deferred: list[tuple[int, Callable[..., int | Array], list[int]]] = []
         """Deferred functions of sizes: position of the result or of its address, function, positions of arguments."""
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
@@ -130,7 +130,7 @@ class TracedSelection:
             self._deferred.append((position, number.function, arguments))
             return position
         terms = terms_of(number)
-        known = self._places.setdefault(key_of(terms), len(self._terms))
+        known = self._positions.setdefault(key_of(terms), len(self._terms))
         if known == len(self._terms):
             self._terms.append(terms)
         return known

@@ -21,7 +21,7 @@ def requests(program: Program, steps: Sequence[Step]) -> MemoryRequests:
     return MemoryRequests({**unpadded, **_borders(program, steps, unpadded)})
 
 
-def _borders(program: Program, steps: Sequence[Step], found: dict[Value, Layout]) -> dict[Value, Layout]:
+def _borders(program: Program, steps: Sequence[Step], unpadded: dict[Value, Layout]) -> dict[Value, Layout]:
     """Request padding for the result of a 1×1 convolution that feeds a depthwise one.
 
     The depthwise kernel then reads windows in place; other kernels copy their data into a padded buffer.
@@ -33,8 +33,8 @@ def _borders(program: Program, steps: Sequence[Step], found: dict[Value, Layout]
             continue
         value = step.inputs[0]
         producer = producers.get(value)
-        if value in found and isinstance(producer, ConvStep) and writes_lines(producer):
+        if value in unpadded and isinstance(producer, ConvStep) and writes_lines(producer):
             border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
             if any(n for pair in border for n in pair):
-                borders[value] = replace(found[value], border=border)
+                borders[value] = replace(unpadded[value], border=border)
     return borders

@@ -48,10 +48,10 @@ def _is_sealed(array: Array) -> bool:
     return isinstance(owner, bytes) or (isinstance(owner, np.ndarray) and not owner.flags.writeable)
 
 
-def _arrays(found: object) -> Iterator[Array]:
+def _arrays(arguments: object) -> Iterator[Array]:
     """Yield the arrays in nested arguments."""
-    if isinstance(found, np.ndarray):
-        yield cast(Array, found)
-    elif isinstance(found, list | tuple):
-        for each in cast(Iterable[Any], found):
+    if isinstance(arguments, np.ndarray):
+        yield cast(Array, arguments)
+    elif isinstance(arguments, list | tuple):
+        for each in cast(Iterable[Any], arguments):
             yield from _arrays(each)

@@ -10,10 +10,10 @@ from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import PlanInvalid, Step, Value
 
 
-def equal(what: str, found: object, expected: object) -> None:
-    """Check that two descriptions are equal; `what` names the property in the message."""
-    if found != expected:
-        raise PlanInvalid(f"{what} is {found}, expected {expected}")
+def equal(subject: str, actual: object, expected: object) -> None:
+    """Check that two descriptions are equal; `subject` names the property in the message."""
+    if actual != expected:
+        raise PlanInvalid(f"{subject} is {actual}, expected {expected}")
 
 
 def counts(step: Step, inputs: int, outputs: int = 1) -> None:

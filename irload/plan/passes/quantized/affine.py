@@ -48,7 +48,7 @@ class _Epilogue:
         self._channels = step.output.shape[1 if isinstance(step, ConvStep) else -1]
         self._operands = list(step.operands)
         self._uses = Counter(a for i in step.epilogue.instructions for a in i.args)
-        self._made: list[tuple[Instruction, tuple[int, ...]]] = []
+        self._instructions: list[tuple[Instruction, tuple[int, ...]]] = []
         """The new instructions. Arguments below 0 are added operands, −1 − k for `_operands[k]`."""
 
     def composed(self) -> tuple[list[Value], Expression]:
@@ -114,20 +114,20 @@ class _Epilogue:
         return emitted.register
 
     def _append(self, i: Instruction, args: tuple[int, ...]) -> _Form:
-        self._made.append((i, args))
-        return _Form(self._expression.operands + len(self._made) - 1)
+        self._instructions.append((i, args))
+        return _Form(self._expression.operands + len(self._instructions) - 1)
 
     def _renamed(self, result: int) -> tuple[list[Value], Expression]:
         """Return the operands in use, and the expression over them."""
         old, needed = self._expression.operands, {result}
-        for k in range(len(self._made) - 1, -1, -1):
+        for k in range(len(self._instructions) - 1, -1, -1):
             if old + k in needed:
-                needed.update(self._made[k][1])
+                needed.update(self._instructions[k][1])
         used = [-k - 1 if k + 1 >= old else k + 1 for k in range(len(self._operands))]
         kept = [k for k, name in enumerate(used) if name in needed]
         names = {0: 0} | {used[k]: 1 + n for n, k in enumerate(kept)}
         instructions: list[Instruction] = []
-        for k, (i, args) in enumerate(self._made):
+        for k, (i, args) in enumerate(self._instructions):
             if old + k in needed:
                 names[old + k] = 1 + len(kept) + len(instructions)
                 instructions.append(replace(i, args=tuple(names[a] for a in args)))

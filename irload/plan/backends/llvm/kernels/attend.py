@@ -130,7 +130,7 @@ class Attend(Kernel):
 
         for panel, vectors, tail in each_panel(f, rows.keys, sums.keys):
             for s in repeat(f, 0, rows.layout.strips):
-                scores = rows.place(s) + panel * rows.layout.panel
+                scores = rows.scores_of(s) + panel * rows.layout.panel
                 counts = [(count + 1, count) for count in sums.counts]
                 for count in [vectors] if isinstance(vectors, int) else first_above(f, vectors, counts):
                     sums.scores(b, s, panel, count, scores)

@@ -111,7 +111,7 @@ class Sums:
         """The products of a strip by the first vectors of a panel of values: for each row, its index and its sums."""
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
         whole = b.rows.keys // wide
-        x, w = b.rows.place(strip), b.values + panel * (b.packed_keys * row)
+        x, w = b.rows.scores_of(strip), b.values + panel * (b.packed_keys * row)
         panels = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, step), Level(wide, 4)))
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
         single = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, 4),))

@@ -150,12 +150,12 @@ class RunCopy(BlockKernel):
         return row_key(self.axes[-1], self.width, (1, 1))
 
     def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        def run(places: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
+        def run(addresses: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
             def vector(at: AnyInt, count: AnyInt | None) -> None:
                 if at == 0 and isinstance(count, int):
-                    move_short(f, places, count)
+                    move_short(f, addresses, count)
                 else:
-                    move(f, places, at * self.width + (0 if count is None else count - self.width), self.width)
+                    move(f, addresses, at * self.width + (0 if count is None else count - self.width), self.width)
 
             return vector
 

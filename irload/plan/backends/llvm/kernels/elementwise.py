@@ -73,12 +73,12 @@ class Pointwise(BlockKernel):
         numbers = arguments.vectors(len(numbers_of(self.expression)))
         operands = range(len(self.expression.result_registers), len(self.elements))
 
-        def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            scalars = {k: read(f, places[k], 0, 0, element=self.elements[k]) for k in operands if strides[k] == 0}
+        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
+            scalars = {k: read(f, addresses[k], 0, 0, element=self.elements[k]) for k in operands if strides[k] == 0}
 
             def vector(at: AnyInt, count: AnyInt | None) -> None:
                 def tensor(k: int) -> tuple[Pointer, AnyInt, AnyInt, AnyInt | None, str]:
-                    return places[k], at * self.lanes * strides[k], strides[k], count, self.elements[k]
+                    return addresses[k], at * self.lanes * strides[k], strides[k], count, self.elements[k]
 
                 values = [scalars[k] if k in scalars else read(f, *tensor(k)) for k in operands]
                 for k, result in enumerate(evaluate(self.expression, values, numbers)):

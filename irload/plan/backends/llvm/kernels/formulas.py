@@ -173,9 +173,9 @@ class ColumnFormula(BlockKernel):
         (number,) = arguments.vectors(1)
         inner = arguments.filled(any_sizes(self.inner))
 
-        def row(places: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
+        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
             def vectors(at: AnyInt, rest: AnyInt | None) -> None:
-                begin = moved(places, [at * self.width * s for s in strides])
+                begin = moved(addresses, [at * self.width * s for s in strides])
                 sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.band // f.lanes, rest)
                 columns = (strides, sizes, self.how.vectors, self.group, f["scratch"])
                 self.how.write(f, ColumnPositions(f, inner, begin, *columns), number)

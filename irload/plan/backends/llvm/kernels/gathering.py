@@ -102,15 +102,15 @@ class GatherSlices(Kernel):
             with f.otherwise():
                 self._write_runs(f, within, [target])
 
-    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], places: list[Pointer]) -> None:
+    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
         """Copy a slice."""
-        self._write_runs(f, within, places)
+        self._write_runs(f, within, addresses)
 
-    def _write_runs(self, f: Function, within: Loops, places: list[Pointer]) -> None:
+    def _write_runs(self, f: Function, within: Loops, addresses: list[Pointer]) -> None:
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
-        for at in nested(f, [Loop(axis.size, axis.strides[: len(places)]) for axis in outer], places):
+        for at in nested(f, [Loop(axis.size, axis.strides[: len(addresses)]) for axis in outer], addresses):
             move(f, at, run.size)
 
 
@@ -142,8 +142,8 @@ class GatherWidened(GatherSlices):
     def cycles(self) -> float:
         return self.count * (20 + self.within[0].size / 2)
 
-    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], places: list[Pointer]) -> None:
-        target, source = places
+    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
+        target, source = addresses
         each, groups, scales, zeros = layout
         for at in repeat(f, 0, groups):
             apply = self._factors(f, source + scales, source + zeros, at)

@@ -46,15 +46,15 @@ def unrolled(
 
 
 def nested(
-    f: Function, axes: Sequence[Loop], places: list[Pointer], carried: list[Any] | None = None
+    f: Function, axes: Sequence[Loop], addresses: list[Pointer], carried: list[Any] | None = None
 ) -> Iterator[list[Pointer]]:
-    """Pointers to every position of the axes, by nested loops. `places`: the address of the first in each tensor."""
+    """Pointers to every position of the axes, by nested loops. `addresses`: the address of the first in each tensor."""
     if not axes:
-        yield places
+        yield addresses
         return
     axis, *inner = axes
     for at in f.range(0, axis.size, 1, carried):
-        yield from nested(f, inner, moved(places, [at * s for s in axis.strides]), carried)
+        yield from nested(f, inner, moved(addresses, [at * s for s in axis.strides]), carried)
 
 
 def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]]) -> Iterator[Kind]:

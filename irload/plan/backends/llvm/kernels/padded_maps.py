@@ -73,7 +73,7 @@ def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Sele
 
 def _filled(buffer: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
     """Fill memory with one byte."""
-    run = selector.own(weight_bytes(FILLED))
+    run = selector.keep_alive(weight_bytes(FILLED))
     run[...] = fill
     shape = (nbytes // FILLED, FILLED)
     source = CopyOperand(address(run), Strided(shape, (0, 1)), [run])

@@ -29,26 +29,26 @@ TERMS = 128
 class Vectors:
     """The vectors of one iteration; the first is vector number `first`.
 
-    `places`: the address of vector 0 in each tensor; `strides`: of the elements in each tensor, in bytes; `counts`: the
-    elements of each vector, None for a whole vector.
+    `addresses`: of vector 0 in each tensor; `strides`: of the elements in each tensor, in bytes; `counts`: the elements
+    of each vector, None for a whole vector.
     """
 
     f: Function
-    places: list[Pointer]
+    addresses: list[Pointer]
     strides: Sequence[AnyInt]
     counts: Sequence[AnyInt | None]
     first: int = 0
 
     def read(self, tensor: int, element: str = F32) -> list[Vec]:
         """The vectors of a tensor, as f32."""
-        place, stride = self.places[tensor], self.strides[tensor]
-        return [read(self.f, place, stride * at, stride, count, element) for at, count in self._positions]
+        address, stride = self.addresses[tensor], self.strides[tensor]
+        return [read(self.f, address, stride * at, stride, count, element) for at, count in self._positions]
 
     def write(self, tensor: int, values: Sequence[Vec]) -> None:
         """Store vectors of f32."""
-        place, stride = self.places[tensor], self.strides[tensor]
+        address, stride = self.addresses[tensor], self.strides[tensor]
         for value, (at, count) in zip(values, self._positions, strict=True):
-            write(self.f, value, place, stride * at, stride, count)
+            write(self.f, value, address, stride * at, stride, count)
 
     def of(self, values: Sequence[Vec]) -> Sequence[Vec]:
         """The items for these vectors in a list with one item per vector."""
@@ -65,11 +65,11 @@ Combine = Callable[[Vec, Vec], Vec]
 
 @record(eq=False)
 class Positions(ABC):
-    """All positions of one or more axes. `places`: the address of the first position in each tensor."""
+    """All positions of one or more axes. `addresses`: the address of the first position in each tensor."""
 
     f: Function
     axes: Sequence[Loop]
-    places: list[Pointer]
+    addresses: list[Pointer]
 
     @abstractmethod
     def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
@@ -105,7 +105,7 @@ class RowPositions(Positions):
             yield vectors
 
     def store(self, totals: Sequence[Vec]) -> None:
-        Vectors(self.f, self.places, [0], [1]).write(0, totals)
+        Vectors(self.f, self.addresses, [0], [1]).write(0, totals)
 
     @property
     def _chains(self) -> int:
@@ -117,19 +117,19 @@ class RowPositions(Positions):
         """All vectors, each with the index of its accumulator."""
         f, (*outer, row), last = self.f, self.axes, self._chains - 1
 
-        def vectors(places: list[Pointer], at: AnyInt, count: AnyInt | None) -> Vectors:
-            return Vectors(f, moved(places, [at * f.lanes * s for s in row.strides]), row.strides, [count])
+        def vectors(addresses: list[Pointer], at: AnyInt, count: AnyInt | None) -> Vectors:
+            return Vectors(f, moved(addresses, [at * f.lanes * s for s in row.strides]), row.strides, [count])
 
-        for places in nested(f, outer, self.places, carried):
+        for addresses in nested(f, outer, self.addresses, carried):
             whole = row.size // f.lanes
             rest = row.size - whole * f.lanes
             for at, chain in unrolled(f, 0, whole, self._chains, carried):
-                yield vectors(places, at, None), chain
+                yield vectors(addresses, at, None), chain
             if isinstance(rest, Int):
                 for _ in f.range(0, f.minimum(rest, 1), 1, carried):
-                    yield vectors(places, whole, rest), last
+                    yield vectors(addresses, whole, rest), last
             elif rest:
-                yield vectors(places, whole, rest), last
+                yield vectors(addresses, whole, rest), last
 
 
 @record(eq=False)
@@ -156,35 +156,35 @@ class ColumnPositions(Positions):
 
     def walk(self) -> Iterator[Vectors]:
         for first in range(0, len(self.counts), self.together):
-            for places in nested(self.f, self.axes, self.places):
-                yield self._vectors(first, places)
+            for addresses in nested(self.f, self.axes, self.addresses):
+                yield self._vectors(first, addresses)
 
     def store(self, totals: Sequence[Vec]) -> None:
-        Vectors(self.f, self.places, self.strides, self.counts).write(0, totals)
+        Vectors(self.f, self.addresses, self.strides, self.counts).write(0, totals)
 
-    def _vectors(self, first: int, places: list[Pointer]) -> Vectors:
-        return Vectors(self.f, places, self.strides, self.counts[first : first + self.together], first)
+    def _vectors(self, first: int, addresses: list[Pointer]) -> Vectors:
+        return Vectors(self.f, addresses, self.strides, self.counts[first : first + self.together], first)
 
     def _fold(self, first: int, partial: list[Vec], totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
         """Loop over the axes for some vectors, and store their totals in `partial`. The body adds to `totals`."""
         f, (*outer, last), starts = self.f, self.axes, list(partial)
 
-        def chunk(places: list[Pointer], size: AnyInt) -> Iterator[Vectors]:
+        def chunk(addresses: list[Pointer], size: AnyInt) -> Iterator[Vectors]:
             totals[:] = starts
-            for at in nested(f, [Loop(size, last.strides)], places, totals):
+            for at in nested(f, [Loop(size, last.strides)], addresses, totals):
                 yield self._vectors(first, at)
             partial[:] = [combine(a, b) for a, b in zip(partial, totals, strict=True)]
 
-        for places in nested(f, outer, self.places, partial):
+        for addresses in nested(f, outer, self.addresses, partial):
             chunks = last.size // TERMS
             whole = chunks * TERMS
             if whole != 0:
                 chunk_axis = [Loop(chunks, tuple(s * TERMS for s in last.strides))]
-                for begin in nested(f, chunk_axis, places, partial):
+                for begin in nested(f, chunk_axis, addresses, partial):
                     yield from chunk(begin, TERMS)
             rest = last.size - whole
             if rest != 0:
-                yield from chunk(moved(places, [whole * s for s in last.strides]), rest)
+                yield from chunk(moved(addresses, [whole * s for s in last.strides]), rest)
 
     def _grouped(self, totals: list[Vec], combine: Combine) -> list[Vec]:
         """The total of each group, in all of its columns."""

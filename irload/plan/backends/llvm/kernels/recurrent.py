@@ -139,7 +139,7 @@ class _Steps:
         self.strides = [(arguments.integer(), arguments.integer(), s[2]) for s in kernel.states]
         self.first = arguments.rest
         block, row = kernel.sums.block, kernel.row
-        self.own, self.cell = (f["scratch"] + k * block * kernel.pitch for k in range(2))
+        self.state, self.cell = (f["scratch"] + k * block * kernel.pitch for k in range(2))
         self.read = [f["scratch"] + (kernel.kept + k * block * row) for k in range(3)]
         self.memory = f["scratch"] + (kernel.kept + 3 * block * row)
 
@@ -150,14 +150,14 @@ class _Steps:
         sample = block * kernel.sums.block
         samples = f.minimum(self.batch - sample, kernel.sums.block)
         ends = [p + (sample * s[0] + direction * s[1]) for p, s in zip(self.ends, self.strides, strict=True)]
-        kept = (self.own, self.cell)
+        kept = (self.state, self.cell)
         inner = (kernel.pitch, 0, 4)
         for begin, strides, buffer in zip(ends[::2], self.strides[::2], kept, strict=False):
             self._copy(samples, begin, strides, buffer, inner, F32)
         for at in f.range(0, 3 * kernel.sums.block * kernel.row, f.lanes * 4):
             f.store(f.zero(), self.read[0], at)
         now, following, between = self.read
-        self._copy(samples, self.own, inner, now, (kernel.row, 0, SIZES[kernel.sums.element]), kernel.sums.element)
+        self._copy(samples, self.state, inner, now, (kernel.row, 0, SIZES[kernel.sums.element]), kernel.sums.element)
         row = self.length * (kernel.width * 4)
         gates = self.gates + (direction * (self.batch * row) + sample * row)
         y = self.y + (sample * self.y_strides[0] + direction * self.y_strides[1])
@@ -171,7 +171,7 @@ class _Steps:
             gates_of, source = gates + time * (kernel.width * 4), state[0]
             for k in range(len(kernel.phases)):
                 target = state[1] if k == len(kernel.phases) - 1 else between
-                operands = [gates_of, target, self.cell, self.own, bias, y + time * self.y_strides[2]]
+                operands = [gates_of, target, self.cell, self.state, bias, y + time * self.y_strides[2]]
                 self._phase(k, samples, source, weights[k], operands, strides)
                 gates_of, source = gates_of + nbytes[k] * 4, target
             state.reverse()
@@ -247,6 +247,6 @@ class _Steps:
         if phase.stores:
             f.store(cell[0], f["cell"], pitch)
         if k == len(kernel.phases) - 1:
-            f.store(state, f["own"], pitch)
+            f.store(state, f["state"], pitch)
             y = f["y"] + row * f["y_row"]
             write(f, state, y, v * f.lanes * kernel.y[3], kernel.y[3], count)

@@ -58,8 +58,8 @@ _RNN = _expression(1, ("tanh", 0), results=(1,))
 
 PHASES = {
     "lstm": (CellPhase((0, 1, 2, 3), _LSTM, ("cell",), stores=True),),
-    "gru_linear": (CellPhase((0, 1, 2), _GRU_LINEAR, ("own",), apart=True),),
-    "gru": (CellPhase((0, 1), _GRU_GATES, ("own",), stores=True), CellPhase((2,), _GRU_STATE, ("cell", "own"))),
+    "gru_linear": (CellPhase((0, 1, 2), _GRU_LINEAR, ("state",), apart=True),),
+    "gru": (CellPhase((0, 1), _GRU_GATES, ("state",), stores=True), CellPhase((2,), _GRU_STATE, ("cell", "state"))),
     "rnn": (CellPhase((0,), _RNN),),
 }
 """The phases of each cell. Gates are numbered as in the step: lstm f, i, c, o; gru z, r, h."""

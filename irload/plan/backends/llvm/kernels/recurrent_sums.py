@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.tiles import Tiles
 from irload.plan.backends.llvm.tuning import TILE_LATENCY, TILE_LOAD
 from irload.record import record
 
-OPERANDS = ("gates", "target", "cell", "own", "bias", "y")
+OPERANDS = ("gates", "target", "cell", "state", "bias", "y")
 """Operands of a panel besides its sums. It reads gates, cell, state and bias; it writes target, state, cell and y."""
 MOST_TILES = 6
 """The maximum number of tiles of sums of a panel; one of the other two has the state, one the weights."""
@@ -197,10 +197,10 @@ class TileStateSums(StateSums):
     def write(self, f: Function, panel: Panel, row: int) -> None:
         count = panel.packed.panel
         arguments = {"h": panel.source, "w": panel.weights, "sums": panel.memory}
-        f.call(f"sum{count}", arguments, lambda own: self._write_sum(own, count, row))
+        f.call(f"sum{count}", arguments, lambda inner: self._write_sum(inner, count, row))
 
-        def write_state(own: Function) -> None:
-            panel.write_row(own, 0, [own.load(own["sums"], tile * tiles.BYTES) for tile in range(count)])
+        def write_state(inner: Function) -> None:
+            panel.write_row(inner, 0, [inner.load(inner["sums"], tile * tiles.BYTES) for tile in range(count)])
 
         for sample in f.range(0, panel.samples):
             sums = panel.memory + sample * (count * tiles.BYTES)

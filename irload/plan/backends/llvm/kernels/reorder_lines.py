@@ -54,36 +54,36 @@ class LineCopy:
     element: str
     columns_contiguous: bool
 
-    def clear(self, place: Pointer, first: AnyInt, stop: AnyInt) -> None:
+    def clear(self, target: Pointer, first: AnyInt, stop: AnyInt) -> None:
         """Write zeros to the positions first…stop−1 of a line."""
         f = self.f
         if first is stop:
             return
         if self.members % f.lanes:
-            start = place + first * (self.members * bfloat16.BYTES)
+            start = target + first * (self.members * bfloat16.BYTES)
             zero = f.zero("i16")
             for at, n in each_part(f, (stop - first) * self.members, f.lanes):
                 f.store(zero, start, at * 2, n)
             return
         for index in f.range(first, stop):
             for at in range(0, self.members, f.lanes):
-                f.store(f.zero("i16"), place, (index * self.members + at) * bfloat16.BYTES)
+                f.store(f.zero("i16"), target, (index * self.members + at) * bfloat16.BYTES)
 
-    def copy(self, line: Line, place: Pointer, last: Bool) -> None:
+    def copy(self, line: Line, target: Pointer, last: Bool) -> None:
         """Copy the positions of a line that are inside the data. `last`: of the last chunk."""
         f = self.f
         if self.members % f.lanes:
-            self._copy_image(line, place + line.first * (self.members * bfloat16.BYTES))
+            self._copy_image(line, target + line.first * (self.members * bfloat16.BYTES))
             return
         rest = (self.depth - 1) % self.members + 1
         for count in either(f, last, rest, self.members if self.members < self.depth else rest):
-            self._copy_channels(line, place, count)
+            self._copy_channels(line, target, count)
 
-    def _copy_channels(self, line: Line, place: Pointer, count: int) -> None:
+    def _copy_channels(self, line: Line, target: Pointer, count: int) -> None:
         """Copy contiguous channels of each position."""
         f = self.f
         for index in f.range(line.first, line.stop):
-            start, row = line.start + index * line.step, place + index * (self.members * bfloat16.BYTES)
+            start, row = line.start + index * line.step, target + index * (self.members * bfloat16.BYTES)
             for at in range(0, self.members, f.lanes):
                 value = read_rounded(f, start, at * line.channel, line.channel, count - at, self.element)
                 f.store(value, row, at * bfloat16.BYTES)
@@ -118,10 +118,10 @@ class LineCopy:
     def _store(self, value: Vec, target: Pointer, at: AnyInt, count: AnyInt, whole: int) -> None:
         """Store `count` columns, of which a vector has `whole`."""
         f = self.f
-        place = target + at * (self.members * bfloat16.BYTES)
+        address = target + at * (self.members * bfloat16.BYTES)
         if isinstance(count, int) and count == whole:
-            f.store(value, place)
+            f.store(value, address)
             return
         for first in range(0, value.lanes, f.lanes):
             part = f.shuffle(value, value, range(first, first + f.lanes))
-            f.store(part, place, first * bfloat16.BYTES, count * self.members - first)
+            f.store(part, address, first * bfloat16.BYTES, count * self.members - first)

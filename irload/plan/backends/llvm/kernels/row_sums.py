@@ -68,7 +68,7 @@ class RowSums(Sums):
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
         f, rows, stride = b.f, range(self.rows), b.f.load_int(b.memory, WORD)
-        wide, powers = self.keys * f.lanes, b.rows.place(strip)
+        wide, powers = self.keys * f.lanes, b.rows.scores_of(strip)
         values = b.values + panel * (self.values * f.lanes * 4)
         sums = [f.zero()] * (self.rows * vectors)
 

@@ -1,4 +1,4 @@
-"""Copies contiguous runs of bytes by vectors, or widens runs of f16. `places`: the addresses of target and source.
+"""Copies contiguous runs of bytes by vectors, or widens runs of f16. `addresses`: of target and source.
 
 Without a source, the target is set to zero. Runs whose length is read at run time have at least one vector.
 """
@@ -13,38 +13,38 @@ from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.operands import read_halves
 
 
-def move_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
+def move_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Copy `size` bytes, at least one."""
     width = f.target.bytes
     if isinstance(size, int) and size < width:
-        move_short(f, places, size)
+        move_short(f, addresses, size)
     else:
         for at in _each_vector(f, size, width):
-            move(f, places, at, width)
+            move(f, addresses, at, width)
 
 
-def widen_run(f: Function, places: Sequence[Pointer], size: AnyInt) -> None:
+def widen_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Widen `size` elements of f16, at least one, to f32."""
     short = isinstance(size, int) and size < f.lanes
     count = 1 if short else f.lanes
     for at in repeat(f, 0, size) if short else _each_vector(f, size, f.lanes):
-        value = f.zero(F32, count) if len(places) == 1 else read_halves(f, places[1], at * 2, count)
-        f.store(value, places[0], at * 4)
+        value = f.zero(F32, count) if len(addresses) == 1 else read_halves(f, addresses[1], at * 2, count)
+        f.store(value, addresses[0], at * 4)
 
 
-def move(f: Function, places: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
+def move(f: Function, addresses: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
     """Copy `nbytes` bytes, a power of two, at an offset."""
-    target, *source = places
+    target, *source = addresses
     run = f.load_packed(source[0], offset, "i8", nbytes) if source else f.zero("i8", nbytes)
     f.store(run, target, offset)
 
 
-def move_short(f: Function, places: Sequence[Pointer], size: int) -> None:
+def move_short(f: Function, addresses: Sequence[Pointer], size: int) -> None:
     """Copy a run shorter than a vector by one load of a power of two of bytes, or by two loads that overlap."""
     half = 1 << (size.bit_length() - 1)
-    move(f, places, 0, half)
+    move(f, addresses, 0, half)
     if size > half:
-        move(f, places, size - half, half)
+        move(f, addresses, size - half, half)
 
 
 def _each_vector(f: Function, size: AnyInt, width: int) -> Iterator[AnyInt]:

@@ -116,7 +116,7 @@ class ScoreRows:
         """The index of the first query of a strip."""
         return self.f.minimum(self.start + strip * self.layout.rows, self.last)
 
-    def place(self, strip: AnyInt) -> Pointer:
+    def scores_of(self, strip: AnyInt) -> Pointer:
         """The address of the scores of a strip."""
         return self.scores + strip * self.layout.strip
 
@@ -226,7 +226,7 @@ class ScoreRows:
     def _exponentials(self, strip: AnyInt, r: AnyInt, store: StoreTurn | None) -> None:
         """Compute the exponentials of a row, and their sum in each lane."""
         f, row, nbytes = self.f, strip * self.layout.rows + r, self.f.lanes * 4
-        scores = self.place(strip) + r * self.layout.row
+        scores = self.scores_of(strip) + r * self.layout.row
         lowered = f.broadcast(self._numbers(0), row * 4)
 
         def part(turn_start: Pointer, turn: AnyInt, vectors: int, total: Vec) -> Vec:

@@ -94,9 +94,9 @@ class TransposedCopy(Kernel):
                 for column in lefts:
                     self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
 
-    def _transpose(self, f: Function, places: list[Pointer], down: AnyInt, right: AnyInt) -> None:
+    def _transpose(self, f: Function, addresses: list[Pointer], down: AnyInt, right: AnyInt) -> None:
         """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""
-        target, source = places
+        target, source = addresses
         square = [f.load(source, down * k, self._width) for k in range(self._height)]
         square += [f.zero()] * (self.lanes - self._height)
         for k, line in enumerate(transposed(f, square)[: self._width]):

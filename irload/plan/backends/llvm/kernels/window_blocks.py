@@ -69,15 +69,15 @@ class WindowBlock:
         neutral = [kernel.how.neutral(f)] * (windows * vectors)
         channel, column, nbytes = kernel.strides[0][1], f["column0"], f.target.bytes
 
-        def element(place: Pointer, at: AnyInt, v: int) -> Vec:
+        def element(source: Pointer, at: AnyInt, v: int) -> Vec:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
-            loaded = read(f, place, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
+            loaded = read(f, source, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
             return kernel.how.loaded(loaded)
 
         def factor(factors: Pointer | None, tap: AnyInt, v: int) -> Vec | None:
             return None if factors is None else f.load(factors, (tap + v * kernel.taps) * nbytes, align=nbytes)
 
-        def unrolled(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+        def unrolled(source: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
             loaded: dict[tuple[int, int], Vec | None] = {}
             for at, pairs in readers(width, self._windows).items():
                 for tap, v in ((tap, v) for _, tap in pairs for v in range(vectors)):
@@ -85,17 +85,17 @@ class WindowBlock:
                         loaded[tap, v] = factor(factors, tap, v)
                 with f.when(self._reads(f, at), totals) if self._at_end else nullcontext():
                     for v in range(vectors):
-                        x = element(place, column * at, v)
+                        x = element(source, column * at, v)
                         for window, tap in pairs:
                             k = window * vectors + v
                             totals[k] = kernel.how.combined(f, totals[k], x, loaded[tap, v])
             return totals
 
-        def looped(place: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+        def looped(source: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
             for tap in f.range(f["tap"], f["taps"], 1, totals):
                 at = tap * width.dilation * column
                 totals[:] = [
-                    kernel.how.combined(f, total, element(place, at, v), factor(factors, tap, v))
+                    kernel.how.combined(f, total, element(source, at, v), factor(factors, tap, v))
                     for v, total in enumerate(totals)
                 ]
             return totals
@@ -105,9 +105,9 @@ class WindowBlock:
 
         combine, totals = unrolled if self._unrolled else looped, list(neutral)
         for plane in repeat(f, *planes, 1, totals):
-            place, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
+            source, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
             for index in repeat(f, *rows, 1, totals):
-                start = place + index * f["across"], moved(factors, index, width.kernel)
+                start = source + index * f["across"], moved(factors, index, width.kernel)
                 if kernel.how.sums_rows(width.kernel):
                     sums = combine(*start, list(neutral))
                     totals[:] = [total + x for total, x in zip(totals, sums, strict=True)]
@@ -129,7 +129,7 @@ class WindowBlock:
         column = f.maximum(planes - plane, 0) * f.maximum(rows - row, 0)
         loaded: dict[tuple[int, int, int], Vec] = {}
 
-        def place(k: int, window: int, v: int) -> AnyInt:
+        def offset(k: int, window: int, v: int) -> AnyInt:
             strides = kernel.strides[k]
             return (f[f"column{k}"] * window if strides[4] else 0) + v * lanes * strides[1]
 
@@ -142,10 +142,10 @@ class WindowBlock:
                         strides = kernel.strides[k]
                         key = (k, window if strides[4] else 0, v if strides[1] else 0)
                         if key not in loaded:
-                            loaded[key] = read(f, starts[k], place(k, window, v), strides[1], some, kernel.elements[k])
+                            loaded[key] = read(f, starts[k], offset(k, window, v), strides[1], some, kernel.elements[k])
                         values.append(loaded[key])
                     result = kernel.how.result(f, values, partial(self._elements, f, column, window), kernel.taps)
-                    write(f, result, starts[1], place(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
+                    write(f, result, starts[1], offset(1, window, v), kernel.strides[1][1], some, kernel.elements[1])
 
     def _elements(self, f: Function, column: AnyInt, window: int) -> AnyInt:
         """The number of elements of a window on the map. `column`: this number along the other axes."""

@@ -186,17 +186,17 @@ class Winograd(Kernel):
         for at, count in each_vector(f, f["channels"], self.products.channels):
             operands = list(zip(self._results[1:], self.operands, self.elements[2:], strict=True))
 
-            def place(name: str, strides: tuple[int, ...], i: Int, j: AnyInt) -> Pointer:
+            def address(name: str, strides: tuple[int, ...], i: Int, j: AnyInt) -> Pointer:
                 return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * f[f"across_{name}"])
 
             def operand(k: int, i: Int, j: AnyInt) -> Vec:
                 name, strides, element = operands[k]
-                return read(f, place(name, strides, i, j), 0, strides[1], count, element)
+                return read(f, address(name, strides, i, j), 0, strides[1], count, element)
 
             def output(i: Int, j: Int, fixed: Mapping[int, Vec]) -> None:
                 values = [fixed[k] if k in fixed else operand(k, i, j) for k in range(len(operands))]
                 (result,) = evaluate(self.epilogue, [f.load(line, j * nbytes), *values])
-                write(f, result, place("y", self.y, i, j), 0, self.y[1], count, self.elements[1])
+                write(f, result, address("y", self.y, i, j), 0, self.y[1], count, self.elements[1])
 
             for column in f.range(0, 6):
                 source, vectors = f["m"] + (at * 4 + column * f["pitch"]), f["square"] + column * nbytes

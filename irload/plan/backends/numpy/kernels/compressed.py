@@ -38,23 +38,23 @@ class CompressedMatrix:
     zero: Array | None
 
     @staticmethod
-    def of(found: Compressed, axis: int) -> CompressedMatrix | None:
+    def of(weights: Compressed, axis: int) -> CompressedMatrix | None:
         """Return the matrix; None unless it has rank 2, 4, 8 or 16 bits, whole bytes per row, and regular groups."""
-        if len(found.shape) != 2 or found.element.bits not in (4, 8, 16):
+        if len(weights.shape) != 2 or weights.element.bits not in (4, 8, 16):
             return None
-        rows, columns = found.shape
-        if not rows * columns or columns * found.element.bits % 8 or found.groups(axis) is None:
+        rows, columns = weights.shape
+        if not rows * columns or columns * weights.element.bits % 8 or weights.groups(axis) is None:
             return None
 
         def per_group(factor: Constant | None) -> Array | None:
             if factor is None:
                 return None
-            array = found.per_group(factor, axis)
+            array = weights.per_group(factor, axis)
             return array[..., None] if axis == 1 else array.T[:, None]
 
-        codes = shaped(found.stored.codes, rows, found.stored.codes.size // rows)
-        scale, zero = per_group(found.scale), per_group(found.zero_point)
-        return CompressedMatrix(codes, found.element, (rows, columns), axis, scale, zero)
+        codes = shaped(weights.stored.codes, rows, weights.stored.codes.size // rows)
+        scale, zero = per_group(weights.scale), per_group(weights.zero_point)
+        return CompressedMatrix(codes, weights.element, (rows, columns), axis, scale, zero)
 
     @property
     def arrays(self) -> list[Array]:
@@ -73,14 +73,14 @@ class CompressedMatrix:
         """Return rows in f32, of a matrix that is summed along its rows."""
         return self._widened(self.codes[chosen], self.shape[1], (chosen,))
 
-    def _widened(self, codes: Array, columns: int, own: tuple[Any, ...]) -> Array:
+    def _widened(self, codes: Array, columns: int, index: tuple[Any, ...]) -> Array:
         rows = len(codes)
         wide = unpack(shaped(np.ascontiguousarray(codes), codes.size), self.element, (rows, columns)).astype(np.float32)
         for factor, apply in ((self.zero, np.subtract), (self.scale, np.multiply)):
             if factor is not None:
                 shape = (rows, factor.shape[1], -1) if self.axis == 1 else (factor.shape[0], -1, columns)
                 grouped = shaped(wide, *shape)
-                apply(grouped, factor[own], out=grouped)
+                apply(grouped, factor[index], out=grouped)
         return wide
 
 

@@ -119,8 +119,8 @@ class NumpySelector:
         stored = None if value.source is None else compressed(value.source)
         return None if stored is not None and stored.is_short and not self._variables else self._matrix(stored, axis)
 
-    def _matrix(self, found: Compressed | None, axis: int) -> CompressedMatrix | None:
-        matrix = None if found is None else CompressedMatrix.of(found, axis)
+    def _matrix(self, weights: Compressed | None, axis: int) -> CompressedMatrix | None:
+        matrix = None if weights is None else CompressedMatrix.of(weights, axis)
         if matrix is not None:
             self.held += matrix.arrays
         return matrix

@@ -79,15 +79,17 @@ class TileProduct(TileBlocks):
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
         sizes = _Sizes(*turn.numbers)
-        weights, strips, sources, results = self._places(f, turn, sizes)
+        weights, strips, sources, results = self._block_operands(f, turn, sizes)
         ahead = self._ahead(f, turn, weights, sizes)
         weights = weights + turn.panel * self.panel_bytes
         rows = {f"x{k}": source for k, source in enumerate(sources)}
         arguments = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
         f.call("sum", {**rows, **arguments}, self._write_sum)
-        self._results.place(f, f["scratch"], turn.panel, strips, results)
+        self._results.set_waiting(f, f["scratch"], turn.panel, strips, results)
 
-    def _places(self, f: Function, turn: Turn, sizes: _Sizes) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
+    def _block_operands(
+        self, f: Function, turn: Turn, sizes: _Sizes
+    ) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
         """The operands of a block: its weights, its number of strips, and for each strip x, then y and the operands.
 
         If the last block has fewer strips, its last strip is computed several times.

@@ -14,7 +14,7 @@ from irload.plan.backends.llvm.operands import read, write_row
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
-_WAITING, _IS_LAST, _SUMS, _FREE, _PLACES = range(0, 40, 8)
+_WAITING, _IS_LAST, _SUMS, _FREE, _ADDRESSES = range(0, 40, 8)
 """Offsets in the record of a thread. About the block that waits for its epilogue: the number of rows, whether it is in
 the last panel, the address of its sums; then memory for the next sums; then the addresses of y and the operands for
 each row of tiles."""
@@ -38,7 +38,7 @@ class Results:
     @property
     def nbytes(self) -> int:
         """The bytes of memory that a thread needs."""
-        record = _PLACES + 8 * self.height * self._tensors
+        record = _ADDRESSES + 8 * self.height * self._tensors
         return 2 * self._sums + -(-record // 64) * 64
 
     @property
@@ -90,15 +90,17 @@ class Results:
         for offset, value in ((_SUMS, free), (_FREE, finished)):
             f.store_scalar(value, record, offset)
 
-    def place(self, f: Function, memory: Pointer, panel: Int, strips: AnyInt, places: Sequence[Pointer]) -> None:
+    def set_waiting(
+        self, f: Function, memory: Pointer, panel: Int, strips: AnyInt, addresses: Sequence[Pointer]
+    ) -> None:
         """Record the number of rows that wait, and the addresses of y and the operands for each row of tiles."""
         record = self._record(memory)
         f.store_scalar(strips * self.rows, record, _WAITING)
         if self._differ:
             is_last = f.equal(panel, self._panels - 1).as_int()
             f.store_scalar(is_last, record, _IS_LAST)
-        for k, address in enumerate(places):
-            f.store_scalar(address, record, _PLACES + 8 * k)
+        for k, address in enumerate(addresses):
+            f.store_scalar(address, record, _ADDRESSES + 8 * k)
 
     def finish(self, f: Function, memory: Pointer, first: AnyInt, stop: AnyInt) -> None:
         """Compute the epilogue of the waiting rows first…stop−1, and store their results."""
@@ -116,7 +118,7 @@ class Results:
         sums = f.load_pointer(f["record"], _SUMS)
         for index in f.range(f["first"], f["stop"]):
             tile, r = divmod(index, self.rows)
-            addresses = f["record"] + (tile * (8 * self._tensors) + _PLACES)
+            addresses = f["record"] + (tile * (8 * self._tensors) + _ADDRESSES)
             y, *operands = (f.load_pointer(addresses, 8 * k) for k in range(self._tensors))
             row = sums + index * (self.width * tiles.BYTES)
             results: list[Vec] = []
