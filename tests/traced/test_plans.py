@@ -131,6 +131,23 @@ def test_code_of_products_reads_their_rows_columns_and_depth(monkeypatch: pytest
     assert variants(compiled) == 1
 
 
+def test_code_of_short_rows_and_runs_reads_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask that grows by a byte per token is copied by the same code at every length."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    x = net.input(2, 3, -1)
+    mask = net.op("Greater", x, net.constant(np.float32(0.25)))
+    longer = net.op("Concat", mask, net.constant(np.ones((2, 3, 1), bool)), axis=-1)
+    kept = net.op("Select", longer, net.constant(np.float32(1)), net.constant(np.float32(0)))
+    model = net.model(kept, net.op("Softmax", net.op("Add", x, net.constant(np.float32([[[1], [2], [3]]]))), axis=2))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    before = 0
+    for length in (90, 80, *range(2, 70, 3), 300):
+        agrees(compiled, plain, values(2, 3, length))
+        assert length >= 80 or library.compiled == before, f"length {length}"
+        before = library.compiled
+
+
 def test_one_plan_serves_sequences_of_all_lengths() -> None:
     compiled = irload.compile_model(recurrent(), 1)
     plain = irload.compile_model(recurrent(), 1, optimize=False)

@@ -82,12 +82,12 @@ def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
-    """The key of code with vectors of `lanes` positions along an axis: the size of rows of few vectors is compiled in.
+    """The key of code with vectors of `lanes` positions along an axis.
 
-    If the size differs between shapes, it is compiled in only if it is less than a vector.
+    The size of rows of few vectors is compiled in, unless it differs between shapes.
     """
-    limit = lanes - 1 if is_size(row.size) else SHORT * lanes
-    return Axis(row.size if 0 <= row.size <= limit else ANY, strides_key(row, contiguous))
+    known = not is_size(row.size) and 0 <= row.size <= SHORT * lanes
+    return Axis(row.size if known else ANY, strides_key(row, contiguous))
 
 
 def table(axes: Sequence[Axis], tensors: int) -> tuple[int, ...]:

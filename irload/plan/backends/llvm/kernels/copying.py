@@ -13,6 +13,7 @@ from irload.plan.backends.llvm.elements import F32, element_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
+from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.kernels.runs import move, move_short
 from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
@@ -152,10 +153,15 @@ class RunCopy(BlockKernel):
     def row_code(self, f: Function, arguments: Arguments) -> RowCode:
         def run(addresses: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
             def vector(at: AnyInt, count: AnyInt | None) -> None:
-                if at == 0 and isinstance(count, int):
-                    move_short(f, addresses, count)
-                else:
-                    move(f, addresses, at * self.width + (0 if count is None else count - self.width), self.width)
+                if count is None:
+                    move(f, addresses, at * self.width, self.width)
+                    return
+                is_first = at == 0 if isinstance(at, int) else f.equal(at, 0)
+                for is_short in [is_first] if isinstance(is_first, bool) else either(f, is_first, True, False):
+                    if is_short:
+                        move_short(f, addresses, count, self.width)
+                    else:
+                        move(f, addresses, at * self.width + (count - self.width), self.width)
 
             return vector
 

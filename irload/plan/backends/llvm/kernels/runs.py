@@ -1,6 +1,6 @@
 """Copies contiguous runs of bytes by vectors, or widens runs of f16. `addresses`: of target and source.
 
-Without a source, the target is set to zero. Runs whose length is read at run time have at least one vector.
+Without a source, the target is set to zero. `move_run` and `widen_run` read lengths of at least one vector only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
-from irload.plan.backends.llvm.kernels.loops import repeat
+from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.operands import read_halves
 
 
@@ -17,7 +17,7 @@ def move_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Copy `size` bytes, at least one."""
     width = f.target.bytes
     if isinstance(size, int) and size < width:
-        move_short(f, addresses, size)
+        move_short(f, addresses, size, width)
     else:
         for at in _each_vector(f, size, width):
             move(f, addresses, at, width)
@@ -39,11 +39,16 @@ def move(f: Function, addresses: Sequence[Pointer], offset: AnyInt, nbytes: int)
     f.store(run, target, offset)
 
 
-def move_short(f: Function, addresses: Sequence[Pointer], size: int) -> None:
-    """Copy a run shorter than a vector by one load of a power of two of bytes, or by two loads that overlap."""
-    half = 1 << (size.bit_length() - 1)
-    move(f, addresses, 0, half)
-    if size > half:
+def move_short(f: Function, addresses: Sequence[Pointer], size: AnyInt, width: int) -> None:
+    """Copy a run of less than `width` bytes, a power of two, by two loads of a power of two of bytes that overlap."""
+    if isinstance(size, int):
+        half = 1 << (size.bit_length() - 1)
+        for at in sorted({0, size - half}):
+            move(f, addresses, at, half)
+        return
+    halves = [1 << k for k in range(width.bit_length() - 1)]
+    for half in first_above(f, size, [(2 * half, half) for half in halves]):
+        move(f, addresses, 0, half)
         move(f, addresses, size - half, half)
 
 
