@@ -183,7 +183,8 @@ class Inference:
             return (known,)
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
-        if all(t.value is not None or t.bounds is not None for t in inputs):
+        known_inputs = [t.value is not None or t.bounds is not None for t in inputs]
+        if all(known_inputs) or (node.type == "Concat" and any(known_inputs)):  # a shape of which some dims are known
             bounds = _bounds(node.op, inputs)
             if bounds is not None:
                 return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))

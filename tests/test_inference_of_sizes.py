@@ -16,6 +16,7 @@ from irload.core.trace import Trace
 from irload.inference import Inference
 from irload.read import read_graph
 from models import ir
+from tests.plan.graphs import Net
 
 NUMPY = {"auto_broadcast": "numpy"}
 AT, OTHER = 7, 11
@@ -263,3 +264,18 @@ def test_values_fit_their_type(type: str, constants: tuple[int, ...], fits: bool
     arrays = [np.array([c, 0], np.int32) for c in constants]
     found, _ = value_of(binary(type, *arrays, element="i32"), "i32")
     assert (found.value is not None) == fits
+
+
+@pytest.mark.parametrize(
+    "path", [["Floor"], ["Ceiling"], ["Sign"], ["Negative"], ["Convert", "Sqrt", "Convert"]], ids=str
+)
+def test_known_dims_beside_unknown_ones(path: list[str]) -> None:
+    """A shape of which one dim is unknown keeps the others."""
+    net = Net()
+    unknown = net.op("Gather", net.op("ShapeOf", net.input(-1, 3)), net.constant([0]), net.constant(0))
+    for k, kind in enumerate(path):
+        types = {"destination_type": "i64" if k else "f32"} if kind == "Convert" else {}
+        unknown = net.op(kind, unknown, **types)
+    target = net.op("Concat", unknown, net.constant([2]), axis=0)
+    model = net.model(net.op("Broadcast", net.constant(np.float32(1)), target))
+    assert str(model.outputs[0].partial_shape) == ("[..1,2]" if path == ["Sign"] else "[?,2]")

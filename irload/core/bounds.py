@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from irload.core.element import f64
 from irload.core.op import Op
 from irload.core.size import has_sizes
-from irload.core.tensor import Array, Bounds, TensorType
+from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.errors import IRError
+
+FEW = 64
+"""Maximum elements of a tensor without known value that gets bounds, as shapes have."""
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
@@ -29,12 +33,17 @@ def bounds_of(tensor: TensorType) -> Bounds | None:
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
     """Return the bounds for an operation that only moves values: `compute` of the lower and of the upper bounds.
 
-    `data`: the indices of the inputs whose values are moved. All other inputs must have known values.
+    `data`: the indices of the inputs whose values are moved; if some are known, short integer tensors beside them may
+    have any value. All other inputs must have known values.
     """
     lower: list[Array] = []
     upper: list[Array] = []
+    bounds = {k: bounds_of(inputs[k]) for k in data}
+    numbers = [b for b in bounds.values() if b is not None and b.lower.dtype != object]
     for k, tensor in enumerate(inputs):
-        known = bounds_of(tensor) if k in data else None
+        known = bounds.get(k)
+        if known is None and k in data and numbers:
+            known = _any_value(tensor)
         if known is not None:
             lower.append(known.lower)
             upper.append(known.upper)
@@ -48,6 +57,16 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
     except (IRError, ValueError, IndexError):
         return None
     return [Bounds(a, b) for a, b in zip(lows, highs, strict=True)]
+
+
+def _any_value(tensor: TensorType) -> Bounds | None:
+    """Return the bounds of a short integer tensor of which only the type is known; None for other tensors."""
+    if not (tensor.element.is_integer and tensor.shape.is_static) or tensor.value is not None:
+        return None
+    shape = tensor.shape.static
+    if has_sizes(np.array(shape, object)) or prod(shape) > FEW:
+        return None
+    return Bounds(np.full(shape, UNBOUNDED_LO), np.full(shape, UNBOUNDED_HI))
 
 
 def _computed(op: Op, arrays: Sequence[Array]) -> tuple[Array, ...]:

@@ -20,6 +20,7 @@ from irload.errors import ExecutionError, IRError
 from irload.graph import Graph, Node
 from irload.inference import Inference
 from irload.model import Model
+from irload.plan.cached_attention import operation_of
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_size
 from irload.plan.tail import Tail
@@ -196,7 +197,7 @@ class InterpreterRun:
             if scheduled.node.type not in VIEWS:
                 self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
             self.outputs = types
-            op = self.compiled.operation(scheduled.node) if self.plans else scheduled.node.op
+            op = self.compiled.operation(scheduled.node) if self.plans else operation_of(scheduled.node)
             if scheduled.short and self.compiled.optimize:
                 return self._evaluate_short(op, scheduled, inputs, types)
             return evaluate(op, inputs, types, self)

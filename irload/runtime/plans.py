@@ -17,6 +17,7 @@ from irload.graph import Graph, Node
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.base import SharedData
+from irload.plan.cached_attention import operation_of
 from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
@@ -159,7 +160,7 @@ class Plans:
     def operation(self, node: Node) -> Op:
         """Return the operation that runs a node outside of plans: unchanged, or one with compiled inner functions."""
         if not self.optimize or not node.op.replaceable:
-            return node.op
+            return operation_of(node)
         op = self._operations.get(node)
         if op is None:
             with unforked:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of
-from irload.core.tensor import UNBOUNDED_LO, Array, Bounds, TensorType
+from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.ops.elementwise import Unary
 
 
 class Abs(Unary, since=1):
-    """x|. The smallest integer of a type, which has no absolute value, is unchanged. Specification: Abs-1."""
+    """|x|. The smallest integer of a type, which has no absolute value, is unchanged. Specification: Abs-1."""
 
     def compute(self, x: Array) -> Array:
         return np.abs(x)
@@ -31,6 +33,12 @@ class Negative(Unary, since=1):
     def compute(self, x: Array) -> Array:
         return np.negative(x)
 
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        known = bounds_of(x)
+        if known is None or np.any(known.lower == UNBOUNDED_LO) or np.any(known.upper == UNBOUNDED_HI):
+            return [None]
+        return [Bounds(-known.upper, -known.lower)]
+
 
 class Sign(Unary, since=1):
     """−1, 0 or 1; NaN is preserved. Specification: Sign-1."""
@@ -38,12 +46,18 @@ class Sign(Unary, since=1):
     def compute(self, x: Array) -> Array:
         return np.sign(x)
 
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        return _increasing(self.compute, x)
+
 
 class Rounding(Unary):
     """Rounding to whole numbers; integers are unchanged."""
 
     def compute(self, x: Array) -> Array:
         return self.rounded(x) if x.dtype.kind == "f" else x
+
+    def bounds(self, x: TensorType) -> list[Bounds | None]:
+        return _increasing(self.compute, x)
 
     def rounded(self, x: Array) -> Array:
         """Floats rounded to whole numbers."""
@@ -74,3 +88,9 @@ class Round(Rounding, since=5):
             return np.rint(x)
         whole = np.trunc(x)
         return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
+
+
+def _increasing(compute: Callable[[Array], Array], x: TensorType) -> list[Bounds | None]:
+    """Return the bounds of a function that increases, from its values at the bounds of `x`."""
+    known = bounds_of(x)
+    return [None if known is None else Bounds(compute(known.lower), compute(known.upper))]

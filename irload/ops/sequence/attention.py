@@ -20,13 +20,15 @@ class ScaledDotProductAttention(Op, since=13):
 
     Specification: ScaledDotProductAttention-13. Shapes: query [N…, L, E], key [N…, S, E], value [N…, S, Ev], output
     [N…, L, Ev]. `attention_mask` broadcasts to [N…, L, S]: floats are added, booleans are true for the keys to attend
-    to, a scalar means no mask. A row whose booleans are all false attends to every key alike, as padding on the left
-    does in the runtime's decoders (the specification: NaN). With `causal`, position l attends to the keys 0…l and
+    to, a scalar means no mask. A row whose booleans are all false is NaN; if `averages`, it attends to every key alike,
+    as padding on the left does in the runtime's decoders. With `causal`, position l attends to the keys 0…l and
     `attention_mask` is ignored. `scale` defaults to 1/√E. `sink`, an input of newer runtimes, broadcasts to [N…, L, 1]:
     one additional score per row of the softmax, without a value.
     """
 
     causal = attr.boolean(default=False, spec_required=True)
+    averages: bool = False
+    """Whether rows without keys average all values."""
 
     def infer(
         self,
@@ -82,7 +84,8 @@ class ScaledDotProductAttention(Op, since=13):
             scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
         elif attention_mask is not None and attention_mask.ndim:
             if attention_mask.dtype == bool:
-                scores = np.where(attention_mask, scores, ml_dtypes.finfo(query.dtype).min)
+                dropped = ml_dtypes.finfo(query.dtype).min if self.averages else -np.inf
+                scores = np.where(attention_mask, scores, dropped)
             else:
                 scores = scores + attention_mask
         return _softmax(scores.astype(query.dtype, copy=False), sink) @ value

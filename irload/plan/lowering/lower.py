@@ -11,6 +11,7 @@ from irload.core.subgraph import Subgraph
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output
 from irload.ops.condition.branch import If
+from irload.plan.cached_attention import operation_of
 from irload.plan.folding import stored
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
@@ -96,7 +97,7 @@ class _Lowering:
             steps: list[Step] | None = _steps(node, inputs, outputs)
             if steps is None or not all(self._is_supported(step) for step in steps):
                 wide_types = [wide_type(types[o]) for o in node.outputs]
-                steps = [_compute(self._operation(node.op), inputs, outputs, wide_types)]
+                steps = [_compute(self._operation(operation_of(node)), inputs, outputs, wide_types)]
         values |= wide
         return steps
 
@@ -109,7 +110,7 @@ class _Lowering:
                 short[i] = Value(values[i].shape, types[i].element.dtype, name=values[i].name)
                 steps.append(converted(values[i], short[i]))
         inputs = [short[i] if is_short(types[i]) else values[i] for i in node.inputs]
-        steps.append(_compute(node.op, inputs, list(own.values()), [types[o] for o in node.outputs]))
+        steps.append(_compute(operation_of(node), inputs, list(own.values()), [types[o] for o in node.outputs]))
         for o in (o for o in node.outputs if is_short(types[o])):
             own[o].origin = None
             short[o] = own[o]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irload.graph import Node
+from irload.plan.cached_attention import averages_empty_rows
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import AttentionStep, MatMulStep
 from irload.plan.lowering.values import all_f32
@@ -33,4 +34,12 @@ def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     if any(m.dtype.name not in ("float32", "bool") for m in mask):
         return None
     inputs = [q, k, v, *mask, *sink]
-    return AttentionStep(inputs, outputs, scale=1.0, query_scale=scale, causal=causal, has_sink=bool(sink))
+    return AttentionStep(
+        inputs,
+        outputs,
+        scale=1.0,
+        query_scale=scale,
+        causal=causal,
+        has_sink=bool(sink),
+        averages=averages_empty_rows(node),
+    )

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irload
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.sequence.attention import ScaledDotProductAttention
+from tests.plan.graphs import Net
 
 # With the identity as values, the output is the attention weights themselves. Scores are 0, ln 2 and ln 4.
 QUERY = np.ones((1, 3, 1), np.float32)
@@ -40,12 +42,36 @@ def test_mask_drops_a_key_in_every_row(mask: Any) -> None:
     np.testing.assert_allclose(weights(mask), [[1 / 5, 0, 4 / 5]] * 3, rtol=1e-6)
 
 
+@pytest.mark.parametrize("averages", [False, True])
 @pytest.mark.parametrize("element", [et.f32, et.f16, et.bf16], ids=str)
-def test_a_row_without_keys_attends_to_all_alike(element: et.ElementType) -> None:
+def test_a_row_without_keys(element: et.ElementType, averages: bool) -> None:
     query, key, value = (x.astype(element.dtype) for x in (QUERY, KEY, VALUE))
     kept = np.array([[False, False, False], [True, False, False], [True, True, True]])
-    got = ScaledDotProductAttention().compute(query, key, value, kept)[0].astype(np.float32)
-    np.testing.assert_allclose(got, [[1 / 3] * 3, [1, 0, 0], WHOLE], rtol=1e-2)
+    op = ScaledDotProductAttention()
+    op.averages = averages
+    with np.errstate(invalid="ignore"):
+        got = op.compute(query, key, value, kept)[0].astype(np.float32)
+    np.testing.assert_allclose(got, [[1 / 3 if averages else np.nan] * 3, [1, 0, 0], WHOLE], rtol=1e-2)
+
+
+@pytest.mark.parametrize("options", [{"optimize": False}, {"jit": False}, {}], ids=str)
+def test_rows_without_keys_are_averages_only_if_keys_are_cached(options: dict[str, Any]) -> None:
+    """The ONNX front end replaces NaN behind attention; a decoder with padding on the left must not compute it."""
+    net = Net()
+    q, k, v = (net.input(1, 2, 3, 4) for _ in range(3))
+    kept = net.constant(np.array([[True, True, False], [False, False, False], [True, True, True]]))
+    start = net.constant(np.zeros((1, 2, 0, 4), np.float32))
+    variable = {"variable_id": "k", "variable_type": "f32", "variable_shape": "1,2,?,4"}
+    past = net.op("ReadValue", start, version="opset6", **variable)
+    attention = "ScaledDotProductAttention"
+    separate = net.op(attention, q, k, v, kept, version="opset13", causal=False)
+    zeroed = net.op("Select", net.op("IsNaN", separate, version="opset10"), net.constant(np.float32(0)), separate)
+    cached = net.op(attention, q, net.op("Concat", past, k, axis=2), v, kept, version="opset13", causal=False)
+    feed = [np.random.default_rng(k).standard_normal((1, 2, 3, 4)).astype(np.float32) for k in range(3)]
+    zeroed_, cached_ = irload.compile_model(net.model(zeroed, cached), 1, **options)(feed).values()
+    assert (zeroed_[:, :, 1] == 0).all()
+    np.testing.assert_allclose(cached_[:, :, 1], feed[2].mean(2), rtol=1e-5)
+    np.testing.assert_allclose(cached_[:, :, [0, 2]], zeroed_[:, :, [0, 2]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("mask", [np.zeros((), np.float32), np.False_])

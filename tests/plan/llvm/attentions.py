@@ -23,7 +23,8 @@ def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) 
     shapes = [(), (queries, keys), (1, 1, 1, keys), (batch, 1, queries, keys), (1, heads, queries, 1)]
     shape = () if causal else shapes[int(rng.integers(len(shapes)))]
     mask = [value(*shape)] if shape else []
-    step = AttentionStep([q, k, v, *mask], [value(batch, heads, queries, depth)], scale=0.3, causal=causal)
+    options = {"causal": causal, "averages": bool(rng.integers(2))}
+    step = AttentionStep([q, k, v, *mask], [value(batch, heads, queries, depth)], scale=0.3, **options)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     if mask and kind == 0:
         arrays[3][rng.random(shape) < 0.3] = -np.inf

@@ -37,7 +37,9 @@ def attention(kept: Array, low: float | None, rng: np.random.Generator) -> tuple
     inputs = [*(value(*shape) for shape in shapes), Value(kept.shape, np.dtype(bool if low is None else np.float32))]
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     mask = kept if low is None else np.where(kept, np.float32(0), np.float32(low))
-    return AttentionStep(inputs, [value(batch, 2, queries, depth)], scale=0.3), [*arrays, mask]
+    averages = bool(rng.integers(2))
+    step = AttentionStep(inputs, [value(batch, 2, queries, depth)], scale=0.3, averages=averages)
+    return step, [*arrays, mask]
 
 
 def causal(rng: np.random.Generator) -> Array:

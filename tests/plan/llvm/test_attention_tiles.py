@@ -23,7 +23,6 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import AMX, Target
 from irload.plan.ir.program import Program
 from irload.plan.ir.steps import AttentionStep
-from irload.plan.ir.steps.products import MASKED
 from irload.plan.memory.memory import Memory
 from tests.plan.llvm.attentions import add_sink, heads_first, random_attention
 from tests.plan.llvm.harness import DOTS, TILED, TILES, WIDE, run_step
@@ -38,7 +37,7 @@ def reference(step: AttentionStep, arrays: list[Array], *, magnitudes: bool = Fa
     scores = q @ k.swapaxes(-1, -2) * step.scale
     if step.masks:
         mask = arrays[3]
-        scores = np.where(mask, scores, MASKED) if mask.dtype == np.bool_ else scores + mask
+        scores = np.where(mask, scores, step.dropped) if mask.dtype == np.bool_ else scores + mask
     if step.causal:
         scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
     if step.has_sink:

@@ -198,15 +198,15 @@ class MatMulStep(WithEpilogue, ProductStep):
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
-MASKED = float(np.finfo(np.float32).min)
-"""The score where a boolean mask is false. It is finite, so a row without keys has equal weights instead of NaN."""
+LEAST_SCORE = float(np.finfo(np.float32).min)
+"""The score of dropped keys if rows without keys have equal weights. With −∞, their weights are NaN."""
 
 
 @record(frozen=False, eq=False)
 class AttentionStep(Step):
     """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, mask, sink.
 
-    An f32 mask is added; a boolean mask keeps the scores where it is true and sets the others to `MASKED`. With
+    An f32 mask is added; a boolean mask keeps the scores where it is true and sets the others to `dropped`. With
     `causal`, query l attends to keys 0…l. A sink is a further score of each row, of a key without value; the last input
     if `has_sink`. Mask and sink are optional.
 
@@ -217,6 +217,13 @@ class AttentionStep(Step):
     query_scale: float = field(default=1.0, kw_only=True)
     causal: bool = field(default=False, kw_only=True)
     has_sink: bool = field(default=False, kw_only=True)
+    averages: bool = field(default=False, kw_only=True)
+    """Whether rows without keys average all values."""
+
+    @property
+    def dropped(self) -> float:
+        """The score where a boolean mask is false."""
+        return LEAST_SCORE if self.averages else -np.inf
 
     @property
     def masks(self) -> list[Value]:

@@ -62,7 +62,7 @@ def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> B
             rows.keys * row,
         )
         exact = _largest(f, values).lane(0).compare("slt", INFINITY)
-        if not rows.scoring.keeps and not rows.scoring.causal:
+        if rows.scoring.dropped is None and not rows.scoring.causal:
             exact = exact & _are_small(b, keys, queries)
         limit[0] = f.select(exact, limit[0], f.integer(rows.keys))
     return replace(b, rows=replace(rows, keys=limit[0]))
@@ -74,7 +74,7 @@ def _end(rows: ScoreRows, queries: AnyInt) -> AnyInt | None:
     last = _stop(rows, queries)
     if mask is None:
         return f.minimum(rows.keys, last) if scoring.causal else None
-    if scoring.causal or scoring.mask != (1 if scoring.keeps else SIZES[F32]):
+    if scoring.causal or scoring.mask != (SIZES[F32] if scoring.dropped is None else 1):
         return None
     end: list[Any] = [f.integer(rows.keys)]
     with f.when(rows.keys >= f.lanes, end):
@@ -112,7 +112,7 @@ def _ends(rows: ScoreRows, line: Pointer, v: Variables) -> Bool:
 def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:
     """True if a vector of a row of the mask keeps any key: by true, or by a number above `least` or NaN."""
     f = rows.f
-    if rows.scoring.keeps:
+    if rows.scoring.dropped is not None:
         kept = f.load(line, key, element="i8").compare("ne", 0)
     else:
         kept = f.load(line, key * SIZES[F32]).compare("ugt", least)

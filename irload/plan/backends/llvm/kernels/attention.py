@@ -73,7 +73,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     else:
         sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
         operands = _packed(selector, (k, v), len(outer), sums)
-    keeps = mask is not None and mask.dtype == np.bool_
+    dropped = step.dropped if mask is not None and mask.dtype == np.bool_ else None
     column = None if mask is None else mask.strides[-1]
     optional = [array for array in (mask, sink) if array is not None]
     strides = [q.strides[:-2], *operands.strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
@@ -84,7 +84,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         _matrix(out),
         None if mask is None else _matrix(mask),
         None if sink is None else sink.strides[-2],
-        Scoring(step.query_scale * step.scale, column, keeps, step.causal, sink is not None, sums.element == BF16),
+        Scoring(step.query_scale * step.scale, column, dropped, step.causal, sink is not None, sums.element == BF16),
         sums,
         block,
     )

@@ -19,7 +19,6 @@ from irload.plan.backends.llvm.operands import read, read_booleans
 from irload.plan.backends.llvm.shuffles import folded
 from irload.plan.backends.llvm.tuning import SCORE_ROWS
 from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_zero, larger
-from irload.plan.ir.steps.products import MASKED
 from irload.record import record
 
 StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
@@ -28,7 +27,7 @@ StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
 
 @record()
 class Scoring:
-    """score = q·k · scale + mask, or `MASKED` where a boolean mask (`keeps`) is false.
+    """score = q·k · scale + mask, or `dropped` where a boolean mask is false. `dropped`: None without boolean mask.
 
     `mask`: the column stride of the mask in bytes. `causal`: query i attends to the keys 0…i. `sink`: whether each row
     has a further score. `coarse`: exponentials are rounded to bf16, so a shorter polynomial suffices.
@@ -36,7 +35,7 @@ class Scoring:
 
     scale: float
     mask: int | None
-    keeps: bool
+    dropped: float | None
     causal: bool
     sink: bool
     coarse: bool
@@ -213,8 +212,9 @@ class ScoreRows:
         f, scoring, mask, score = self.f, self.scoring, self.mask, total
         if mask is not None and scoring.mask is not None:
             at = query * self.mask_row + column * scoring.mask
-            if scoring.keeps:
-                score = (score * scoring.scale).where(read_booleans(f, mask, at, scoring.mask, count), MASKED)
+            if scoring.dropped is not None:
+                kept = read_booleans(f, mask, at, scoring.mask, count)
+                score = (score * scoring.scale).where(kept, scoring.dropped)
             else:
                 score = score.times_plus(scoring.scale, read(f, mask, at, scoring.mask, count))
         elif scoring.rewrites and scoring.scale != 1:

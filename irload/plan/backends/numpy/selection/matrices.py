@@ -21,7 +21,6 @@ from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import AttentionStep, MatMulStep
-from irload.plan.ir.steps.products import MASKED
 
 
 def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
@@ -90,7 +89,7 @@ def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
         dropped = frozen(~np.tri(q.shape[-2], k.shape[-2], dtype=bool)), -np.inf
     elif mask is not None and mask.dtype == bool:
         kept, mask = mask, None
-        dropped = selector.scratch.take(kept.shape, bool), MASKED
+        dropped = selector.scratch.take(kept.shape, bool), step.dropped
         phases.append([[(np.logical_not, (kept, dropped[0]))]])
     out = selector.array(step.output)
     scales = step.query_scale, step.scale
