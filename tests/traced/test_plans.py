@@ -131,6 +131,28 @@ def test_code_of_products_reads_their_rows_columns_and_depth(monkeypatch: pytest
     assert variants(compiled) == 1
 
 
+def test_buckets_of_distances_are_computed_when_a_shape_is_bound() -> None:
+    """As in T5: floats in front of integers run with them, not as kernels in front of a segment of NumPy."""
+    net = Net()
+    x = net.input(1, -1, 8)
+    sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    length = net.op("Gather", sizes, net.constant(1), net.constant(0), version="opset8", batch_dims=0)
+    positions = net.op("Range", net.constant(0), length, net.constant(1), version="opset4", output_type="i64")
+    distances = net.op("Convert", positions, destination_type="f32")
+    scaled = net.op(
+        "Multiply", net.op("Log", net.op("Add", distances, net.constant(np.float32(1)))), net.constant(np.float32(3))
+    )
+    buckets = net.op("Minimum", net.op("Convert", scaled, destination_type="i64"), net.constant(9))
+    bias = net.op("Gather", net.weights(10, 8), buckets, net.constant(0), version="opset8", batch_dims=0)
+    compiled = irload.compile_model(model := net.model(net.op("Add", x, bias)), 1)
+    for length in (5, 40, 17, 64):
+        agrees(compiled, irload.compile_model(model, 1, optimize=False), values(1, length, 8))
+    (variant,) = compiled._traced.families.recent
+    kinds = {type(step).__name__ for step in variant.planned.program.steps}
+    assert kinds <= {"GatherStep", "ElementwiseStep"}
+    assert len(variant.planned.segments) == 1
+
+
 def test_code_of_short_rows_and_runs_reads_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mask that grows by a byte per token is copied by the same code at every length."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")

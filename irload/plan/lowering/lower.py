@@ -16,6 +16,7 @@ from irload.plan.folding import stored
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ReshapeStep
+from irload.plan.lowering.shape_functions import ShapeFunctions
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.lowering.widening import converted, widened
 from irload.plan.schedule import StaticPart, require_size
@@ -37,7 +38,8 @@ def lower(
         lowering.constant(output, constant)
     parameters = [lowering.parameter(o) for o in part.parameters]
     steps = lowering.nodes([scheduled.node for scheduled in part.nodes], part.results)
-    return Program(steps, parameters, [lowering.values[o] for o in part.results])
+    results = [lowering.values[o] for o in part.results]
+    return Program(lowering.shape_functions.replaced(steps, results), parameters, results)
 
 
 class _Lowering:
@@ -55,6 +57,7 @@ class _Lowering:
         self._operation = operation
         self._limits = limits
         self.values: dict[Output, Value] = {}
+        self.shape_functions = ShapeFunctions()
         self._short: dict[Output, Value] = {}
         """The outputs that exist as 16-bit floats."""
 
@@ -95,9 +98,12 @@ class _Lowering:
         else:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
             steps: list[Step] | None = _steps(node, inputs, outputs)
+            wide_types = [wide_type(types[o]) for o in node.outputs]
+            compute = _compute(self._operation(operation_of(node)), inputs, outputs, wide_types)
             if steps is None or not all(self._is_supported(step) for step in steps):
-                wide_types = [wide_type(types[o]) for o in node.outputs]
-                steps = [_compute(self._operation(operation_of(node)), inputs, outputs, wide_types)]
+                steps = [compute]
+            if len(steps) == 1:
+                self.shape_functions.add(steps[0], compute)
         values |= wide
         return steps
 

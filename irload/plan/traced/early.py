@@ -17,9 +17,9 @@ from irload.errors import IRError
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, GatherStep
 from irload.plan.ir.steps.movement import ViewStep
+from irload.plan.lowering.shape_functions import LARGEST
 from irload.plan.traced.functions import computes_alone, functions_of
 from irload.plan.traced.growth import is_variable
-from irload.plan.traced.late import LARGEST
 from irload.plan.traced.numbers import Numbers
 
 

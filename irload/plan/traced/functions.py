@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irload.core.op import computes_directly, evaluate, is_builtin
+from irload.core.op import computes_directly, evaluate
 from irload.core.tensor import Array
 from irload.ops.movement.gather import Gather
 from irload.plan.ir.program import Step, Value
@@ -22,16 +22,10 @@ Compute = Callable[[Sequence[int], Mapping[Value, Array]], Array]
 """Takes the values of all sizes and the arrays of other values, and returns the array of a value."""
 
 
-def is_function(step: ComputeStep) -> bool:
-    """True for operations whose results depend on their inputs alone."""
-    op = step.op
-    return is_builtin(op) and op.folds and not op.signature.compute_context and not step.has_effect
-
-
 def computes_alone(step: ComputeStep) -> bool:
     """True if `compute` needs no conversion, check or context, and returns one array."""
     dtypes = [v.dtype for v in (*step.inputs, *step.outputs)]
-    return is_function(step) and len(step.outputs) == 1 and computes_directly(step.op, dtypes)
+    return step.is_function and len(step.outputs) == 1 and computes_directly(step.op, dtypes)
 
 
 def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> list[Compute]:

@@ -21,7 +21,8 @@ from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ReshapeStep
 from irload.plan.ir.steps.movement import ViewStep
-from irload.plan.traced.functions import Compute, functions_of, is_function, viewed
+from irload.plan.lowering.shape_functions import LARGEST
+from irload.plan.traced.functions import Compute, functions_of, viewed
 from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
 
@@ -29,8 +30,6 @@ ARITHMETIC = ("Add", "Multiply", "Range", "Subtract")
 """Operations that compute arrays of sizes from arrays of sizes, if their shapes are known."""
 FEW = 8
 """Maximum number of elements of an array of sizes."""
-LARGEST = 1 << 16
-"""Maximum bytes of a late constant at the traced shape. Each bound shape stores a copy."""
 
 
 def take_late(program: Program) -> list[Step]:
@@ -77,7 +76,7 @@ def _folded(step: ViewStep | ComputeStep) -> Array | None:
 def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
     small = all(hint(v.nbytes) <= LARGEST and v not in program.returned for v in step.outputs)
     known = all(v.is_constant for v in step.inputs)
-    return small and known and (isinstance(step, ViewStep) or is_function(step))
+    return small and known and (isinstance(step, ViewStep) or step.is_function)
 
 
 def unknown() -> NoReturn:
@@ -126,10 +125,11 @@ class LateConstants:
         """Return the constants for values of the sizes. Constants of `before` are reused unless their sizes changed."""
         arrays = {} if before is None else before.arrays.copy()
         constants = {} if before is None else before.constants.copy()
-        for value, compute in self._parts.items if before is None else self._parts.of(changed):
-            array = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
-            if value in self._read:
-                constants[value] = Constant.of(np.array(array, order="C"))
+        with np.errstate(all="ignore"):
+            for value, compute in self._parts.items if before is None else self._parts.of(changed):
+                array = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
+                if value in self._read:
+                    constants[value] = Constant.of(np.array(array, order="C"))
         return Late(arrays, constants)
 
     def _add(self, value: Value, sizes: frozenset[int], compute: Compute) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import ClassVar
 
-from irload.core.op import Op
+from irload.core.op import Op, is_builtin
 from irload.core.tensor import TensorType
 from irload.plan.ir.expression import IDENTITY, Expression
 from irload.plan.ir.program import Step, Value
@@ -34,6 +34,11 @@ class ComputeStep(Step):
     @property
     def has_effect(self) -> bool:
         return self.op.signature.compute_context
+
+    @property
+    def is_function(self) -> bool:
+        """True if the results depend on the inputs alone."""
+        return is_builtin(self.op) and self.op.folds and not self.op.signature.compute_context
 
 
 @record(frozen=False, eq=False)

@@ -1,0 +1,58 @@
+"""Values that depend on shapes alone, such as the distances of positions in a program whose sizes are symbols.
+
+They are computed when a shape is bound, by the operations themselves. Where floats lead to integers, as in the buckets
+of distances of T5, the steps of the floats would be kernels in front of NumPy's steps in every inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from irload.core.size import has_sizes, hint, is_size
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import ComputeStep
+from irload.plan.ir.steps.movement import ViewStep
+
+LARGEST = 1 << 16
+"""Maximum bytes of a result at the traced shape. Each bound shape stores a copy."""
+
+
+class ShapeFunctions:
+    """The steps of a program that compute functions of shapes."""
+
+    def __init__(self) -> None:
+        self._results: set[Value] = set()
+        self._operations: dict[Step, ComputeStep] = {}
+
+    def add(self, step: Step, operation: ComputeStep) -> None:
+        """Record a step. `operation` computes the same by the operation itself."""
+        known = all(v.is_constant or v in self._results for v in step.inputs)
+        if not known or not operation.is_function or not any(map(self._varies, (*step.inputs, *step.outputs))):
+            return
+        if all(hint(v.nbytes) <= LARGEST for v in step.outputs):
+            self._results.update(step.outputs)
+            if not isinstance(step, ViewStep | ComputeStep):
+                self._operations[step] = operation
+
+    def _varies(self, value: Value) -> bool:
+        """True if a value differs between shapes, or its shape does."""
+        source = value.source
+        varies = source is not None and source.held and has_sizes(source.array)
+        return varies or value in self._results or any(map(is_size, value.shape))
+
+    def replaced(self, steps: Sequence[Step], returned: Collection[Value]) -> list[Step]:
+        """Replace the steps in front of functions of shapes that have no kernel by their operations."""
+        if not self._operations:
+            return list(steps)
+        needed: set[Value] = set()
+        results: list[Step] = []
+        for step in reversed(steps):
+            operation = self._operations.get(step)
+            if operation is not None and any(v in needed and v not in returned for v in step.outputs):
+                operation.origin = step.origin
+                step = operation
+            computes = isinstance(step, ComputeStep) or any(v in needed for v in step.outputs)
+            if computes and all(v in self._results for v in step.outputs):
+                needed.update(step.inputs)
+            results.append(step)
+        return results[::-1]
