@@ -161,8 +161,8 @@ def schedule_graph(
         constants, gone = folding.fold(nodes, returned, types, limits)
         nodes = [n for n in nodes if n not in gone]
     else:
-        inputs = {*returned, *(i for n in nodes for i in n.inputs)}
-        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in inputs}
+        wanted = {*returned, *(i for n in nodes for i in n.inputs)}
+        constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in wanted}
     nodes = [n for n in nodes if n.type != "Const"]
     constants |= {output: Constant.of(value) for output, value in valued.items()}
     for output in (*constants, *parameters, *(o for node in nodes for o in node.outputs)):

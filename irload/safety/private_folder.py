@@ -20,9 +20,9 @@ from irload.system.machine import cache_folder
 from irload.system.portable import READ_FLAGS, replace
 
 SLACK = 8
-"""Eviction leaves this fraction of the bound free, so that other processes may write before the next eviction."""
+"""Eviction leaves 1 / `SLACK` of the bound free, as other processes may write before the next one."""
 UNCOUNTED = 64
-"""A process writes this fraction of the bound before it lists the folder again."""
+"""A process writes 1 / `UNCOUNTED` of the bound before it lists the folder again."""
 
 _warned: list[str] = []
 """The reason of the warning that the cache is unused, which is issued once per process."""

@@ -15,7 +15,7 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
 from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
-from irload.plan.passes.scalars import taken_once
+from irload.plan.passes.scalars import used_inputs
 
 CHARACTERISTIC = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
 """Instructions that a match requires: without them, an expression is skipped."""
@@ -28,10 +28,10 @@ def recognise_functions(program: Program) -> None:
 
 def _rewritten(step: Step) -> Step:
     if isinstance(step, ElementwiseStep) and _may_hold(step.expression):
-        inputs, expression = taken_once(step.inputs, simplified(step.expression))
+        inputs, expression = used_inputs(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
     if isinstance(step, WithEpilogue) and _may_hold(step.epilogue):
-        inputs, epilogue = taken_once(step.inputs, simplified(step.epilogue), step.OWN)
+        inputs, epilogue = used_inputs(step.inputs, simplified(step.epilogue), step.OWN)
         return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
     return step
 

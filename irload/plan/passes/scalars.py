@@ -33,7 +33,7 @@ def fold_scalars(program: Program) -> None:
 
 
 def _folded(step: ElementwiseStep) -> ElementwiseStep:
-    inputs, expression = taken_once(step.inputs, with_scalars(step.expression, step.inputs))
+    inputs, expression = used_inputs(step.inputs, with_scalars(step.expression, step.inputs))
     same = inputs == step.inputs and expression == step.expression
     return step if same else replace(step, inputs=inputs, expression=expression)
 
@@ -66,7 +66,7 @@ def _right(i: Instruction, number: float) -> Instruction:
     return Instruction(RIGHT[i.opcode], i.args[:1], (number,))
 
 
-def taken_once(inputs: Sequence[Value], expression: Expression, leading: int = 0) -> tuple[list[Value], Expression]:
+def used_inputs(inputs: Sequence[Value], expression: Expression, leading: int = 0) -> tuple[list[Value], Expression]:
     """Return the inputs that the expression uses, without duplicates, and the expression over them.
 
     The first `leading` inputs are kept: operand 0 is the step's result, and the others follow.

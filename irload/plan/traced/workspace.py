@@ -15,7 +15,7 @@ from irload.plan.traced.template import Template
 SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
-MUCH = 1.25
+DOUBLED_ROOM = 1.25
 """Room for doubled sizes is allocated if it takes at most this factor more than room for rounded-up sizes.
 
 That is so if few buffers depend on the sizes, as on the length of a KV cache.
@@ -85,7 +85,7 @@ class Workspace:
         self.capacities = np.maximum(sizes, self.capacities)
         rounded = self._with_room([rounded_up(n) for n in symbols])
         doubled = self._with_room([2 * n for n in symbols])
-        self.capacities = doubled if doubled.sum() <= MUCH * rounded.sum() else rounded
+        self.capacities = doubled if doubled.sum() <= DOUBLED_ROOM * rounded.sum() else rounded
         starts, total = self._placed()
         if limits.peak_bytes is not None and total + rest > limits.peak_bytes:
             self.capacities = sizes

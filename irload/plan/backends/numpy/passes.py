@@ -7,7 +7,7 @@ from dataclasses import replace
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Program, Value
 from irload.plan.ir.steps import IDENTITY, ElementwiseStep
-from irload.plan.passes.scalars import taken_once
+from irload.plan.passes.scalars import used_inputs
 
 
 def split_results(program: Program) -> None:
@@ -26,5 +26,5 @@ def _single(step: ElementwiseStep, output: Value, register: int) -> ElementwiseS
         inputs, expression = [step.inputs[register]], IDENTITY
     else:
         needed = Expression(operands, step.expression.instructions[: register - operands + 1]).pruned()
-        inputs, expression = taken_once(step.inputs, needed)
+        inputs, expression = used_inputs(step.inputs, needed)
     return replace(step, inputs=inputs, outputs=[output], expression=expression)
