@@ -97,9 +97,12 @@ class Iterated(Op):
     def last_type(
         self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], count: int | None
     ) -> TensorType:
-        """The type of an output that is not concatenated: the body's result, or the initial value."""
+        """The type of an output that is not concatenated: the body's result, or without an iteration the initial value.
+
+        If the number of iterations is unknown, the type of the parameter, which admits both.
+        """
         source = dict(self.body.back_edges).get(m.inner)
-        return results[m.inner].without_value() if count != 0 or source is None else parameters[source].without_value()
+        return (results[m.inner] if count or source is None else parameters[source]).without_value()
 
     def mapped_outputs(self) -> list[PortMap]:
         """The outputs in port order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,7 @@ def loop(
     shape: str = "1",
     dynamic: bool = False,
     purpose: str = "execution_condition",
+    start: Sequence[int] = (100,),
 ) -> Case:
     """state += iteration (or state grows by it); the state, and the iterations side by side.
 
@@ -153,7 +155,7 @@ def loop(
     )
     xml = port_map(*lines) + back_edges((result, state)) + body.xml()
     make = param if dynamic else const
-    inputs = [make(np.asarray(trips), et.i64), make(np.asarray(going), et.boolean), param(np.array([100]))]
+    inputs = [make(np.asarray(trips), et.i64), make(np.asarray(going), et.boolean), param(np.array(start, np.int64))]
     return Case("Loop", "opset5", inputs, outputs=2, xml=xml, weights=bytes(body.weights))
 
 
@@ -196,8 +198,13 @@ def test_shapes(case: Case, expected: list[str]) -> None:
     assert shapes(case) == expected
 
 
-def test_state_may_grow() -> None:
-    assert run(loop(3, grow=True)) == [[100, 0, 1, 2], [0, 1, 2]]
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("start", [(), (100,)], ids=len)
+@pytest.mark.parametrize("trips", [3, 0])
+def test_state_may_grow(trips: int, start: tuple[int, ...], dynamic: bool) -> None:
+    """Without an iteration, as in a detector that detects nothing, it is the initial value."""
+    numbers = list(range(trips))
+    assert run(loop(trips, grow=True, dynamic=dynamic, start=start)) == [[*start, *numbers], numbers]
 
 
 def test_an_endless_loop_exceeds_the_limit_of_iterations() -> None:
