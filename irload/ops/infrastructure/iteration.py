@@ -95,14 +95,23 @@ class Iterated(Op):
             results = context.infer_body(self.body.body, parameters)
 
     def last_type(
-        self, m: PortMap, parameters: Sequence[TensorType], results: Sequence[TensorType], count: int | None
+        self,
+        m: PortMap,
+        initial: Sequence[TensorType],
+        parameters: Sequence[TensorType],
+        results: Sequence[TensorType],
+        count: int | None,
     ) -> TensorType:
         """The type of an output that is not concatenated: the body's result, or without an iteration the initial value.
 
-        If the number of iterations is unknown, the type of the parameter, which admits both.
+        If the number of iterations is unknown, the result's type, as in the runtime; for a value that grows along an
+        axis, the type of the parameter, which admits both. `initial`: the types of the parameters at first.
         """
         source = dict(self.body.back_edges).get(m.inner)
-        return (results[m.inner] if count or source is None else parameters[source]).without_value()
+        result = results[m.inner].without_value()
+        if source is None or count or (count is None and not grows(initial[source].shape, result.shape)):
+            return result
+        return parameters[source].without_value()
 
     def mapped_outputs(self) -> list[PortMap]:
         """The outputs in port order."""
@@ -219,6 +228,14 @@ def part(array: Array, m: PortMap, k: int) -> Array:
     if begin < 0 or begin + m.part_size > size:
         raise ExecutionError(f"iteration {k} has no part of input {m.port}, whose axis {axis} has {size} elements")
     return array[(slice(None),) * axis + (slice(begin, begin + m.part_size),)]
+
+
+def grows(initial: Shape, result: Shape) -> bool:
+    """True if the lengths of one axis differ, and that of the result is unbounded."""
+    if initial.rank is None or initial.rank != result.rank:
+        return False
+    different = [b for a, b in zip(initial.dims, result.dims, strict=True) if a.meet(b) is None]
+    return len(different) == 1 and different[0].hi is None
 
 
 def _require_part(m: PortMap, result: Array, k: int) -> None:

@@ -46,7 +46,7 @@ class TensorIterator(Iterated, since=1):
 
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
-        parameters = self.initial(inputs)
+        parameters = initial = self.initial(inputs)
         results = context.infer_body(self.body.body, parameters)
         if count != 0:
             parameters, results = self.settled(parameters, results, context)
@@ -54,7 +54,7 @@ class TensorIterator(Iterated, since=1):
         for m in self.mapped_outputs():
             tensor = results[m.inner]
             if m.axis is None:
-                types.append(self.last_type(m, parameters, results, count))
+                types.append(self.last_type(m, initial, parameters, results, count))
                 continue
             part = joined_type(m, tensor, Dim(m.part_size, m.part_size))
             if tensor.rank and part.shape.meet(tensor.shape) is None:
@@ -105,7 +105,7 @@ class Loop(Iterated, since=5):
             raise TypeMismatch(f"trip_count must be of an integer type, found {trip_count.element}")
         _require_boolean("execution_condition", execution_condition)
         ports = (trip_count, execution_condition, *inputs)
-        parameters = self.initial(ports, first=2)
+        parameters = initial = self.initial(ports, first=2)
         for m in self.body.inputs:
             if m.purpose:
                 _require_counter(parameters[m.inner])
@@ -120,7 +120,7 @@ class Loop(Iterated, since=5):
         for m in self.mapped_outputs():
             tensor = results[m.inner]
             if m.axis is None:
-                types.append(self.last_type(m, parameters, results, count))
+                types.append(self.last_type(m, initial, parameters, results, count))
                 continue
             known = count is not None and tensor.rank is not None
             part = (tensor.shape if tensor.rank else Shape(1))[m.along(tensor.rank or 1)] if known else None

@@ -11,6 +11,7 @@ import pytest
 import irload
 from irload.core import element as et
 from irload.core.element import ElementType
+from irload.core.shape import Dim, Shape
 from irload.errors import (
     AttributeInvalid,
     ExecutionError,
@@ -20,6 +21,7 @@ from irload.errors import (
     ShapeMismatch,
     TypeMismatch,
 )
+from irload.ops.infrastructure.iteration import grows
 from tests.harness.body import Body, Value, back_edges, given, port_map, taken
 from tests.harness.case import Case, const, param
 from tests.harness.runtime import outputs
@@ -205,6 +207,21 @@ def test_state_may_grow(trips: int, start: tuple[int, ...], dynamic: bool) -> No
     """Without an iteration, as in a detector that detects nothing, it is the initial value."""
     numbers = list(range(trips))
     assert run(loop(trips, grow=True, dynamic=dynamic, start=start)) == [[*start, *numbers], numbers]
+
+
+@pytest.mark.parametrize(
+    ("initial", "result", "expected"),
+    [
+        (Shape(0, 3), Shape(Dim(1, None), 3), True),
+        (Shape(None, 3), Shape(Dim(1, None), 3), False),
+        (Shape(None, 0), Shape(None, 4), False),  # as lists of TensorFlow begin, whose files declare [-1,4]
+        (Shape(0, 3), Shape(Dim(1, None), Dim(4, None)), False),
+        (Shape(0), Shape(Dim(1, None), 3), False),
+    ],
+    ids=str,
+)
+def test_only_values_that_grow_have_wider_types(initial: Shape, result: Shape, expected: bool) -> None:
+    assert grows(initial, result) == expected
 
 
 def test_an_endless_loop_exceeds_the_limit_of_iterations() -> None:
