@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.element import f64
 from irload.core.op import Op
-from irload.core.size import has_sizes
+from irload.core.size import has_sizes, is_size
 from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, TensorType
 from irload.errors import IRError
 
@@ -39,10 +39,10 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
     lower: list[Array] = []
     upper: list[Array] = []
     bounds = {k: bounds_of(inputs[k]) for k in data}
-    numbers = [b for b in bounds.values() if b is not None and b.lower.dtype != object]
+    any_number = any(b is not None and b.lower.dtype != object for b in bounds.values())
     for k, tensor in enumerate(inputs):
         known = bounds.get(k)
-        if known is None and k in data and numbers:
+        if known is None and k in bounds and any_number:
             known = _any_value(tensor)
         if known is not None:
             lower.append(known.lower)
@@ -61,10 +61,10 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
 
 def _any_value(tensor: TensorType) -> Bounds | None:
     """Return the bounds of a short integer tensor of which only the type is known; None for other tensors."""
-    if not (tensor.element.is_integer and tensor.shape.is_static) or tensor.value is not None:
+    if not (tensor.element.is_integer and tensor.shape.is_static):
         return None
     shape = tensor.shape.static
-    if has_sizes(np.array(shape, object)) or prod(shape) > FEW:
+    if any(map(is_size, shape)) or prod(shape) > FEW:
         return None
     return Bounds(np.full(shape, UNBOUNDED_LO), np.full(shape, UNBOUNDED_HI))
 

@@ -9,12 +9,20 @@ from irload.core.op import Op
 from irload.graph import Node
 from irload.ops.sequence.attention import ScaledDotProductAttention
 
-_MOVES = frozenset(
-    (
-        *("Broadcast", "Concat", "Convert", "Gather", "Reshape", "Slice", "Split", "Squeeze", "StridedSlice"),
-        *("Transpose", "Unsqueeze", "VariadicSplit"),
-    )
-)
+_MOVES = {
+    "Broadcast",
+    "Concat",
+    "Convert",
+    "Gather",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "StridedSlice",
+    "Transpose",
+    "Unsqueeze",
+    "VariadicSplit",
+}
 """Operations between a ReadValue and the attention that reads it."""
 _operations: WeakKeyDictionary[Node, Op] = WeakKeyDictionary()
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.ir.strides import Strided
-from irload.plan.memory.reserved import COMMITS_LATE, reserved_bytes
+from irload.plan.memory.reserved import reserved_bytes
 from irload.record import record
+from irload.system.portable import COMMITS_LATE
 
 LEAST_ROOM = 4096 if COMMITS_LATE else 64
 """Rows of the first memory of variables that grow, if the limits allow it."""

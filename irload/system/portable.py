@@ -6,6 +6,7 @@ All other modules use only portable functions of Python, which tests/platforms v
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import re
 import signal
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "COMMITS_LATE",
     "READ_FLAGS",
     "after_fork_in_child",
+    "anonymous_pages",
     "around_fork",
     "c_library",
     "file_name",
@@ -34,6 +37,17 @@ __all__ = [
     "replace",
     "resident_memory",
 ]
+
+
+_ANONYMOUS: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+"""Flags of private anonymous memory, which Windows lacks."""
+COMMITS_LATE = bool(_ANONYMOUS)
+"""True if the system uses memory for anonymous pages only after the first write; Windows commits them at once."""
+
+
+def anonymous_pages(size: int) -> mmap.mmap:
+    """Return private memory of zeros. Raises OSError, ValueError or OverflowError if the system refuses it."""
+    return mmap.mmap(-1, size, flags=_ANONYMOUS) if COMMITS_LATE else mmap.mmap(-1, size)
 
 
 def _read_flags() -> int:

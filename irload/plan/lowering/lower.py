@@ -98,10 +98,13 @@ class _Lowering:
         else:
             inputs, outputs = [values[i] for i in node.inputs], list(wide.values())
             steps: list[Step] | None = _steps(node, inputs, outputs)
-            wide_types = [wide_type(types[o]) for o in node.outputs]
-            compute = _compute(self._operation(operation_of(node)), inputs, outputs, wide_types)
+
+            def compute() -> ComputeStep:
+                wide_types = [wide_type(types[o]) for o in node.outputs]
+                return _compute(self._operation(operation_of(node)), inputs, outputs, wide_types)
+
             if steps is None or not all(self._is_supported(step) for step in steps):
-                steps = [compute]
+                steps = [compute()]
             if len(steps) == 1:
                 self.shape_functions.add(steps[0], compute)
         values |= wide

@@ -6,7 +6,7 @@ of distances of T5, the steps of the floats would be kernels in front of NumPy's
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from irload.core.size import has_sizes, hint, is_size
 from irload.plan.ir.program import Step, Value
@@ -24,15 +24,20 @@ class ShapeFunctions:
         self._results: set[Value] = set()
         self._operations: dict[Step, ComputeStep] = {}
 
-    def add(self, step: Step, operation: ComputeStep) -> None:
-        """Record a step. `operation` computes the same by the operation itself."""
+    def add(self, step: Step, compute: Callable[[], ComputeStep]) -> None:
+        """Record a step if it is a function of shapes. `compute` returns the step that calls its operation instead."""
         known = all(v.is_constant or v in self._results for v in step.inputs)
-        if not known or not operation.is_function or not any(map(self._varies, (*step.inputs, *step.outputs))):
+        if not known or not any(map(self._varies, (*step.inputs, *step.outputs))):
             return
-        if all(hint(v.nbytes) <= LARGEST for v in step.outputs):
-            self._results.update(step.outputs)
-            if not isinstance(step, ViewStep | ComputeStep):
+        if any(hint(v.nbytes) > LARGEST for v in step.outputs):
+            return
+        if not isinstance(step, ViewStep):
+            operation = step if isinstance(step, ComputeStep) else compute()
+            if not operation.is_function:
+                return
+            if operation is not step:
                 self._operations[step] = operation
+        self._results.update(step.outputs)
 
     def _varies(self, value: Value) -> bool:
         """True if a value differs between shapes, or its shape does."""

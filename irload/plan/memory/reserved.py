@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any, cast
 
 import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.memory.arena import aligned_bytes
-
-_ANONYMOUS: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-"""Flags of private anonymous memory; 0 on Windows, which commits all memory of a map at once."""
-
-COMMITS_LATE = bool(_ANONYMOUS)
-"""True if the system commits pages at the first write."""
+from irload.system.portable import COMMITS_LATE, anonymous_pages
 
 
 def reserved_bytes(size: int) -> Array:
@@ -26,7 +20,7 @@ def reserved_bytes(size: int) -> Array:
     if not COMMITS_LATE:
         return aligned_bytes(size)
     try:
-        pages: mmap.mmap = cast(Any, mmap.mmap)(-1, size, flags=_ANONYMOUS)  # Windows lacks `flags`
+        pages = anonymous_pages(size)
     except (OSError, ValueError, OverflowError) as error:
         raise MemoryError(f"{size} bytes of address space") from error
     small = getattr(mmap, "MADV_NOHUGEPAGE", None)

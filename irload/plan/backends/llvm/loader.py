@@ -10,17 +10,14 @@ import mmap
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 from irload.plan.backends.llvm.elf import EXECUTABLE, LARGEST, PROGBITS, RELA, ObjectFile, ObjectInvalid, Relocation
-from irload.system.portable import c_library
+from irload.system.portable import anonymous_pages, c_library
 
 __all__ = ["Code", "ObjectInvalid", "load"]
 
 _PC32, _PLT32 = 2, 4
 _READ_EXECUTE = 5
-_PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-"""Private anonymous memory. Windows, where nothing is loaded, lacks these flags."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -40,7 +37,7 @@ def load(data: bytes, entry: str = "kernel") -> Code:
     file = ObjectFile(data)
     start = _entry(file, entry)
     placed, total = _placed(file)
-    pages: mmap.mmap = cast(Any, mmap.mmap)(-1, total, flags=_PRIVATE)  # Windows lacks `flags`, and has no target
+    pages = anonymous_pages(total)
     for k, place in placed.items():
         section = file.sections[k]
         if section.kind == PROGBITS:
