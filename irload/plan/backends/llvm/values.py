@@ -164,6 +164,12 @@ class Pointer(Value):
     def __add__(self, offset: AnyInt) -> Pointer:
         return self if offset == 0 else self.function.value("ptr", f"getelementptr i8, ptr {self}, i64 {offset}")
 
+    def __sub__(self, other: Pointer) -> Int:
+        """The bytes from another address to this one."""
+        f = self.function
+        begin, end = (f.value("i64", f"ptrtoint ptr {pointer} to i64") for pointer in (other, self))
+        return f.value("i64", f"sub i64 {end}, {begin}")
+
 
 @dataclass(frozen=True, slots=True)
 class Vec(Value):

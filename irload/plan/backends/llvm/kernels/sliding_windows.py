@@ -15,8 +15,9 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY, column_key
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import digits, offset, tail_key
@@ -75,7 +76,8 @@ class SlidingWindows(Kernel):
     `unrolled`: the taps along columns are unrolled, else they are a loop.
 
     The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
-    unrolled; whether planes and rows have padding; the shape of a block; the tail of the channels and their stride.
+    unrolled; whether planes and rows have padding; the shape of a block; the tail of the channels; the strides of
+    channels, and short ones of columns.
     """
 
     lanes: int
@@ -122,7 +124,7 @@ class SlidingWindows(Kernel):
 
     @property
     def code(self) -> SlidingWindows:
-        strides = tuple((0, channel, 0, 0, int(column != 0)) for _, channel, _, _, column in self.strides)
+        strides = tuple((ANY, channel, ANY, ANY, column_key(column)) for _, channel, _, _, column in self.strides)
         depth, height = map(axis_key, self.axes[:2])
         width = replace(self.axes[2], size=0, count=1)
         channels = tail_key(self.channels, self.vectors * self.lanes)
@@ -131,7 +133,7 @@ class SlidingWindows(Kernel):
     @property
     def numbers(self) -> tuple[int, ...]:
         sizes = [n for axis in self.axes for n in (axis.size, axis.count)]
-        strides = [s for strides in self.strides for k, s in enumerate(strides) if _varies(k, s)]
+        strides = unknown(self.strides, self.code.strides)
         return (self.channels, self.share, self._shares, *sizes, *strides)
 
     @property
@@ -159,9 +161,7 @@ class SlidingWindows(Kernel):
         pointers = arguments.pointers(tensors + self.how.has_table)
         channels, share, shares = arguments.integers(3)
         sizes = [(arguments.integer(), arguments.integer()) for _ in self.axes]
-        strides = [
-            tuple(arguments.integer() if _varies(k, s) else s for k, s in enumerate(tensor)) for tensor in self.strides
-        ]
+        strides = arguments.filled(self.strides)
         for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(index, (shares, sizes[0][1], sizes[1][1]))
             constants: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
@@ -171,7 +171,7 @@ class SlidingWindows(Kernel):
             positions = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (tensors - 1)
             rows = [p + offset(s, at) for p, s, at in zip(pointers, strides, positions, strict=False)]
             steps = {name: self.axes[k].dilation * strides[0][2 + k] for k, name in enumerate(("down", "across"))}
-            steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides)}
+            steps |= {f"column{k}": along for k, (*_, along) in enumerate(strides) if isinstance(along, Int)}
             first = part * share
             last = f.minimum(first + share, channels)
             self._write_row(f, rows, (first, last), constants, steps, *sizes[2])
@@ -198,7 +198,8 @@ class SlidingWindows(Kernel):
         def call(at: AnyInt, block: WindowBlock, bounds: Mapping[str, AnyInt], first: AnyInt, last: AnyInt) -> None:
             addresses: dict[str, AnyInt | Pointer] = {}
             for k, pointer in enumerate(pointers):
-                addresses[f"tensor{k}"] = pointer + (at if k else at * width.stride) * steps[f"column{k}"]
+                column = steps.get(f"column{k}", self.strides[k][4])
+                addresses[f"tensor{k}"] = pointer + (at if k else at * width.stride) * column
             block.call(f, {**addresses, **constants, "channel": first, "channels": last, **steps, **bounds})
 
         def write_channels(tail: int, first: AnyInt, last: AnyInt) -> None:
@@ -217,11 +218,6 @@ class SlidingWindows(Kernel):
         if tail := self.channels % step:
             with f.when(whole < last):
                 write_channels(tail, whole, last)
-
-
-def _varies(k: int, stride: int) -> bool:
-    """True if the code reads the stride along axis k. The channel stride, and a column stride of 0, are compiled in."""
-    return k != 1 and (k != 4 or stride != 0)
 
 
 def is_narrow(width: WindowAxis) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.windows import clipped_taps, readers
@@ -53,6 +54,11 @@ class WindowBlock:
             for at in f.range(f["channel"], f["channels"], step):
                 channels(at, step)
 
+    def _column(self, f: Function, tensor: int) -> AnyInt:
+        """The bytes between columns of a tensor."""
+        stride = self._kernel.strides[tensor][4]
+        return f[f"column{tensor}"] if stride == ANY else stride
+
     def _bounds(self, f: Function) -> tuple[tuple[AnyInt, AnyInt], tuple[AnyInt, AnyInt]]:
         def emitted(axis: WindowAxis, name: str) -> tuple[AnyInt, AnyInt]:
             return (f[name], f[f"{name}s"]) if axis.is_padded else (0, axis.kernel)
@@ -67,7 +73,7 @@ class WindowBlock:
         vectors = -(-count // kernel.lanes)
         planes, rows = self._bounds(f)
         neutral = [kernel.how.neutral(f)] * (windows * vectors)
-        channel, column, nbytes = kernel.strides[0][1], f["column0"], f.target.bytes
+        channel, column, nbytes = kernel.strides[0][1], self._column(f, 0), f.target.bytes
 
         def element(source: Pointer, at: AnyInt, v: int) -> Vec:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
@@ -131,7 +137,7 @@ class WindowBlock:
 
         def offset(k: int, window: int, v: int) -> AnyInt:
             strides = kernel.strides[k]
-            return (f[f"column{k}"] * window if strides[4] else 0) + v * lanes * strides[1]
+            return self._column(f, k) * window + v * lanes * strides[1]
 
         for window in range(self._windows):
             with f.when(f["windows"] > window) if self._at_end and window else nullcontext():

@@ -25,7 +25,9 @@ from irload.plan.backends.llvm.target import LINE, odd_pitch
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
-MATRICES = 36
+TILE = 6
+"""Rows and columns of inputs for 4 × 4 outputs."""
+MATRICES = TILE**2
 
 
 @record()
@@ -129,13 +131,17 @@ class Winograd(Kernel):
         for index in f.range(f["begin"], f["end"]):
             first = index * tiles
             last = f.minimum(first + tiles, count)
-            for tile in f.range(first, last):
+            was_inside: list[Any] = [f.integer(0)]
+            for tile in f.range(first, last, 1, was_inside):
                 sample, top, left = place_of(tile)
                 top, left = top - self.begin[0], left - self.begin[1]
                 source = x + offset(strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (deep * 4)
                 pointers = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
                 position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
+                below = [f.maximum(size - (TILE - 1), 0) for size in sizes]
+                inside = (f.integer(top).below(below[0]) & f.integer(left).below(below[1])).as_int()
+                position["listed"], was_inside[0] = was_inside[0] * inside, inside
                 steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0], "depth": depth}
                 f.call("inputs", {**pointers, **position, **steps}, self._write_inputs)
             products.write(f, (inputs, w, sums), pitches, last - first)
@@ -158,18 +164,25 @@ class Winograd(Kernel):
         return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
     def _write_inputs(self, f: Function) -> None:
-        """Emit the function that transforms the inputs of the tile at row `top`, column `left`: columns, then rows."""
-        for i in f.range(0, 6):
-            on_map = (f["top"] + i).below(f["height"])
-            for j in f.range(0, 6):
-                inside = on_map & (f["left"] + j).below(f["width"])
-                pointer = f.select(inside, f["x"] + (i * f["stride"] + j * f["across"]), f["zeros"])
-                f.store_scalar(pointer, f["table"], offset((48, 8), (i, j)))
+        """Emit the function that transforms the inputs of the tile at row `top`, column `left`: columns, then rows.
+
+        Offsets of the inputs from x are listed first. Tiles without padding share one list: it is `listed` already if
+        the previous tile had none either.
+        """
+        outside = f["zeros"] - f["x"]
+        with f.when(f.equal(f["listed"], 0)):
+            for i in f.range(0, TILE):
+                on_map = (f["top"] + i).below(f["height"])
+                for j in f.range(0, TILE):
+                    inside = on_map & (f["left"] + j).below(f["width"])
+                    distance = f.select(inside, f.integer(i * f["stride"] + j * f["across"]), outside)
+                    f.store_scalar(distance, f["table"], offset((8 * TILE, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
         for at, count in each_vector(f, f["depth"], self.products.depth):
             for column in f.range(0, 6):
-                pointers, vectors = f["table"] + column * 8, f["square"] + column * nbytes
-                data = [load_lanes(f, f.load_pointer(pointers, 48 * i), at * size, count, element) for i in range(6)]
+                distances, vectors = f["table"] + column * 8, f["square"] + column * nbytes
+                inputs = [f["x"] + f.load_int(distances, 8 * TILE * i) for i in range(TILE)]
+                data = [load_lanes(f, pointer, at * size, count, element) for pointer in inputs]
                 data = [value - self.zero_point if self.zero_point else value for value in data]
                 for i, value in enumerate(transform_inputs(data)):
                     f.store(value, vectors, 6 * nbytes * i)
