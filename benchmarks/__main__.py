@@ -36,7 +36,7 @@ MODULES = {
     "onnx.reference": "onnx",
 }
 FILES = ("model.xml", "openvino_model.xml")
-"""Names of models, the second one as Optimum writes it."""
+"""File names of models; Optimum exports openvino_model.xml."""
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
             starts[folder.name] = start(folder, 1, fewer)
         except RuntimeError as error:
             print(error, file=sys.stderr)
-    # Last, because the peak memory of this process counts as the minimum peak of its child processes.
+    # Last, because decoders run in this process: later child processes would report at least its peak memory.
     decoders: dict[str, list[Decoder]] = {f.name: decoder(f) for f in folders if "decoder" in f.name}
     text = report(arguments.rounds, found, starts, decoders, help_seconds(arguments.rounds))
     text += "\n".join([*workload_lines(runs), *beside_lines(beside), ""])

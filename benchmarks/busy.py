@@ -1,4 +1,4 @@
-"""A process that keeps one processor busy, beside which models are measured."""
+"""Keeps one processor busy with a separate process while models are measured."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PEERS = ("jit", "OpenVINO")
-"""The peers that are measured beside it."""
+"""The peers measured while that process runs."""
 
 
 @contextmanager
 def one_busy_process() -> Iterator[None]:
-    """Keep one processor busy."""
+    """Run a process that keeps one processor busy until the block ends."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

@@ -1,4 +1,4 @@
-"""Measures the time per token over the number of preceding tokens: it must grow no faster than attention."""
+"""Measures the time per token against the number of preceding tokens: it must grow no faster than attention's cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.worker import inputs
 
 LENGTHS = (16, 32, 64, 128, 256, 512)
 TOKENS = 12
-"""Tokens timed at each length."""
+"""Number of tokens timed after each length."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Decoder:
 
 
 def decoder(folder: Path, threads: int = 1) -> list[Decoder]:
-    """Feed tokens one by one, as in generation, and time some at each length that the model supports."""
+    """Feed tokens one by one, as in generation, and time `TOKENS` of them after each length that the model supports."""
     import irload
 
     request = irload.compile_model(folder / "model.xml", threads).create_infer_request()
@@ -39,7 +39,7 @@ def decoder(folder: Path, threads: int = 1) -> list[Decoder]:
                 count += 1
                 if count > length:
                     seconds.append(time.perf_counter() - start)
-        except irload.IRError:  # the positional table ends
+        except irload.IRError:  # longer than the model's table of positions
             break
         found.append(Decoder(length, median(seconds) * 1e3))
     return found

@@ -34,7 +34,7 @@ class Peer:
         self.seconds: list[float] = []
         self.result: list[float] = json.loads(self._answer())
         self._count = 1
-        for _ in range(2):  # the first may still be warming up
+        for _ in range(2):  # the first measurement may include warm-up
             self._count = min(1000, max(1, round(TURN / self._time())))
 
     def turn(self) -> None:
@@ -102,14 +102,14 @@ def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Late
 
 @dataclass
 class Start:
-    """Return seconds and peak MiB of a process with one inference, from its start to its end."""
+    """Duration in seconds and peak memory in MiB of a process that runs one inference, from its start to its end."""
 
     seconds: float
     memory: float
 
 
 def start(folder: Path, threads: int, rounds: int) -> dict[str, Start]:
-    """Return the medians for irload and OpenVINO, alternating: `irrun`, and a minimal script, both at f32."""
+    """Return the medians of alternating processes: `irrun` for irload, a minimal script for OpenVINO; both at f32."""
     found: dict[str, list[tuple[float, float]]] = {}
     for k in range(rounds + 1):
         for peer in ("irload", "OpenVINO"):
@@ -133,7 +133,7 @@ def help_seconds(rounds: int) -> float:
 def _once(command: list[str]) -> tuple[float, float]:
     """Return seconds and peak MiB of a process."""
     silent = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-    # An installed package has its bytecode; without a bytecode cache each process would compile every module.
+    # Installed packages have cached bytecode; without a cache each process would compile every module.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begin = time.perf_counter()
     pid = os.posix_spawn(command[0], command, environment, file_actions=silent)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.prepare DIR NAME`: an architecture as ONNX, as IR of the same weights, and an input."""
+"""`python -m benchmarks.prepare DIR NAME`: writes an architecture as ONNX, as IR of the same weights, and an input."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 
 Run = Callable[[], Any]
 RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
-"""The ways to run irload, and the baseline of each."""
+"""The ways to run irload, each with the way to run OpenVINO that it is compared with."""
 WAYS: dict[str, dict[str, Any]] = {
     "NumPy": {"jit": False},
     "jit": {"jit": True},
@@ -28,7 +28,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "jit auto": {"jit": True, "precision": "auto"},
     "OpenVINO default": {},
 }
-"""The options of these; at f32, OpenVINO quantizes neither activations nor caches."""
+"""The options of each way. OpenVINO at f32 must quantize neither activations nor KV caches."""
 
 
 def compiled_by_irload(file: Path, threads: int, way: str) -> Any:

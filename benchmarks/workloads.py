@@ -23,15 +23,15 @@ COMPILED = ("jit", "jit auto")
 """The ways to run irload that are compared with OpenVINO."""
 PEERS = [peer for way in COMPILED for peer in (way, RIVALS[way])]
 PROMPT = 64
-"""Tokens of a prompt."""
+"""Number of tokens of a prompt."""
 TOKENS = 32
-"""Tokens generated after it."""
+"""Number of tokens generated after the prompt."""
 LENGTHS = (5, 512)
-"""The range of the lengths of texts."""
+"""The range of text lengths, in tokens."""
 SIZES = (96, 384)
-"""The range of the sizes of images, which are multiples of 32."""
+"""The range of image heights and widths in pixels; multiples of 32 are drawn."""
 CALLS = 40
-"""Calls with random lengths or sizes."""
+"""Number of measured calls with random lengths or sizes."""
 
 
 def started(peer: str, file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
@@ -42,7 +42,7 @@ def started(peer: str, file: Path, threads: int) -> tuple[Infer, Callable[[], No
 
 
 def decoding(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the milliseconds of a prompt and of a token after it, both after a first conversation."""
+    """Return the milliseconds of a prompt (minimum) and of a later token (median), after a conversation as warm-up."""
     prompts: list[float] = []
     tokens: list[float] = []
     for turn in range(3):
@@ -59,7 +59,7 @@ def decoding(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, 
 
 
 def lengths(infer: Infer, reset: Callable[[], None], ports: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the mean milliseconds of calls with texts of random lengths, none of which is repeated on purpose."""
+    """Return the mean milliseconds of calls with texts of random lengths; lengths repeat only by chance."""
     import numpy as np
 
     drawn = np.random.default_rng(0).integers(*LENGTHS, CALLS + 2)
@@ -86,11 +86,11 @@ def _calls(infer: Infer, feeds: Sequence[Feed]) -> dict[str, float]:
         start = time.perf_counter()
         infer(feed)
         seconds.append(time.perf_counter() - start)
-    return {"call ms": 1e3 * sum(seconds[2:]) / len(seconds[2:])}  # the first two shapes are planned
+    return {"call ms": 1e3 * sum(seconds[2:]) / len(seconds[2:])}  # the first two calls include planning
 
 
 def _text(ports: Sequence[dict[str, Any]], count: int, before: int) -> Feed:
-    """Return the inputs for `count` tokens after `before` others, by the names that exporters give them."""
+    """Return the inputs for `count` tokens after `before` others. Exporters' names of ports determine their roles."""
     import numpy as np
 
     rows = {"position": np.arange(before, before + count), "mask": np.ones(before + count), "beam": np.zeros(1)}
@@ -105,7 +105,7 @@ KINDS = {"decoding": decoding, "random lengths": lengths, "image sizes": sizes}
 
 
 def described(file: Path) -> tuple[str | None, list[dict[str, Any]]]:
-    """Return the kind of workload of a model, None without dynamic dims, and its inputs; 0 is a dynamic dim."""
+    """Return the kind of workload that suits a model, or None, and its inputs; a dynamic dim is 0 in their shapes."""
     from irload import read_model
 
     model = read_model(file)
@@ -129,9 +129,9 @@ def described(file: Path) -> tuple[str | None, list[dict[str, Any]]]:
 
 
 def workload(file: Path, threads: int, rounds: int) -> tuple[str, dict[str, dict[str, float]]] | None:
-    """Return the kind of a model's workload and the results of each peer, medians of alternating processes.
+    """Return the kind of a model's workload and the results of each peer: medians over alternating processes.
 
-    The first round fills the cache of kernels and of the disk. None if the model has no such workload.
+    None if no workload suits the model. The first round is discarded: it fills the caches of kernels and of the disk.
     """
     kind, ports = described(file)
     if kind is None:

@@ -1,7 +1,7 @@
 """Cuts the backbone off a detector and runs it: python examples/cut_backbone.py backbone.xml
 
-Two more arguments name another model, and the tensor or the pattern of layers that its backbone ends with. Without
-them the classifier of digits replaces a detector; its backbone ends with the second pooling.
+Two more arguments name another model, and the tensor or the pattern of layers at the end of its backbone. By default
+the model is the classifier of digits instead of a detector, and its backbone ends with the second pooling.
 """
 
 import sys

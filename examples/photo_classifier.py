@@ -1,7 +1,7 @@
 """Builds a classifier that takes photos without preprocessing: python examples/photo_classifier.py photos.xml
 
-The new model takes bytes, NHWC, of any size: it converts, resizes and scales them, and stores
-its weights in 8 bits. The same as a command: irrun edit models/digits/model.xml -o photos.xml \
+The new model accepts u8 images of any size in NHWC layout: it converts, resizes and scales them. Its weights are
+stored in 8 bits. The same as a command: irrun edit models/digits/model.xml -o photos.xml \
     --embed 'type=u8 resize=bilinear_pillow scale=15.9375 layout=NHWC' --rename image=photo --convert int8
 """
 

@@ -133,7 +133,7 @@ _PUBLIC = {
     "irload.write.patch": ("correct_ports",),
     "irload.write.save": ("save_model",),
 }
-"""The public names by the module that defines them, imported on first use: `import irload` alone takes no time."""
+"""Modules → the public names that they define. A module is imported when one of its names is first used."""
 
 _MODULES = {"attr": "irload.core.attribute", "edit": "irload.edit", "elements": "irload.core.element"}
 """Modules that are public: attribute declarations, the tools that change a model, and the element types."""
@@ -146,7 +146,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'irload' has no attribute '{name}'")
     from irload.system.forks import unforked
 
-    with unforked:  # a child that is forked meanwhile would find modules locked
+    with unforked:  # a child forked during the import would inherit locked import locks
         module = import_module(_MODULES[name] if name in _MODULES else _DEFINED_IN[name])
     value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value

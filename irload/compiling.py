@@ -1,4 +1,4 @@
-"""Compilation of a model: read and planned, or loaded from the plan that an earlier process cached."""
+"""Compiles a model: reads and plans it, or loads the plan that an earlier process cached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ModelFile", "compile_model"]
 def compile_model(
     model: Model | str | Path, threads: int | None = None, **options: Unpack[CompileOptions]
 ) -> CompiledModel:
-    """Compile a model. A model with static inputs is planned here, any other when its first inputs arrive.
+    """Compile a model. A model with static inputs is planned now, any other model at its first inference.
 
     - `model`: a Model, or the path of an XML file.
     - `threads`: worker threads. None uses the environment variable IRLOAD_NUM_THREADS, or else one per processor.
@@ -31,8 +31,8 @@ def compile_model(
     - `precision`: the arithmetic of products. "f32"; "bf16", which requires a processor with AMX or AVX512_BF16; or
       "auto": int8 for quantized data and weights, otherwise bf16 if the processor is faster in it.
     - `limits`: bounds on planning and running. None uses the limits with which the model was read.
-    - `strict`: True raises DeclaredDiffers for ports whose declaration contradicts the inferred type, here or in an
-      inference whose shapes contradict a port. Otherwise they are warnings (`CompiledModel.warnings`).
+    - `strict`: True raises DeclaredDiffers for a port whose declaration contradicts the inferred type, now or in an
+      inference with shapes that contradict it. Otherwise contradictions are warnings (`CompiledModel.warnings`).
     - `mmap`: for a path, map its .bin file (see `read_model`).
     - `cache`: for a path, load the plan from the user's cache if an earlier process has stored it, without reading the
       model; otherwise store it, if all steps are compiled kernels (up to 1 GB in total; IRLOAD_MODEL_CACHE=off disables
@@ -90,7 +90,7 @@ class ModelFile:
         """Read the model. Raises the errors of `read_model`."""
         if self._entry is not None:
             return self._entry.read()
-        from irload.loading import read_model  # which a cached plan does not need
+        from irload.loading import read_model  # lazy import: a cached plan does not need it
 
         options = self._options
         return read_model(self._path, self._weights, limits=options.limits, sha256=self._sha256, mmap=options.mmap)

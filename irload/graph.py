@@ -188,9 +188,9 @@ class Port:
 
 
 def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
-    """The position of each port by its node, tensor names and layer name; of several with one name the first.
+    """The position of each port by its node, tensor names and layer name. A shared name refers to the first port.
 
-    A single pass, as there may be very many ports.
+    Computed in a single pass, as there may be very many ports.
     """
     by_key: dict[Node | str, int] = {}
     for k, port in enumerate(ports):
@@ -249,9 +249,9 @@ def mark_reachable(graph: Graph) -> None:
 
 
 def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:
-    """The nodes in topological order, otherwise in file order. Iterative.
+    """The nodes in topological order; independent nodes keep their order in the file. Iterative.
 
-    Raises ReadError naming a layer of the cycle if there is one.
+    Raises ReadError naming a layer of a cycle.
     """
     ordered: list[Node] = []
     state: dict[Node, int] = {}  # absent: unseen, 1: being visited, 2: placed

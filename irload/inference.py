@@ -27,7 +27,7 @@ from irload.safety.limits import DEFAULT, Deadline, Limits
 __all__ = ["Inference", "Inferred", "OnError", "ShapeLike", "as_shape", "raise_error"]
 
 LONGEST = 12
-"""Maximum number of layers on floats between sizes and the integers computed from them."""
+"""Maximum number of float layers between integer sizes and the integers computed from them."""
 
 Types = dict[Output, TensorType]
 ShapeLike = Shape | Sequence[int | tuple[int | None, int | None] | None] | str
@@ -51,7 +51,7 @@ class Inferred:
     seen: Mapping[Node, tuple[Op, tuple[Output, ...]]]
 
     def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
-        """True if the graph is unchanged and has no bodies, and `given` are the types that were inferred from."""
+        """True if the graph is unchanged and has no bodies, and `given` are the input types of this inference."""
         inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs]
         return (
             len(inferred) == len(given)
@@ -157,8 +157,8 @@ class Inference:
             self.types[output] = tensor
 
     def check_output_ports(self, node: Node, count: int) -> None:
-        """Raise ShapeMismatch if the layer lists more output ports than its operation has; the runtime refuses it."""
-        # 0 if the number depends on values.
+        """Raise ShapeMismatch if the layer lists more output ports than its operation has, as the runtime does."""
+        # Without bodies, a count of 0 means that the number of outputs depends on values.
         if len(node.outputs) > count and (count or has_body(node)):
             raise ShapeMismatch(f"lists {len(node.outputs)} output ports; {node.type} has {count}")
 
@@ -166,7 +166,7 @@ class Inference:
         """Raise ShapeMismatch for an input connected to an output that the source operation does not have."""
         for k, source in enumerate(node.inputs):
             count = self.counts.get(source.node)
-            # None if it depends on values; for a layer with bodies the port map gives the number.
+            # Without bodies, a count of 0 means that it depends on values. With bodies, the port map determines it.
             if count is not None and source.index >= count and (count or has_body(source.node)):
                 raise ShapeMismatch(
                     f"input {k} comes from output {source.index} of {source.node.type} '{source.node.name}', "
@@ -184,7 +184,7 @@ class Inference:
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         known_inputs = [t.value is not None or t.bounds is not None for t in inputs]
-        if all(known_inputs) or (node.type == "Concat" and any(known_inputs)):  # a shape of which some dims are known
+        if all(known_inputs) or (node.type == "Concat" and any(known_inputs)):  # Concat: a shape with some known dims
             bounds = _bounds(node.op, inputs)
             if bounds is not None:
                 return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))
@@ -212,7 +212,7 @@ class Inference:
     def _by_ratios(self, node: Node, inputs: Sequence[TensorType], tensor: TensorType) -> TensorType | None:
         """Return the type of a Convert to integers with its value, or of a Range of floats with its length.
 
-        None unless these follow from ratios of sizes.
+        None if the value or the length cannot be computed from ratios of sizes.
         """
         try:
             if node.type == "Convert" and tensor.element.is_integer and inputs[0].element.is_float:
@@ -226,7 +226,7 @@ class Inference:
         return None
 
     def _ratios(self, output: Output, depth: int) -> Array:
-        """Return a float output as ratios of sizes. Raises TypeError if it is not, or of more than `depth` layers."""
+        """Return a float output as ratios of sizes. Raises TypeError for other floats, or beyond `depth` layers."""
         tensor = self.types.get(output, UNKNOWN)
         if tensor.value is not None:
             return ratios(tensor.value)
@@ -263,7 +263,7 @@ class Inference:
 
 
 def _bounds(op: Op, inputs: Sequence[TensorType]) -> Sequence[Bounds | None] | None:
-    """Return the bounds of the outputs; None if they are unknown, as where an operation cannot compute with sizes."""
+    """Return the bounds of the outputs; None if they are unknown or the operation cannot compute with sizes."""
     try:
         return op.bounds(*inputs)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Reading a file into a Model: `read_model` infers types and checks declarations, `read_anyway` tolerates faults."""
+"""Reads a file into a Model: `read_model` infers types and checks declarations, `read_anyway` tolerates faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_model(
 
 
 def read_opened(model: str | Path, files: ModelFiles, limits: Limits) -> Model:
-    """`read_model` of a path whose files are open. `model` names them in messages."""
+    """`read_model` for files that are already open. `model` is their path, for messages."""
     return _inferred(model, None, limits, files=files)
 
 

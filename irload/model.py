@@ -57,7 +57,7 @@ class Model(Graph):
 
     @property
     def outputs(self) -> list[Port]:
-        """The connected Results, in file order. Named by `output_names`, else as the tensor they return."""
+        """The connected Results, in file order, named by `output_names`, else like the tensor that they return."""
         shown = as_it_is if self.ir_version > 10 else v10_output
         return [Port(n, n.inputs[0], i, _result_names(n), shown) for i, n in enumerate(self.results) if n.inputs]
 
@@ -144,7 +144,7 @@ def _warn(model: Model, run: Inference) -> None:
 
 
 def _infer_untaken(model: Model, run: Inference) -> None:
-    """Infer branches that are never taken, from the declarations of their Parameters. Errors in them are ignored."""
+    """Infer branches that never run, from the declared types of their Parameters. Their errors are ignored."""
     apart = Inference(model.file, lambda node, error: None, model.limits)
     apart.types = run.types
     for graph in model.walk():

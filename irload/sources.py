@@ -57,7 +57,7 @@ def _record() -> bytes:
 _loaded = _scan(_FOLDER)
 _installed = _record()
 _compared: dict[tuple[str, ...], frozenset[str]] = {}
-"""The modules in memory at the last comparison of a subfolder that detected no change."""
+"""By subfolder: the modules in memory when its files were last compared without detecting a change."""
 
 
 def stamp(*below: str) -> str:

@@ -1,8 +1,8 @@
 """Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]` prints a line per row and a total.
 
 Each row runs in a child process, so that a crash of the runtime costs one case. Columns: cases, agreed, deviating;
-shape inferences compared (static and relaxed), inferences that are only compatible because the case documents why, and
-inferences that differ; then the first case that deviates.
+shape inferences compared (static and relaxed), inferences that are compatible but not equal, for a reason documented in
+the case, and inferences that differ; then the first case that deviates.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def case_of(row: Row, seed: int, k: int) -> tuple[Counter[str], str]:
         verify.check_everything(case, rng, tally)
         tally["agreed"] += 1
         return tally, ""
-    except Exception as error:  # any exception belongs into the table
+    except Exception as error:  # any exception belongs in the table
         tally["deviating"] += 1
         return tally, f"{type(error).__name__}: {error} [{case}]"
 

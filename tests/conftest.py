@@ -1,3 +1,5 @@
+"""The setup of the suite: environment variables, the tests of each tier, and common fixtures."""
+
 from __future__ import annotations
 
 import gc
@@ -26,7 +28,7 @@ if find_spec("hypothesis"):  # not installed in the environment of the tests on 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Omit the higher seeds, which the nightly run tests."""
+    """Omit the tests that only the nightly run includes (tests/harness/tiers.py)."""
     left_out = list(nightly_only(item for item in items if isinstance(item, pytest.Function)))
     config.hook.pytest_deselected(items=left_out)
     gone = set(left_out)

@@ -1,8 +1,8 @@
 """No false alarms: `python -m tests.false_alarms [N] [SEED] [ROW…]`.
 
 Random models of one operation, from the generators of the conformance tests, static and with partial shapes, are
-written by OpenVINO (save_model, which compresses to f16, and serialize in turn), checked, read and run. They must give
-no errors or warnings, and no port may differ from inference.
+written by OpenVINO (alternately by save_model, which compresses to f16, and by serialize), checked, read and run. There
+must be no errors or warnings, and no port may differ from inference.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(count: int, seed: int, wanted: tuple[str, ...] = ()) -> tuple[int, list[
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     checked, alarms = 0, list[tuple[Case, tuple[str, str]]]()
-    for k in range(2 * count):  # some cases the runtime cannot write
+    for k in range(2 * count):  # the runtime cannot write some cases
         if checked == count:
             break
         generators = GENERATORS[rows[order[k % len(rows)]]]

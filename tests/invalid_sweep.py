@@ -106,7 +106,7 @@ def shown(case: Case) -> str:
 
 
 def brief(words: str) -> str:
-    """The runtime's complaint without the lines of its sources."""
+    """The runtime's error message without the lines that name its sources."""
     lines = [line for line in words.splitlines() if line and not line.startswith(("Exception from", "Check '"))]
     return " / ".join(lines)[-400:]
 

@@ -117,7 +117,7 @@ def compared(wanted: Sequence[Array], found: Sequence[Array], rtol: float, atol:
             continue
         unit = max(UNITS.get(x.dtype.name, 0.0) for x in (a, b))
         x, y = a.astype(np.float64), b.astype(np.float64)
-        largest = float(np.abs(x[np.isfinite(x)]).max(initial=0))  # the scale of the terms of a sum that cancels
+        largest = float(np.abs(x[np.isfinite(x)]).max(initial=0))  # the scale of the terms of a sum with cancellation
         with np.errstate(invalid="ignore"):
             close = np.abs(x - y) <= atol + 1e-6 * largest + max(rtol, 2 * unit) * np.abs(x)
         near = (x == y) | (np.isnan(x) & np.isnan(y)) | close

@@ -49,7 +49,7 @@ def known(type: str, version: str) -> bool:
 
 def pairs() -> list[tuple[str, str]]:
     """Every (type, version) that is tried, including names in other case and versions that no specification lists."""
-    types = sorted({t for t, _ in rows()} - {"Parameter", "Result", "Const"})  # required by the model around the layer
+    types = sorted({t for t, _ in rows()} - {"Parameter", "Result", "Const"})  # in the model around the layer
     return [(t, v) for t in (*types, "relu", "CONVOLUTION", "LSTMSequence1", "RMS") for v in VERSIONS]
 
 
@@ -65,7 +65,7 @@ def of_the_runtime() -> dict[str, list[str]]:
 
 
 def recorded() -> dict[str, list[str]]:
-    """The same from the file."""
+    """The versions of each type in the file."""
     with open(RECORD, encoding="utf-8", newline="") as file:
         return {type: versions.split() for type, versions in csv.reader(file)}
 

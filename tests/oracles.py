@@ -1,7 +1,7 @@
 """The reference of each row's tests: `python -m tests.oracles` writes tests/data/oracles.csv from sampled cases.
 
-Columns: type, version, and of 24 cases the numbers compared with OpenVINO's reference kernels, with its CPU plugin, and
-with independently computed results. docs/operations.md documents it.
+Columns: type, version, and the numbers of cases, of 24, that are compared with OpenVINO's reference kernels, with its
+CPU plugin, and with independently computed results. docs/operations.md explains them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One structural edit at a time: `python -m tests.planted_edits DIR… [--count N] [--seed S]`.
 
 Edits one layer in a copy of a model's files (an attribute, a constant, the type, the version, an input; or adds or
-removes one; in bodies, too). `irload.diff` has to report exactly that.
+removes one; in bodies, too). `irload.diff` has to report exactly this edit.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Plants a fault in a copy of a model (a constant, an attribute, an edge, a type, a layer added or removed; in bodies,
 too) and disguises every third copy (renamed, reordered, renumbered). `irload.compare` has to name the layer first.
-Faults that move no output beyond its tolerance are drawn again, except for faults of constants. `--untouched` compares
+Faults that change no output by more than the tolerance are drawn again, except in constants. `--untouched` compares
 models with equivalent ones instead: fast, jit, openvino, saved, disguised.
 """
 
@@ -56,7 +56,7 @@ class Tally:
 
 
 def sample(port: Port, rng: np.random.Generator) -> Any:
-    """Data for an input: small integers, floats around 0; 1 for a dynamic first axis, few for others."""
+    """Data for an input: small integers, floats around 0. A dynamic first axis has length 1, others LENGTH."""
     dims = [d.lo if d.is_static else max(d.lo, 1 if k == 0 else LENGTH) for k, d in enumerate(port.partial_shape)]
     element = port.element_type
     if element.kind == "string":

@@ -243,7 +243,7 @@ def test_a_reshaped_model_ignores_declared_shapes(strict):
 def test_a_dynamic_model_reshaped_within_its_declaration_is_compared():
     model = read(GROWING).reshape([2, 3])
     with pytest.raises(DeclaredDiffers):
-        irload.compile_model(model, strict=True)  # which plans for these shapes
+        irload.compile_model(model, strict=True)  # plans for these shapes
     compiled = irload.compile_model(model)
     assert len(compiled.differences) == 1
     compiled(np.ones((2, 3), np.float32))

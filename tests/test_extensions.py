@@ -137,7 +137,7 @@ def test_an_invalid_extension_is_rejected(name, words, tmp_path) -> None:
 
 
 class Faulty(Op):
-    """Has one fault at a time."""
+    """An operation with one fault, which the attribute `way` selects."""
 
     way = attr.text(default="")
 

@@ -1,4 +1,4 @@
-"""f16 to f32 by integers: every value."""
+"""The conversion of f16 to f32 by integer arithmetic, for every value."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_only_declared_dependencies_are_imported():
 
 
 def test_back_ends_are_reached_through_their_registry():
-    """The import contract does not see imports for type checking alone; this test does."""
+    """The import contract ignores imports under TYPE_CHECKING; this test includes them."""
     graph = grimp.build_graph("irload", "irrun", exclude_type_checking_imports=False, cache_dir=None)
     packages = ("irload.plan.backends.llvm", "irload.plan.backends.numpy")
     found = {

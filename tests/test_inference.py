@@ -150,7 +150,7 @@ def test_an_input_from_an_output_that_the_operation_lacks() -> None:
 
 
 def test_faulty_declarations_are_replaced_by_declared_port_types() -> None:
-    """A layer that cannot be inferred has the types of its ports, unknown where these declare none."""
+    """A layer that cannot be inferred has the declared types of its ports, or unknown types."""
     odd = RELU.replace('type="ReLU"', 'type="Odd"')
     model, run, errors = inferred(net(PARAMETER + odd + RESULT))
     assert not errors

@@ -1,4 +1,4 @@
-"""Values that are computed from dims that are symbols: expressions that give the right value for any dim."""
+"""Values computed from symbolic dims are expressions, which give the right value for any size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def at(found: TensorType, trace: Trace, size: int) -> Array:
 
 
 def binary(type: str, *constants: Array, element: str = "i64") -> Layers:
-    """Operations with constants, one after the other."""
+    """Consecutive operations, each with a constant."""
 
     def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
         for constant in constants:
@@ -146,7 +146,7 @@ def test_padding_to_a_multiple_of_a_window() -> None:
 
 
 def in_floats(*layers: tuple[str, float | None], element: str = "f32") -> Layers:
-    """Sizes as floats, through layers with a constant or alone, and back to integers."""
+    """Sizes converted to floats, passed through layers (with a constant or unary), and converted back to integers."""
 
     def chain(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
         (x,) = graph.layer("Convert", [sizes], [(element, (2,))], attributes={"destination_type": element})
@@ -192,7 +192,7 @@ def test_one_size_that_is_rounded_in_floats() -> None:
 
 @pytest.mark.parametrize(("element", "steps"), [("i64", 0), ("f32", 0), ("f32", 1)])
 def test_the_length_of_a_range_of_floats(element: str, steps: int) -> None:
-    """From 1 to a size, which is computed in integers or floats, or to its third."""
+    """A Range from 1 to a size, in integers or floats, or to a third of a size."""
     known = np.float32 if element == "f32" else np.int64
 
     def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
@@ -270,7 +270,7 @@ def test_values_fit_their_type(type: str, constants: tuple[int, ...], fits: bool
     "path", [["Floor"], ["Ceiling"], ["Sign"], ["Negative"], ["Convert", "Sqrt", "Convert"]], ids=str
 )
 def test_known_dims_beside_unknown_ones(path: list[str]) -> None:
-    """A shape of which one dim is unknown keeps the others."""
+    """A shape with one unknown dim keeps the known ones."""
     net = Net()
     unknown = net.op("Gather", net.op("ShapeOf", net.input(-1, 3)), net.constant([0]), net.constant(0))
     for k, kind in enumerate(path):

@@ -88,7 +88,7 @@ def test_lossy_conversions_are_rejected(element: str, value: Any):
 
 @pytest.mark.parametrize("element", ["f32", "i4", "u4", "f16", "bf16", "boolean", "string"])
 def test_repeated_inputs_are_converted_the_same_way(element: str):
-    """Repeated in an order in which each type may hide an error with the next."""
+    """Several types, layouts and shapes in turn, each of which may affect the conversion of the next input."""
     ours = irload.compile_model(irload.read_model(text_of(element, ["?", 3]), b""))
     dtype = ours.inputs[0].element_type.dtype
     small = VALUES.clip(0, 7).astype(np.int64).astype(dtype)

@@ -177,7 +177,7 @@ def test_mobilenet_v2_takes_300_million():
 
 
 def test_bert_base_takes_22_5_billion_flops():
-    """Sun et al. 2020 (MobileBERT), table 4: 22.5 GFLOPs for 128 tokens, two to a MAC."""
+    """Sun et al. 2020 (MobileBERT), table 4: 22.5 GFLOPs for 128 tokens, two per MAC."""
     body = Body(bytearray())
     (x,) = inputs(body, "1,128,768")
     for _ in range(12):
@@ -197,7 +197,7 @@ def test_bert_base_takes_22_5_billion_flops():
 
 
 def test_memory_by_lifetimes():
-    """x lives to the end; of the chain two at a time; the constant and its derived values are excluded."""
+    """x is live to the end, the chain's values two at a time; the constant and values derived from it do not count."""
     body = Body(bytearray())
     x = body.parameter(et.f32, "100")
     scale = body.op("Negative", body.constant(np.ones(100, np.float32)))

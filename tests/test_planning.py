@@ -1,4 +1,4 @@
-"""When plans are created: as soon as the shapes are known, and once for each of them."""
+"""Plans are created as soon as the shapes are known, once for each set of shapes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def v2(folder: str, text: str) -> dict[str, str]:
         ("0::/pod/app", V2.format(root="/"), v2("/pod", "200000 100000") | v2("/pod/app", "max 100000"), 2),
         # a container with a separate cgroup namespace
         ("0::/", V2.format(root="/"), v2("", "200000 50000"), 4),
-        # one without, which sees the path of the host
+        # a container without a separate namespace, which sees the path of the host
         ("0::/docker/1f", V2.format(root="/docker/1f"), v2("", "100000 100000"), 1),
         ("0::/docker/1f/in", V2.format(root="/docker/1f"), v2("", "300000 100000") | v2("/in", "max 100000"), 3),
         # a process moved out of its namespace

@@ -81,7 +81,7 @@ def test_a_version_selects_the_newest_variant_up_to_it(row: Row) -> None:
 
 
 GONE = {("RNNCell", 2), ("ShuffleChannels", 2)} | {(type, n) for type in ("Reverse", "Xor") for n in range(2, 18)}
-"""Gaps of the tables."""
+"""Pairs (type, opset) without the operation, although an earlier opset has it."""
 
 
 def test_every_opset_has_the_operations_of_the_runtime() -> None:

@@ -33,7 +33,7 @@ def detection_output(graph: Graph) -> list[Ref]:
 
 
 def explicit(graph: Graph) -> list[Ref]:
-    """The broadcasting of old files for `none`; its axis is ignored."""
+    """auto_broadcast "explicit", which old files have instead of "none"; the axis is ignored."""
     data = graph.parameter("x", "f16", [1, 3, 4])
     attributes = {"auto_broadcast": "explicit", "auto_broadcast.auto_broadcast_axis": -7}
     return graph.layer("Multiply", [data, data], [("f16", [1, 3, 4])], attributes=attributes)

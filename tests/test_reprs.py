@@ -37,7 +37,7 @@ LAYER = '<layer id="{k}" name="{name}" type="{kind}" version="opset1">{data}{por
 
 
 def test_outputs_without_any_name(tmp_path: Path) -> None:
-    """Neither the tensor nor the Result has one: a name by position, accepted like any name."""
+    """If neither the tensor nor the Result has a name, the output has a name by position, which lookups accept."""
     text = (MODELS / "conv_openvino" / "model.xml").read_text("utf-8").replace('name="Result_3"', 'name=""')
     assert 'name=""' in text
     text = text.replace(' names="out"', "").replace(' output_names="out"', "")

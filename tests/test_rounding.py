@@ -1,4 +1,4 @@
-"""Integers where the specification requires real numbers: as in the runtime, computed in f32 and rounded."""
+"""Operations of floats applied to integers: computed in f32 and rounded, as in the runtime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS: list[tuple[str, str, dict[str, Any], ElementType, Any, Any]] = [
     ("Elu", "opset1", {"alpha": 1.5}, et.i32, [[-1, 0, 7], [-9, 1, 2]], [[-1, 0, 7], [-1, 1, 2]]),
     ("Elu", "opset1", {"alpha": -2}, et.i8, [[-1, 0, 7], [-9, 1, 2]], [[1, 0, 7], [2, 1, 2]]),
     ("Elu", "opset1", {"alpha": 1}, et.boolean, [[True, False]], [[True, False]]),
-    # ½ goes to the even 0; an i64 keeps its low 32 bits
+    # ½ is rounded to the even 0; an i64 is truncated to its low 32 bits
     ("HSigmoid", "opset5", {}, et.i64, [[0, 1, -3, 2**32 + 1]], [[0, 1, 0, 1]]),
     ("HSwish", "opset4", {}, et.i16, [[-2, -1, 1, 2, 300]], [[0, 0, 1, 2, 300]]),
     # a value beyond an i32 after rounding to f32 becomes the smallest i32
@@ -62,8 +62,8 @@ def test_rounded_as_in_the_runtime(
 @pytest.mark.parametrize(
     ("type_", "version", "attributes", "element"),
     [
-        ("HSwish", "opset4", {}, et.boolean),  # not read
-        ("LogSoftmax", "opset5", {"axis": 1}, et.boolean),  # not run, as the next
+        ("HSwish", "opset4", {}, et.boolean),  # the runtime does not read it
+        ("LogSoftmax", "opset5", {"axis": 1}, et.boolean),  # the runtime runs neither this nor the next one
         ("NormalizeL2", "opset1", {"eps": 0, "eps_mode": "add"}, et.i32),
     ],
 )

@@ -1,4 +1,4 @@
-"""The stamp of irload's sources is taken at load time, and a process with replaced sources caches nothing."""
+"""The stamp of irload's sources is computed at load time, and a process with replaced sources caches nothing."""
 
 from __future__ import annotations
 

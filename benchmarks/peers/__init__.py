@@ -1,4 +1,4 @@
-"""Well-known architectures as torch modules with random weights, for the peers that take no OpenVINO IR."""
+"""Well-known architectures as torch modules with random weights, for peers that cannot load OpenVINO IR."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ARCHITECTURES: dict[str, tuple[Callable[[], torch.nn.Module], tuple[int, ...]]] 
     "vgg11": (vgg11, (1, 3, 224, 224)),
     "bert_base": (bert_base, (1, 64)),
 }
-"""Name → how to build it, and the shape of its input."""
+"""Name → (function that builds the module, shape of its input)."""
 
 
 def build(name: str) -> tuple[torch.nn.Module, Any]:
-    """The module with its weights, the same at every call, and an input."""
+    """Return the module, whose random weights are the same at every call, and an input."""
     make, shape = ARCHITECTURES[name]
     torch.manual_seed(0)
     module = make().eval()
-    for part in module.modules():  # statistics as training leaves them, not zeros and ones that fold to nothing
+    for part in module.modules():  # as after training; means of 0 and variances of 1 would be folded away
         if isinstance(part, torch.nn.BatchNorm2d):
             torch.nn.init.uniform_(part.running_mean, -0.1, 0.1)
             torch.nn.init.uniform_(part.running_var, 0.8, 1.2)

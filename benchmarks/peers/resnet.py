@@ -1,4 +1,4 @@
-"""ResNet-50 v1.5: bottlenecks whose 3×3 convolution carries the stride."""
+"""ResNet-50 v1.5: bottlenecks with the stride in the 3×3 convolution."""
 
 from __future__ import annotations
 

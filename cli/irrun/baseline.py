@@ -33,10 +33,10 @@ def read_baseline(path: Path) -> Document:
 
 
 def compared(document: Document, before: Document, path: Path) -> Document:
-    """The ratio of the medians of irload, its interval, and the settings that differ.
+    """Return the ratio of the medians of irload, its interval, and the settings that differ.
 
     A `ratio` above 1 means that this run is slower. The interval combines the ends of both medians' intervals; the
-    change is significant if 1 is outside.
+    change is significant if the interval does not contain 1.
     """
     now, then = _side(document), _side(before)
     ratio = now["latency"]["p50"] / then["latency"]["p50"]

@@ -1,4 +1,4 @@
-"""The options of `irrun batch`, in records."""
+"""The options of `irrun batch`, grouped in records."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Images:
     channels: Literal["rgb", "bgr"] | None
 
     def options(self) -> ImageOptions:
-        """Return them as the library takes them."""
+        """Return the options as the library's ImageOptions."""
         from irload.batch.images import ImageOptions
 
         layout = None if self.layout is None else "NCHW" if self.layout.upper() == "NCHW" else "NHWC"
@@ -61,7 +61,7 @@ class Images:
 
 @record()
 class Samples:
-    """How samples become inputs and share inferences. `chat`: texts are messages for the folder's chat template."""
+    """How samples are assigned to inputs and batched. `chat`: texts are messages for the folder's chat template."""
 
     batch_size: int | None
     columns: tuple[str, ...]

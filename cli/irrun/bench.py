@@ -26,9 +26,9 @@ BINS = 16
 WIDTH = 40
 """Characters of the longest bar, if the terminal is wide enough."""
 MARGIN = 14
-"""Characters beside a bar and its count."""
+"""Characters of a line of the histogram other than the bar and its count."""
 FAR = 4.0
-"""Ratio of p99 to the least latency beyond which the edges of the histogram have equal ratios."""
+"""Ratio of p99 to the minimum latency above which the histogram's bins are geometric instead of linear."""
 
 
 def _counts(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
@@ -101,7 +101,7 @@ def command(
     from irrun.render import progress, show_json
 
     before = None if baseline is None else read_baseline(baseline)
-    gc.enable()  # the default of the programs whose latency this represents
+    gc.enable()  # as in programs that use irload, whose latency is measured here
     started = time.perf_counter()
     with progress("reading the model"):
         loaded = source.read()

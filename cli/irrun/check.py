@@ -148,7 +148,7 @@ def _check(files: Files, rules: Rules, config: Any) -> tuple[list[Any], int]:
 
 
 def _config(named: Path | None) -> Any:
-    """Return the named configuration, else that of the working directory. Raises UsageError for an invalid one."""
+    """Return the named configuration, else that in the working directory. Raises UsageError if it is invalid."""
     from irload import IRError
     from irload.checks.config import find_config, load_config
 

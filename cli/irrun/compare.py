@@ -24,7 +24,7 @@ SHOWN = 20
 """Upper bound of the diverging layers shown; --all shows every layer."""
 
 COLUMNS = ("type", "own max", "own needs", "total max", "total needs", "tolerance", "beyond", "cosine", "psnr")
-"""Columns of the table beside the layer's name and operation."""
+"""Columns of the table in addition to the layer's name and operation."""
 ONLY_WIDE = frozenset({"type", "own max", "total max", "beyond", "cosine", "psnr"})
 WIDE = 130
 """Terminal width in characters from which all columns fit, with names of moderate length."""
@@ -160,7 +160,7 @@ def command(
 
 
 def _as_unreadable(error: IRError) -> IRError:
-    """Convert the error to a class whose exit code is not 1, which means that the sides differ."""
+    """Convert the error to a class whose exit code is not 1: exit code 1 means that the sides differ."""
     from irload.errors import InputInvalid, LimitExceeded, OutOfMemory, ReadError, UnknownOperation, Unsupported
 
     kinds = (InputInvalid, ReadError, LimitExceeded, OutOfMemory, UnknownOperation, Unsupported)

@@ -1,4 +1,4 @@
-"""The report of inference as JSON or as text: each layer's outputs as inferred and as declared."""
+"""The report of `irrun infer` as JSON or as text: each layer's outputs as inferred and as declared."""
 
 from __future__ import annotations
 

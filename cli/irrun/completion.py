@@ -44,6 +44,6 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def _named_file() -> str | None:
-    """Return the model among the words of the line; click does not parse the words after an option without a value."""
+    """Return the .xml file on the command line; click does not parse the words after an option without a value."""
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))
     return next((word for word in words if word.lower().endswith(".xml")), None)

@@ -17,7 +17,7 @@ from irrun.values import json_value, value_text
 
 
 def weights_report(every: Sequence[Layer], chosen: Sequence[Layer]) -> list[Document]:
-    """Return one row per chosen constant. `every` finds the constants that share its bytes."""
+    """Return one row per constant in `chosen`, with the constants in `every` that share its bytes."""
     sharing: dict[tuple[int, int], list[Node]] = {}
     for layer in every:
         if _is_constant(layer.node):

@@ -16,7 +16,7 @@ from irrun.edited import Edit, editing, write_edited
 from irrun.records import Source, records
 
 ORDER = "irrun.edit.order"
-"""The key of the names of the given steps, in order, in the context."""
+"""Key in the context's `meta`; its value lists the names of the given options in order."""
 
 
 class _Ordered(click.Command):
@@ -29,7 +29,7 @@ class _Ordered(click.Command):
 
 
 def _values(given: tuple[str, ...] | int) -> Iterator[str]:
-    """The values of an option; empty ones of an option that is counted."""
+    """Yield the values of an option; for a counted option, one empty text per occurrence."""
     return iter([""] * given if isinstance(given, int) else given)
 
 

@@ -1,4 +1,4 @@
-"""The steps of `irrun edit`: an option each, with the function of irload.edit that it calls."""
+"""The steps of `irrun edit`: one option per step, with the function of irload.edit that it calls."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from irrun.render import safe, stdout, table
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LAYER = re.compile(r"'[^']*'( \(id \d+\))?")
 FEW = 3
-"""Repetitions of a warning up to which each is shown."""
+"""Maximum number of similar warnings that are shown separately."""
 LINES = 8
-"""Maximum number of lines listed for repetitions."""
+"""Maximum number of line numbers listed for merged findings."""
 
 
 def render(result: CheckResult, *, plain: bool = False) -> str:

@@ -77,7 +77,7 @@ def command(
 
 
 def _prompts(prompts: tuple[str, ...], files: tuple[Path, ...]) -> list[str]:
-    """The texts of the prompts: as given, of stdin for -, and of files, without their last line end."""
+    """Return the texts of prompts: as given, from stdin for -, and from files. The last line end is removed."""
     texts = [_stdin() if prompt == "-" else prompt for prompt in prompts]
     return [*texts, *(_without_end(_decoded(file.read_bytes())) for file in files)]
 

@@ -17,7 +17,7 @@ SETTINGS = (
 
 
 def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a generation. The others come from generation_config.json."""
+    """Add the options of text generation. Options that are not given come from generation_config.json."""
     options = [
         click.option(
             "--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens; default: 256."
@@ -65,6 +65,6 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_settings(settings: Mapping[str, Any]) -> GenerationOptions:
-    """The options that were given."""
+    """Return the options given on the command line."""
     options: Any = {name: settings[name] for name in SETTINGS if settings.get(name) not in (None, ())}
     return options

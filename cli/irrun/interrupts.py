@@ -61,7 +61,7 @@ class Interrupts:
 
 
 def _interrupt_again(thread: int) -> None:
-    """Interrupt a thread by a signal, which also ends a system call in which it waits, if the system supports that."""
+    """Interrupt a thread, by a signal if the system supports it. The signal also ends a blocking system call."""
     time.sleep(AGAIN)
     kill = getattr(signal, "pthread_kill", None)
     if kill is None:

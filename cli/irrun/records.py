@@ -59,7 +59,7 @@ class Source:
     pins: dict[str, str] | None = None
 
     def read(self) -> Model:
-        """Read the model, and reshape it as --shape requires. Raises the errors of both."""
+        """Read the model and apply --shape. Raises the errors of read_model and Model.reshape."""
         from irload import read_model
 
         return self.reshaped(read_model(self.model, self.weights, limits=self.limits, sha256=self.pins))
@@ -84,7 +84,7 @@ class Feed:
         from irrun.feed import gather
 
         def graph() -> Model:
-            return model if isinstance(model, Model) else model.model  # which a plan from the cache reads now
+            return model if isinstance(model, Model) else model.model  # reads the model if the plan is from the cache
 
         def advice(*args: Any) -> str:
             from irrun.suggest import advice

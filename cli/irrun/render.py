@@ -20,7 +20,7 @@ from rich.table import Table
 from irload.errors import printable
 
 WARNINGS = 20
-"""Upper bound of the kinds of warnings shown; a file of a future opset may give many per layer."""
+"""Upper bound of the kinds of warnings shown; a file of a future opset may cause many per layer."""
 
 PATIENCE = 1.0
 """Seconds before progress is shown."""

@@ -17,7 +17,7 @@ SUFFIXES = (".html", ".htm")
 
 @record()
 class Contents:
-    """The contents of the page beside the model."""
+    """The optional contents of the page: a profile, a comparison, tensors."""
 
     profile: bool
     other: str | None

@@ -46,7 +46,7 @@ class Results:
 
 @record()
 class Details:
-    """The output of a run beyond its results. It requires the graph, which a plan from the cache does not have."""
+    """Options that show more than the results. They require the graph, which a plan from the cache does not contain."""
 
     emulate: str | None
     profile: bool
@@ -155,7 +155,7 @@ def command(
     seen = _intermediates(model, values, details)
     planning = time.perf_counter()
     with progress("planning"):
-        model.prepare(values)  # immediately for a static model, which is planned already
+        model.prepare(values)  # returns at once for a static model, which is planned already
     started = time.perf_counter()
     with progress("running"):
         result = model(values)

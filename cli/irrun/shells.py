@@ -86,7 +86,7 @@ class _Bash(_Printable, BashComplete):
             return items
         line, current = os.environ["COMP_WORDS"], os.environ[CURRENT]
         quoted = _in_quotes(line)
-        before = _words(line.removesuffix(current))[-1]  # of the same word, before a `:` or `=` at which bash splits
+        before = _words(line.removesuffix(current))[-1]  # the word's part before a `:` or `=` at which bash splits
         for item in items:
             if item.type == "plain":
                 rest = item.value.removeprefix(before)

@@ -10,7 +10,7 @@ from irload import IRError, Model, Port, Shape
 from irload.core.shape import Dim
 
 SECONDS = 5.0
-"""Time limit of the search."""
+"""Time limit of the search in seconds."""
 KEPT = 4
 """Upper bound of the candidates of one input that are combined with candidates of the others."""
 SIZES = (224, 256, 32, 64, 128, 16, 8, 384, 512, 640, 800, 1024, 4, 2, 1)
@@ -45,7 +45,7 @@ def suggestion(model: Model) -> dict[str, Shape]:
 
 
 def _candidates(port: Port) -> Iterator[Shape]:
-    """Return static shapes within the port's shape: one sample, equal sides, few channels before or after them."""
+    """Return static shapes within the port's shape: one sample, equal sides, few channels first or last."""
     shape = port.partial_shape
     rank = len(shape)
     seen: set[tuple[int, ...]] = set()

@@ -44,7 +44,7 @@ class Clock:
 
 
 def show_texts(model: TextGeneration, prompts: list[str], options: GenerationOptions, *, as_json: bool) -> bool:
-    """Generate and print the text of each prompt. Returns True if Ctrl-C ended them."""
+    """Generate and print the text of each prompt. Returns True if Ctrl-C ended the generation."""
     clock = Clock()
     try:
         parts = model.run(prompts, **options)
@@ -120,7 +120,7 @@ def document(prompt: str, result: Generation) -> dict[str, Any]:
 
 
 def write(text: str) -> None:
-    """Write a part of a text at once. A terminal gets no control characters of the text."""
+    """Print a part of a text and flush stdout. On a terminal, control characters are escaped."""
     if text:
         click.echo(_shown(text) if sys.stdout.isatty() else _encodable(text), nl=False)
         sys.stdout.flush()

@@ -1,1 +1,1 @@
-"""Arrays in files: reading and writing .npy and .npz, and assigning them to the inputs of a model."""
+"""Arrays in files: reads and writes .npy and .npz files, and assigns their arrays to the inputs of a model."""

@@ -1,4 +1,4 @@
-"""Values for the inputs of a model from .npy and .npz files, assigned by name or by order."""
+"""Reads values for the inputs of a model from .npy and .npz files, and assigns them by name or by order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ __all__ = [
 ]
 
 Fits = Callable[[Port, tuple[int, ...]], None]
-"""Checks an input against the shape of an array before its data are read; raises InputInvalid on a mismatch."""
+"""Checks that an input accepts an array of this shape; raises InputInvalid otherwise. Called before the data are read.
+
+Arguments: the input, the shape of the array.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class InputValue:
-    """A value for one input and the file it came from."""
+    """A value for one input, and the path of the file that contains it."""
 
     value: Array
     source: str
@@ -75,8 +78,8 @@ def port_named(ports: Sequence[Port], name: str) -> Port:
 def split_word(ports: Sequence[Port], word: str, exists: Callable[[str], bool]) -> tuple[Port | None, str]:
     """Split `name=path` into (input, path); anything else gives (None, word). Raises InputInvalid for an unknown name.
 
-    Names and paths may contain `=`. A word is not split if it `exists` as a path. Any other word is split after the
-    first name that the model has, or else at the first `=`.
+    Names and paths may contain `=`. A word is not split if it `exists` as a path. Any other word is split at the first
+    `=` that follows a name of an input, or, if no input has this name, at the first `=`.
     """
     if "=" not in word or exists(word):
         return None, word
@@ -110,9 +113,12 @@ def load_array(path: str, port: Port, fits: Fits, limits: Limits = DEFAULT) -> A
 
 
 def load_archive(path: str, values: InputValues, fits: Fits, limits: Limits = DEFAULT) -> None:
-    """Assign the arrays of a .npz by name; a single array to a single input; unnamed ones (arr_0 …) in order.
+    """Assign the arrays of a .npz to inputs by name.
 
-    An array whose name or shape fits no input is refused before it is unpacked.
+    If no input is named `arr_k`, array `arr_k` (written by numpy.savez without a name) is assigned to the input with
+    index k among the inputs without a value. If the archive has one array and the model one input, any name is
+    accepted. An array whose name or shape matches no input is rejected before it is unpacked: raises InputInvalid.
+    Also raises the errors of `load_npz`.
     """
     free, ports = values.missing(), values.ports
     count = 0

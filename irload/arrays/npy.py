@@ -1,4 +1,4 @@
-"""Reading of untrusted .npy and .npz files, and atomic writing of results."""
+"""Reads untrusted .npy and .npz files, and writes results atomically."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Check", "load_npy", "load_npz", "save_npy", "save_npz", "storable", "write_npy"]
 
 Check = Callable[[str, np.dtype[Any], tuple[int, ...]], None]
-"""Checks a member's name (empty for .npy), dtype and shape before its data are read; raises if they do not fit."""
+"""Called with a member's name (empty for .npy), dtype and shape before its data are read; raises to reject the data."""
 
 _DTYPES = frozenset({"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"})
 
 
-# -- in ----------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def load_npy(path: str | Path, check: Check | None = None, limits: Limits = DEFAULT) -> Array:
-    """The array of a .npy file: native byte order, C order, unchanged rank. Never unpickles.
+    """Return the array of a .npy file in native byte order and C order, with unchanged rank. Never unpickles.
 
     Raises ReadError unless it contains numbers, booleans or text and its size matches its header; LimitExceeded for
     more than `limits.tensor_bytes` bytes. Nothing is allocated before these checks.
@@ -50,9 +50,9 @@ def load_npz(
     limits: Limits = DEFAULT,
     only: Callable[[Sequence[str]], Collection[str]] | None = None,
 ) -> dict[str, Array]:
-    """The arrays of a .npz archive by name, each checked as by `load_npy`, with the limit applied to their sum.
+    """Return the arrays of a .npz archive by name. Each is checked as by `load_npy`; the limit applies to their sum.
 
-    `only` selects names; the others are not unpacked.
+    `only` returns the names to read from a list of all names; other members are not unpacked.
     """
     from zipfile import BadZipFile, ZipFile  # lazy import, as it is slow and most arrays are .npy files
 
@@ -72,7 +72,10 @@ def load_npz(
 
 @contextmanager
 def _opened(path: str | Path, *damaged: type[Exception]) -> Generator[IO[bytes], None, None]:
-    """The open file. Errors of all lower layers become ReadErrors that name it; `damaged` lists further exceptions."""
+    """Open a file for reading. Errors of the system and of decoding become ReadErrors that name the file.
+
+    `damaged`: further exceptions that mean that the file is damaged.
+    """
     try:
         descriptor, _ = open_regular(path, "the array")
         with os.fdopen(descriptor, "rb") as stream:
@@ -109,7 +112,7 @@ def _read_array(stream: IO[bytes], size: int, name: str, check: Check | None, li
 
 
 def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, Fortran order, dtype and length of the header."""
+    """Read the header. Returns the shape, whether the order is Fortran's, the dtype, and the bytes of the header."""
     try:
         version = npy.read_magic(stream)
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
@@ -126,7 +129,10 @@ def _header(stream: IO[bytes], label: str) -> tuple[tuple[int, ...], bool, np.dt
 
 
 def _kind_of(stream: IO[bytes]) -> str:
-    """The format of a file without an array header; empty if it has one, or if the stream is not seekable."""
+    """Describe the format of a file that is not an array, for a message. Empty if the stream is not seekable.
+
+    Also empty if the file starts with `ARRAY_MAGIC`: the header is then damaged, and NumPy's error is more specific.
+    """
     if not stream.seekable():
         return ""
     stream.seek(0)
@@ -151,12 +157,12 @@ def _is_text(head: bytes) -> bool:
 
 
 HEAD = 256
-"""Number of bytes that are checked."""
+"""Number of leading bytes from which the format of a file is identified."""
 ARRAY_MAGIC = b"\x93NUMPY"
 
 
 def _check_members(members: list[ZipInfo], limits: Limits) -> None:
-    """The members declared by the archive's directory, before any is unpacked."""
+    """Check the members that the archive's directory declares, before any is unpacked. Raises ReadError."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     names = [m.filename for m in members]
@@ -173,7 +179,7 @@ def _check_members(members: list[ZipInfo], limits: Limits) -> None:
     limits.require("tensor_bytes", total, "unpacks to too much")
 
 
-# -- out ---------------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def save_npy(path: str | Path, array: Array, *, force: bool = False) -> None:
@@ -196,14 +202,14 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array], *, force: bool = Fal
 
 def write_npy(stream: IO[bytes], array: Array) -> None:
     """Write one array as .npy into an open stream, converted by `storable` if the format lacks its type."""
-    # NumPy writes to a real file through C's buffered streams and does not check that the last bytes are written.
-    # The wrapper is not a real file: every write of Python raises if the disk is full.
+    # NumPy writes to a real file through C's buffered streams, and does not check that the last bytes are written.
+    # The wrapper is not a real file, so NumPy calls its `write`, which raises if the disk is full.
     plain: Any = SimpleNamespace(write=stream.write)
     npy.write_array(plain, np.asanyarray(storable(array)), allow_pickle=False)
 
 
 def storable(array: Array) -> Array:
-    """The array in a dtype that .npy files can hold: bf16 and f8 become f32 (exactly), strings NumPy's text."""
+    """Return the array in a dtype of .npy files: bf16 and f8 are converted to f32 (exactly), strings to NumPy's str."""
     if array.dtype == object:
         return array.astype(str)
     return array if array.dtype.str[1:] in _DTYPES or array.dtype.kind in "US" else array.astype(np.float32)
@@ -212,6 +218,6 @@ def storable(array: Array) -> Array:
 def _write(path: str | Path, write: Callable[[IO[bytes]], object], *, force: bool) -> None:
     if not force and os.path.lexists(path):
         raise FileExistsError(f"{path} exists already")
-    from irload.write.atomic import write_atomically  # which reading does not need
+    from irload.write.atomic import write_atomically  # lazy import: reading does not need it
 
     write_atomically(path, write)

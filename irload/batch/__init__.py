@@ -1,4 +1,4 @@
-"""Datasets in, datasets out: `predict` here or in several processes, `Predictor`s for Ray Data's map_batches."""
+"""Runs models over datasets: `predict` in this process or in several, `Predictor`s for Ray Data's map_batches."""
 
 from __future__ import annotations
 

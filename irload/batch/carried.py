@@ -1,4 +1,4 @@
-"""Table columns copied into the results: any parquet type, never converted to Python objects."""
+"""Copies table columns of any parquet type into the results, without conversion to Python objects."""
 
 from __future__ import annotations
 

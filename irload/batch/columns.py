@@ -1,4 +1,4 @@
-"""Results as table rows."""
+"""Converts results to rows of a table, and defines the names and types of its columns."""
 
 from __future__ import annotations
 

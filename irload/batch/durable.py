@@ -1,4 +1,4 @@
-"""Atomic, durable files: written to temporary names, synced to disk together, then renamed."""
+"""Writes files atomically and durably: to temporary names, all synced to disk together, then renamed."""
 
 from __future__ import annotations
 

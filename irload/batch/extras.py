@@ -1,4 +1,4 @@
-"""Packages that only some jobs need, imported when they do."""
+"""Imports optional packages when a job requires them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from irload.errors import Unsupported
 
 
 def extra(module: str, name: str) -> Any:
-    """A module of the extra `name`. Raises Unsupported saying how to install it."""
+    """A module of the extra `name`. Raises Unsupported, with the command that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -23,11 +23,11 @@ from irload.core.tensor import Array
 T = TypeVar("T")
 
 KEPT = 8
-"""Parts cached during concatenation; rows of retried items interleave with other parts."""
+"""Number of parts cached during concatenation: the rows of retried items alternate with rows of other parts."""
 
 
 def runs_of(folder: Path, runs: Iterable[RowRange], load: Callable[[Path], T]) -> Iterator[tuple[T, RowRange]]:
-    """Each run with the part that contains it, loaded by `load`."""
+    """Yield each run of rows with the part that contains it, loaded by `load`."""
     kept: OrderedDict[str, T] = OrderedDict()
     for run in runs:
         if run.part not in kept:

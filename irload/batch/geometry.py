@@ -1,4 +1,4 @@
-"""Steps from the size of an image to the size of an input, computed before any pixel is decoded."""
+"""The steps that fit an image to the size of an input, computed from its size before any pixel is decoded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Literal
 from irload.errors import InputInvalid
 
 Fit = Literal["standard", "fit_to_window", "fit_to_window_letterbox", "crop"]
-"""How an image is fitted to a window: stretched; scaled in proportion and padded on two sides; on four sides; cropped.
+"""How an image is fitted to a window, by the values of OpenVINO Model API's `resize_type`.
 
-Values of OpenVINO Model API's `resize_type`. `fit_to_window` pads below and on the right, `letterbox` on
-all sides; `crop` cuts the image to the aspect ratio of the window.
+`standard` stretches it. `fit_to_window` scales it in proportion and pads below and on the right,
+`fit_to_window_letterbox` pads on all sides. `crop` crops it to the aspect ratio of the window, then scales it.
 """
 Size = tuple[int, int]
 CropBox = tuple[int, int, int, int]

@@ -1,4 +1,4 @@
-"""The vocabulary of a job: items to predict, records of their results, tasks of several items."""
+"""The types that describe the work of a job: items to predict, records of their results, tasks of several items."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Done:
 class WorkerOptions:
     """All options with which a worker runs the model.
 
-    `model` is a path, the folder of a model of texts, or a Model or TextPredictor if it runs in this process. `cast`:
-    convert lossily, too; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None to choose it by measuring,
+    `model` is a path, the folder of a text model, or a Model or TextPredictor if it runs in this process. `cast`: allow
+    lossy conversions; `hashed`: stamps of inputs are their SHA-256. `batch_size` is None to choose it by measuring,
     `expected` the number of samples for this worker, if known. `compile`: the options of `compile_model`, resolved by
     the worker. `texts`: how texts are generated. `extensions` are the files with custom operations that this process
     has loaded. Raises TypeError for an unknown option.

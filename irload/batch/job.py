@@ -38,7 +38,7 @@ class Summary:
 
     `before` counts items done by earlier runs of the job, `changed` the items repeated because their inputs changed,
     `removed` the items whose inputs no longer exist, `out_of_memory` the items that failed for lack of memory.
-    `stopped` is the reason that failed all of the first items and so ended the job.
+    `stopped` is set if the first items all failed for one reason, which ended the job: it is this reason.
     """
 
     total: int = 0
@@ -59,9 +59,9 @@ class Summary:
     warnings: list[str] = field(default_factory=list[str])
     """Warnings of the model, equal to `CompiledModel.warnings`."""
     differences: list[DeclaredDiffers] = field(default_factory=list[DeclaredDiffers])
-    """The ports among them whose declaration differs from the inferred type."""
+    """The warnings about ports whose declaration differs from the inferred type; also in `warnings`."""
     notes: list[str] = field(default_factory=list[str])
-    """The warnings among them that concern the job."""
+    """The warnings about the job."""
 
     def count(self, done: Done) -> None:
         """Add the results of a task."""

@@ -1,4 +1,4 @@
-"""Items converted to samples: files read, arrays assigned to the inputs of the model."""
+"""Converts items to samples: reads files, assigns arrays to the inputs of the model."""
 
 from __future__ import annotations
 

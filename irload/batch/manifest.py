@@ -44,7 +44,8 @@ class RowRange:
 class Manifest:
     """Status, output, digest and reason of each item, the positions of its rows in the parts, and facts about the job.
 
-    Can be open only once at a time: a second job on the same output is refused. Raises OSError if the disk is full.
+    Only one process can open it at a time. Raises InputInvalid if another job has opened it, NoManifest for another
+    file, and OSError if the disk is full.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +58,6 @@ class Manifest:
             self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
             # With a write-ahead log, a commit is one append. Files are synced before they are recorded, so if a power
             # cut loses the last records, only their items are repeated.
-            # records to a power cut costs only doing those items again.
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("BEGIN IMMEDIATE")
@@ -182,7 +182,7 @@ class Manifest:
 
 
 class NoManifest(InputInvalid):
-    """Return the error for a file that is not a manifest or has another version."""
+    """The file is not a manifest, or has another version."""
 
 
 def _row(r: Record) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""File names that need not be text, and paths confined to a folder."""
+"""File names that may not be valid UTF-8, and paths confined to a folder."""
 
 from __future__ import annotations
 

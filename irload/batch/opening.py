@@ -111,7 +111,7 @@ def _digest(job: Job) -> str:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """The files of a folder of which a model of texts may consist."""
+    """The files of a folder that may belong to a text model."""
     return sorted(f for f in folder.rglob("*") if f.suffix in (".xml", ".bin", ".json", ".jinja") and f.is_file())
 
 

@@ -42,7 +42,7 @@ class ParquetTable:
             yield self._cast(batch)
 
     def read(self) -> Any:
-        """The whole table. Read without threads, each of which would hold its memory pool."""
+        """The whole table. Read without threads, as each thread would keep memory in its pool."""
         return self._cast(self._file.read(use_threads=False))
 
     def read_row_group(self, group: int) -> Any:

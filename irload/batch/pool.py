@@ -1,4 +1,4 @@
-"""Worker processes that may die at any time: each has a separate pipe, so a death cannot corrupt messages of others."""
+"""Worker processes that may die at any time. Each has a separate pipe, so its death cannot corrupt other messages."""
 
 from __future__ import annotations
 

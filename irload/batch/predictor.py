@@ -1,4 +1,4 @@
-"""A model as a function from batches to batches, in which each row has the same result as if it were run alone."""
+"""Predictor: a model as a function from batches to batches. Each row has the result that it would have alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The predictor of a job: of a model, or of the model of texts of a folder."""
+"""Creates the predictor of a job: for a model, or for the folder of a text model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ AnyPredictor = Predictor | TextPredictor
 
 
 def is_folder(model: object) -> bool:
-    """True for the path of a folder with a model of texts."""
+    """True for the path of a folder, which contains a text model."""
     return isinstance(model, str | os.PathLike) and os.path.isdir(model)
 
 
 def predictor_of(options: WorkerOptions) -> AnyPredictor:
-    """The predictor with the job's options. Raises InputInvalid for options that it does not have."""
+    """The predictor with the job's options. Raises InputInvalid for options that it does not support."""
     if isinstance(options.model, TextPredictor):
         return options.model
     if is_folder(options.model):

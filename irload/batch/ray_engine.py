@@ -1,4 +1,4 @@
-"""The same job on Ray Data, which reads the inputs, runs a pool of actors with one model each, and writes parts.
+"""Runs a job on Ray Data, which reads the inputs, runs a pool of actors with one model each, and writes parts.
 
 Ray does not keep the order of rows, so each item carries its number, and the parts are sorted at the end. An actor
 reserves half a processor, so that readers can always be scheduled beside actors.
@@ -166,7 +166,7 @@ def _map(ray: Any, job: Job, source: Listing | Tables) -> None:
 
 
 def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
-    """Concatenate the parts to one output, as the local engine does, and return the records of its items."""
+    """Concatenate the parts to one output, as the local engine does, and record its items."""
     compute = extra("pyarrow.compute", "parquet")
     files = sorted(job.target.parts.glob("**/*.parquet"))
 
@@ -188,7 +188,7 @@ def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
 
 
 def in_order(files: Sequence[Path]) -> Iterator[Any]:
-    """The rows of the parts by number. Parts overlap little, which bounds their number in memory."""
+    """The rows of the parts by number. Only parts whose numbers overlap are in memory together."""
     arrow, parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
     compute = extra("pyarrow.compute", "parquet")
     firsts = [(min(parquet.read_table(f, columns=[NUMBER]).column(0).to_pylist(), default=0), f) for f in files]

@@ -1,4 +1,4 @@
-"""Run a job: items from files, predicted by worker processes or by Ray, stored, recorded, resumable."""
+"""Runs a job: predicts items from files in worker processes or on Ray, stores and records results. Resumable."""
 
 from __future__ import annotations
 

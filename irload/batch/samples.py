@@ -19,7 +19,7 @@ REMEMBERED = 1000
 class Samples:
     """The inputs of one item in the model's order. Axis 0 counts samples; `single` if the item had no such axis.
 
-    `number` separates the random numbers of items.
+    `number` selects the stream of random numbers of the item.
     """
 
     arrays: tuple[Array, ...]

@@ -1,4 +1,4 @@
-"""The number of samples per inference, chosen by timing the inferences of the job itself."""
+"""Chooses the number of samples per inference by timing the inferences of the job itself."""
 
 from __future__ import annotations
 

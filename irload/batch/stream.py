@@ -1,4 +1,4 @@
-"""Predictions yielded as soon as they are computed, for programs that use the arrays directly."""
+"""Yields predictions as soon as they are computed, for programs that use the arrays directly."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _here(options: WorkerOptions, tasks: Iterator[Task]) -> Iterator[Done]:
 
 
 def _items(source: Any, inputs: Sequence[Port], columns: Mapping[str, str] | None, *, given: bool) -> Iterator[Item]:
-    """The items of a source; `given`: a sequence of texts is not one of files."""
+    """The items of a source. `given`: the strings in a sequence are texts for a text model, not names of files."""
     if isinstance(source, str | os.PathLike):
         source, given = [source], False
     if not given and isinstance(source, Sequence) and source and isinstance(source[0], str | os.PathLike):

@@ -1,4 +1,4 @@
-"""One task: its items loaded, predicted and stored; an item that fails does not affect the others."""
+"""Runs a task: loads, predicts and stores its items. An item that fails does not affect the others."""
 
 from __future__ import annotations
 

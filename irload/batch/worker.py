@@ -25,9 +25,9 @@ def serve(pipe: Connection, options: WorkerOptions) -> None:
     """Answer tasks until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     tasks: SimpleQueue[bytes] = SimpleQueue()
-    # Tasks are read while another one runs: else both sides could block on full pipes. When the parent has ended, the
-    # process exits before it writes anything more. They are unpickled by this thread, as that may import extension
-    # modules: while threadpoolctl lists the loaded libraries, an import by another thread would wait for it forever.
+    # A thread reads tasks while another task runs: otherwise both processes could block on full pipes. It ends the
+    # process when the parent has ended, before more results are written. This thread unpickles the tasks, as that may
+    # import extension modules: while threadpoolctl lists the loaded libraries, an import by another thread deadlocks.
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     try:
         runner = TaskRunner(options)

@@ -1,4 +1,4 @@
-"""Checks of an IR file: every fault in one report, each with a stable code, its location and its reason."""
+"""Checks an IR file and reports every fault, each with a stable code, its location and its reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(
 
     - `path`: the XML file.
     - `weights`: the path or the bytes of the .bin file; by default the file next to the XML.
-    - `select`, `ignore`: only these rules, all rules except these: codes, or prefixes of codes (`IR4`).
+    - `select`: report only these rules; `ignore`: do not report these. Codes (`IR401`) or prefixes of codes (`IR4`).
     - `target`: an OpenVINO release (`2023.0`) that must be able to read the file.
     - `config`: a configuration, as `irload.checks.config.load_config(path)` returns it; empty by default.
     - `limits`: maximum sizes, counts and times. A file that exceeds a limit is reported.
@@ -52,7 +52,7 @@ def check(
     findings: list[Finding] = []
     suppressed: list[Suppressed] = []
     for rule in sorted(all_rules(), key=lambda r: r.last):
-        # Rules that are not selected run as well, since the last rule reports only lines that no other rule covers.
+        # Error rules that are not selected run, too: IR310, which runs last, reports only lines without another error.
         if rule.code in wanted or (rule.severity == "error" and subject.faulty):
             for finding in list(rule.findings(subject)):
                 if rule.code not in wanted:

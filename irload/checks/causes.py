@@ -1,6 +1,7 @@
 """Causes of inferred shapes and types: the inputs or attributes that determine a dimension.
 
-Each input's dim (or value) is relaxed to unknown in turn. If the result is less known then, that input is a cause.
+Each input is relaxed in turn: its dims, or its value, become unknown. If less of the result is then known, the input is
+a cause.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _cause(
 def _matters(
     node: Node, inputs: Sequence[TensorType], k: int, relaxed: TensorType, output: int, axis: int | None
 ) -> bool:
-    """True if the result is less known with the input relaxed."""
+    """True if less of the result is known after input `k` is replaced by `relaxed`."""
     if isinstance(node.op, UnknownOp) or not node.op.folds:
         return False
     changed = [*inputs[:k], relaxed, *inputs[k + 1 :]]

@@ -1,4 +1,6 @@
-"""`.irload.toml`: the findings that a project ignores. Read only if named, never because a model is beside it.
+"""`.irload.toml`: the findings that a project ignores.
+
+`irrun check` reads it from the current folder or from a given path, never from the folder of a model.
 
 [check]
 ignore = ["IR7", "IR610"]
@@ -26,7 +28,7 @@ from irload.safety.files import read_limited
 
 NAME = ".irload.toml"
 SIZE = 1 << 16
-"""Bytes that a configuration may have."""
+"""Maximum size in bytes of a configuration file."""
 T = TypeVar("T")
 
 

@@ -1,8 +1,8 @@
 """Two inferences over one file: from its operations alone, and from the declarations of all ports.
 
-A wrong declaration is reported where it arises. When the shape of a Parameter was changed and the ports were not, the
-declarations of all ports are wrong, but each follows from the one before it. So a declaration is reported only if it
-contradicts both inferences: the one from the operations and the one from the declarations before it.
+A wrong declaration is reported only at the port where it arises. For example, if an edit changed the shape of a
+Parameter but no ports, all declarations are wrong, but each one agrees with the declarations of the preceding layers.
+So a declaration is reported only if it contradicts both inferences.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from irload.validation.declared import judge
 class ResilientInference(Inference):
     """Inference that continues after faults and records which results depend on them.
 
-    `failed` has the nodes whose outputs were replaced by their declarations; `tainted` these and all that depend on
-    one, for which less may be inferred than in a correct file.
+    `failed`: the nodes whose outputs have the declared types instead of inferred ones. `tainted`: these nodes and all
+    nodes that depend on one of them; less may be inferred for them than in a correct file.
     """
 
     def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:
@@ -82,9 +82,9 @@ class ResilientInference(Inference):
 
 
 class DeclaredInference(ResilientInference):
-    """Inference that continues with the declaration of every output port.
+    """Inference in which every output has its declared type, from which later layers are inferred.
 
-    `unexplained` has the outputs whose declaration does not follow from the declarations before it.
+    `unexplained` has the outputs whose declaration contradicts the declarations of the preceding layers.
     """
 
     def __init__(self, file: str | None = None, limits: Limits = DEFAULT) -> None:

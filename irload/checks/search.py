@@ -1,4 +1,4 @@
-"""Search for IR files among many files."""
+"""Searches files and folders for IR files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def find_models(paths: Iterable[Path], *, only_ir: bool = False) -> tuple[list[P
     """The files to check, without duplicates, and the number of XML files skipped because they are not IR.
 
     A folder stands for the .xml files in it, at any depth, that could be IR; folders whose name begins with a dot are
-    skipped. Files named explicitly are always checked, unless `only_ir`. Raises FileNotFoundError.
+    skipped. Explicitly named files are included even if they are not IR, unless `only_ir`. Raises FileNotFoundError.
     """
     files: dict[Path, None] = {}
     passed = 0
@@ -37,7 +37,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def is_foreign(file: Path) -> bool:
-    """True for XML with another root element, which was never an IR. Malformed XML is checked and reported."""
+    """True for XML whose root element is not `net`. Malformed XML may be a damaged IR, so False for it."""
     try:
         descriptor, _ = open_regular(file, "the model")
     except ReadError:

@@ -146,7 +146,7 @@ class Scope:
 class Subject:
     """The file being checked. `fatal` is the fault that ended reading, if any.
 
-    `explained` has the lines of the layers that errors were reported for; rules that run last report only the others.
+    `explained` has the lines of layers with reported errors; rules that run last report only other lines.
     """
 
     file: str
@@ -195,7 +195,7 @@ class Subject:
 
     @cached_property
     def paths(self) -> dict[int, str]:
-        """The path of bodies that leads to a layer, by its line; layers of the outer graph are not in it."""
+        """Line of a layer → path of the bodies that contain it; only for layers in bodies."""
         return {layer.line: s.path for s in self.scopes[1:] for layer in s.raw.layers if layer.line is not None}
 
     @cached_property
@@ -224,7 +224,7 @@ class Subject:
 
     @cached_property
     def _by_declarations(self) -> DeclaredInference:
-        # The first inference obeyed the limit of time, and this one takes no longer.
+        # Without a time limit: the first inference stayed within it, and this one takes no longer.
         run = DeclaredInference(self.file, replace(self.limits, wall_time=None))
         self._infer_all(run)
         return run

@@ -1,4 +1,4 @@
-"""One pass over the values of a constant, in blocks that stay in cache: NaN, infinities, zeros, wild magnitudes."""
+"""Counts NaN, infinities and implausible magnitudes in a constant, in one pass over blocks that fit the cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scan:
     nonzero: bool
 
 
-# Per type: the integer that overlays it, the mask of its magnitude bits, the pattern of infinity, and of 1e18.
+# Per type: an unsigned integer of its width, the mask of its magnitude bits, the bit patterns of infinity and of 1e18.
 _LAYOUT = {
     et.f16: (np.uint16, 0x7FFF, 0x7C00, 0x7C01),
     et.bf16: (np.uint16, 0x7FFF, 0x7F80, 0x5D5E),
@@ -38,7 +38,7 @@ _LAYOUT = {
 
 
 def scan(weights: Weights, element: ElementType, count: int, offset: int) -> Scan | None:
-    """The counts of a floating-point constant; None for other types, or where its bytes are not there."""
+    """The counts of a floating-point constant; None for other types, empty constants, and bytes that are missing."""
     layout = _LAYOUT.get(element)
     if layout is None or not weights.present or not count:
         return None

@@ -1,4 +1,4 @@
-"""The inputs and outputs of two graphs that correspond, independent of the layers between them."""
+"""Matches the inputs and the outputs of two graphs, independently of the layers between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["body_ends", "model_ends"]
 
 
 def model_ends(a: Graph, b: Graph) -> Iterator[tuple[Node, Node]]:
-    """The inputs, and the outputs, of two models, if each shares a tensor name with one of the other model."""
+    """Pairs of inputs, and of outputs, with a common tensor name; no pairs unless every input (output) is in one."""
     if isinstance(a, Model) and isinstance(b, Model):
         for ours, theirs in ((a.inputs, b.inputs), (a.outputs, b.outputs)):
             pairs = list(_by_name(ours, theirs))
@@ -35,7 +35,7 @@ def _by_name(ours: Sequence[Port], theirs: Sequence[Port]) -> Iterator[tuple[Nod
 
 
 def body_ends(a: Subgraph, b: Subgraph) -> Iterator[tuple[Node, Node]]:
-    """The Parameters and Results of two bodies that are wired to the same ports in the same way."""
+    """Pairs of Parameters, and of Results, of two bodies that are wired to the same ports in the same way."""
     back = [dict(s.back_edges) for s in (a, b)]
     parameters = list(_unique(_wires(a.inputs), _wires(b.inputs)))
     results = list(_unique(_wires(a.outputs), _wires(b.outputs)))

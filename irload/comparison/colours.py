@@ -34,12 +34,12 @@ class Side:
         self.at = {node: k for k, node in enumerate(graph.nodes)}
         self.sources = [[(self.at[i.node], i.index) for i in node.inputs] for node in graph.nodes]
         self.readers: list[list[tuple[int, int, int]]] = [[] for _ in graph.nodes]
-        """The readers of a node: position, port, index of the output."""
+        """For each node, its readers: (position of the reader, its input port, index of the output it reads)."""
         for k, inputs in enumerate(self.sources):
             for port, (source, index) in enumerate(inputs):
                 self.readers[source].append((k, port, index))
         self.pins: list[int | None] = [None] * len(graph.nodes)
-        """Return the index of a node's match."""
+        """For each node, the number of its match, None for a free node."""
         self._palette = palette
         self._faces: dict[Callable[[Node], Hashable], Colours] = {}
 

@@ -1,4 +1,4 @@
-"""Compares layer by layer: the error of each layer on equal inputs, and the error accumulated from the inputs on."""
+"""Compares layer by layer: the error of each layer on equal inputs, and the error accumulated since the inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["TOLERANCES", "WAYS", "Comparison", "LayerError", "compare"]
 INT8 = """\
 OpenVINO multiplies the quantized layers of this model in int8; on x86-64 processors without VNNI, sums of two \
 products saturate at ±32768"""
-"""A divergence that irload cannot avoid: without OpenVINO's int8 transformations it quantizes elsewhere."""
+"""Note on a divergence that irload cannot avoid: it has no int8 transformations, so it quantizes at other layers."""
 
 
 def compare(
@@ -50,7 +50,7 @@ def compare(
         compiled kernels), `openvino` or `openvino:bf16`;
       - a folder or an .npz with outputs by name, as written by `dump_intermediates`;
       - an ONNX file, run by ONNX Runtime, with layers matched by the names of tensors.
-    - `inputs`: as for a call.
+    - `inputs`: as for a call of a compiled model.
     - `tolerances`: numbers by element type, as in `TOLERANCES`, or by name pattern.
     - `layers`: name patterns of the layers to compare.
     - `limits`: for reading. `threads`: for `fast`, `jit` and `openvino`.
@@ -62,7 +62,7 @@ def compare(
     Unsupported if OpenVINO or ONNX Runtime is missing, and the errors of reading and running.
     """
     sides = Sides(a, b, model, limits, threads)
-    given, _ = bind_typed(sides.runner.inputs, inputs)  # plans would keep f32 for inputs of type f16
+    given, _ = bind_typed(sides.runner.inputs, inputs)  # without `wide`: f32 arrays for f16 inputs are converted
     other = sides.other(given)
     judging = Judging(sides, other, dict(tolerances or {}), as_patterns(layers), progress)
     comparison = judging.comparison

@@ -1,4 +1,4 @@
-"""The constants of two models: compared bit by bit if of one type, else after decompression."""
+"""Compares the constants of two models: bit by bit if their types are equal, otherwise after decompression."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ConstantErrors", "ancestors", "constant_paths", "constants_of", "fol
 
 
 class ConstantErrors:
-    """The constants that differ, stored until their first reader runs."""
+    """The errors of the constants that differ, stored until the first reader of each constant runs."""
 
     def __init__(
         self, model: Model, partners: Mapping[Node, Node], paths: Mapping[Node, str], wanted: Mapping[str, float]
@@ -38,14 +38,14 @@ class ConstantErrors:
         self.recast: set[Node] = set()
         """Layers that decompress weights of another type than in the other model; only their results are compared."""
         self.roundings: Counter[str] = Counter()
-        """How many constants differ by rounding to a type."""
+        """The number of constants that differ by rounding to a type, by type."""
         self._errors: dict[Node, LayerError] = {}
         for graph in model.walk():
             for node in graph.nodes:
                 self._errors.update(self._operand_errors(node))
 
     def take(self, node: Node) -> list[LayerError]:
-        """Return the constants that differ and that this node is the first to read."""
+        """Return, and remove, the errors of the constants that this node reads."""
         return [self._errors.pop(i.node) for i in node.inputs if i.node in self._errors]
 
     def rest(self) -> list[LayerError]:

@@ -144,7 +144,7 @@ class _Graphs:
                     difference.follows.append(ShapeChange(name, a.type, str(p.type), str(q.type)))
 
     def inputs(self, a: Node, b: Node) -> list[Change]:
-        """Return the inputs fed by another layer, except for layers inserted into or removed from the edge."""
+        """Return the inputs that another layer feeds now. Layers inserted into or removed from an edge are ignored."""
         changes: list[Change] = []
         for k in range(max(len(a.inputs), len(b.inputs))):
             old = a.inputs[k] if k < len(a.inputs) else None

@@ -72,8 +72,8 @@ class ShapeChange:
 class Difference:
     """The `edits` that turn A into B, in order of execution, and the layers whose types and shapes follow from them.
 
-    `layers` counts the compared layers of A and of B. `unused` names the layers of both that only one model needs for
-    its outputs; `notes` list faults of the files.
+    `layers` counts the compared layers of A and of B. `unused` names layers of both models on which the outputs of only
+    one model depend; `notes` list faults of the files.
     """
 
     a: str

@@ -1,4 +1,4 @@
-"""Layers that the other side folds into a later layer, which undoes their errors."""
+"""Clears the errors of layers that the other side folds into a later layer, which undoes them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["clear_folded", "clear_unreturned"]
 
 
 def clear_folded(model: Graph, comparison: Comparison, nodes: Mapping[str, Node]) -> None:
-    """Mark layers whose error each reader cancels, for example if a scale was folded into the preceding weights.
+    """Mark layers whose error every reader undoes, for example if a scale was folded into the preceding weights.
 
-    A reader undoes it if its error on equal inputs is beyond the tolerance or unknown, and its total error is within.
+    A reader undoes it if its total error is within the tolerance, although its error on equal inputs is beyond the
+    tolerance or unknown.
     """
     entries: dict[Node, list[LayerError]] = {}
     for entry in comparison.layers:
@@ -42,8 +43,8 @@ def clear_folded(model: Graph, comparison: Comparison, nodes: Mapping[str, Node]
 def clear_unreturned(comparison: Comparison) -> None:
     """Mark the layers that OpenVINO returns in another shape, or as NaN, while the outputs of the model agree.
 
-    A fused layer has the name of one of the layers it replaces, but returns another value; some kernels do not write an
-    output that is returned besides being read.
+    A fused layer has the name of one of the layers it replaces, but returns another value. Some kernels do not write an
+    output that another layer reads if it is also returned.
     """
     if comparison.outputs and all(e.passed and not e.inherited for e in comparison.outputs):
         comparison.layers[:] = [

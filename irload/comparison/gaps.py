@@ -1,4 +1,4 @@
-"""Layers that only one of two models has, between layers that both have."""
+"""Detects layers that only one of two models has, between layers that both models have."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Gaps:
         )
 
     def before(self, node: Node, path: str) -> list[LayerError]:
-        """Return the layers without partner that feed a node or its partner, each once. `path`: of the body."""
+        """Return the layers without a partner that feed a node or its partner, each layer once. `path`: of the body."""
         other = self._partners.get(node)
         if other is None:
             return []
@@ -63,7 +63,7 @@ class Gaps:
         return entries
 
     def before_result(self, result: Node, path: str) -> list[LayerError]:
-        """Return the layers without partner that feed the result of a body, else the result if its sources differ."""
+        """Return the layers without a partner that feed the result of a body; else the result if its sources differ."""
         entries = self.before(result, path)
         other = self._partners.get(result)
         if not entries and other is not None and not self.reads_the_same(result):

@@ -1,4 +1,4 @@
-"""Judging layer by layer: the error on the same inputs, and the error accumulated since the inputs."""
+"""Judges each layer by its error on the same inputs, and by the error accumulated since the inputs of the model."""
 
 from __future__ import annotations
 
@@ -138,13 +138,13 @@ class Judging:
         return LayerError(*fields, own, total)
 
     def _own_error(self, visit: Visit, k: int, theirs: Array, allowed: float, computed: str) -> Measures:
-        """The error on the same inputs, less the effect of rounding."""
+        """The error on the same inputs, without the effect of rounding."""
         array = visit.outputs[k]
         measures = self.sides.measured(array, theirs, allowed)
         if measures.passed:
             return measures
         if self.sides.are_models and self.gaps.reads_the_same(visit.node):
-            # The same code on the same inputs; only one step of i8 and u8 is within their tolerance.
+            # Both sides run the same code on the same inputs, so rounding explains nothing: i8 and u8 may differ by 1.
             return self.sides.measured(array, theirs, allowed, 1.0) if computed in ("i8", "u8") else measures
         moved = at_edges(visit, array, theirs, computed) if self.sides.rounds_elsewhere else theirs
         least = floor(visit, computed)
@@ -168,7 +168,7 @@ class Judging:
             self._progress(len(self.comparison.layers))
 
     def _explain(self, visit: Visit) -> None:
-        """Add the cause of a divergence outside the layer: layers without partner, results of its bodies."""
+        """Add the cause of a divergence outside the layer: layers without a partner, results of its bodies."""
         path = visit.name[: len(visit.name) - len(self.sides.names[visit.node])]
         for gap in self.gaps.before(visit.node, path):
             self._add(gap)
@@ -200,7 +200,7 @@ class Judging:
 
 
 def _feeding(model: Graph) -> dict[Node, list[Output]]:
-    """The sources of each Parameter of a body: outputs around the body and of the previous iteration."""
+    """The sources of each Parameter of a body: outputs outside the body, and outputs of the previous iteration."""
     sources: dict[Node, list[Output]] = {}
     for graph in model.walk():
         for node, name, body in graph.subgraphs():

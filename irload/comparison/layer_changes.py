@@ -1,4 +1,4 @@
-"""The edits between two corresponding layers, except for edges."""
+"""Compares two matched layers and returns the edits between them, except for edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which layers of two models stand for each other: matched by structure, so that names and file order do not matter."""
+"""Matches the layers of two models by structure, so that names and file order do not matter."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ROUNDS = 5
 def match(a: Graph, b: Graph) -> dict[Node, Node]:
     """The nodes of `a` by the nodes of `b`, bodies included.
 
-    Inputs and outputs match first: by tensor names that both graphs share, else by their neighbourhood, else by
-    position; in bodies by the ports of the enclosing layer. Nodes then match if everything before them is the same,
-    everything behind them, or everything a few edges around them; each match distinguishes more nodes. That is repeated
-    with less and less of each node: its type, attributes and content, then without the content,
-    the type alone, any type. Names decide between nodes that are alike in all this, and file order where names do not.
+    Inputs and outputs are matched first: by common tensor names, else by their neighbourhood, else by position; in
+    bodies by the ports of the enclosing layer. Then two nodes match if all their predecessors, all their successors, or
+    all nodes within a few edges are equal. Each match distinguishes more nodes. This is repeated with looser criteria
+    of equality (`FACES`): type, attributes and content; type and attributes; type; any type. If several nodes are equal
+    by all criteria, names decide, then file order.
     """
     partners: dict[Node, Node] = {}
     pending: list[tuple[Graph, Graph, Iterable[tuple[Node, Node]]]] = [(a, b, model_ends(a, b))]
@@ -70,7 +70,10 @@ class _Matching:
     # -- inputs and outputs --------------------------------------------------------------------------------------------
 
     def ends(self, a: Graph, b: Graph) -> None:
-        """Match remaining inputs and outputs of the models, because an edit may be next to any of them."""
+        """Match the remaining inputs and outputs: by neighbourhood, else by position.
+
+        An edit may be next to any of them, so they are matched even if their neighbourhoods differ.
+        """
         for ours, theirs in ((a.parameters, b.parameters), (a.results, b.results)):
             for face in (exact, similar):
                 colours = [side.faces(face) for side in (self.a, self.b)]

@@ -1,4 +1,4 @@
-"""The distance of two tensors: measured in chunks, which needs little additional memory."""
+"""Measures the distance of two tensors in chunks, which requires little additional memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW = 1 << 13
 LEAST = 1e-300
 """Added to divisors, so that 0/0 is 0. It changes only tiny f64 divisors otherwise."""
 FAR = 1e200
-"""Quotients beyond this have a divisor of 0."""
+"""A quotient beyond this has a divisor of 0, to which LEAST was added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Sums:
                 self._add_share(error, size, quotient)
 
     def _add_relative(self, error: Array, size: Array, relative: Array) -> None:
-        """Return |a − b| / |b|: 0 if both are 0, infinite if only b is."""
+        """Accumulate |a − b| / |b|: 0 if both are 0, infinite if only b is 0."""
         np.divide(error, np.add(size, LEAST, out=relative), out=relative)
         greatest = _max(relative)
         if greatest > FAR or self.is_wide:
@@ -139,7 +139,7 @@ class _Sums:
         self.max_rel, self.sum_rel = max(self.max_rel, greatest), self.sum_rel + _sum(relative)
 
     def _add_share(self, error: Array, size: Array, share: Array) -> None:
-        """Return (|a − b| − floor) / (|b| + rms(b)), whose maximum is `needed`."""
+        """Accumulate (|a − b| − floor) / (|b| + rms(b)), whose maximum is `needed`."""
         over = np.subtract(error, self.floor, out=error) if self.floor else error
         if self.scale:
             np.divide(over, np.add(size, self.scale, out=share), out=share)

@@ -1,4 +1,4 @@
-"""The outputs of an ONNX file by ONNX Runtime, named like the layers of the model converted from it."""
+"""Runs an ONNX file by ONNX Runtime. Its outputs get the names of the layers of the model converted from it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ LARGEST = 1 << 30
 def onnx_outputs(
     path: Path, model: Model, inputs: Sequence[Array], names: dict[str, str]
 ) -> tuple[Iterator[tuple[str, Array]], frozenset[str]]:
-    """Return pairs (name, array), and the names.
+    """Return pairs (name, array), and the set of names.
 
-    `names`: the name of each output of a layer by its tensor name. Tensors of these names are returned if the package
-    onnx is installed, which can declare them as outputs. The declared outputs of the file match by tensor name, else by
-    index; inputs likewise. Raises Unsupported if ONNX Runtime is missing or does not run the file, and ReadError.
+    `names`: tensor name → name of the output of a layer. If the package onnx is installed, it declares these tensors as
+    additional outputs, and all of them are returned; otherwise only the declared outputs of the file. The outputs of
+    the file are matched by tensor name, else by index; inputs likewise. Raises Unsupported if ONNX Runtime is missing
+    or does not run the file, and ReadError.
     """
     if not path.exists():
         raise ReadError("no such file", Where(str(path)))
@@ -37,7 +38,7 @@ def onnx_outputs(
     runtime: Any = onnxruntime
     quiet = runtime.SessionOptions()
     quiet.log_severity_level = 3
-    # Fused layers would return nothing, and folded constants would be outputs.
+    # With optimizations, fused layers would return nothing, and folded constants would be outputs.
     quiet.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         source, within = _with_outputs(path, names)

@@ -1,4 +1,4 @@
-"""A run on the other side's values, and in step with it a free run on its computed values, layer by layer."""
+"""Runs a model twice in step, layer by layer: on the other side's values, and freely on the values it computes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from irload.runtime.observation import Observe, ObservedRun, Visit, values
 __all__ = ["Judge", "PairedRun"]
 
 Judge = Callable[[Visit, Sequence[Array | None], str], tuple[Sequence[Array], Sequence[Array | None]]]
-"""Called with each layer that ran, its outputs in the free run (None: an iteration of a body that did not run freely),
-and the reason why it cannot run on the other side's values: "" if it can, otherwise its outputs come from the free run.
+"""Called with each layer that ran, its outputs in the free run, and a fault.
 
-Returns the outputs for later layers in this run, and for later layers in the free run.
+Outputs are None in an iteration of a body that the free run did not execute. The fault is the reason why the layer
+cannot run on the other side's values, so that its outputs are from the free run; "" if it can. Returns the outputs for
+later layers in this run, and for later layers in the free run.
 """
 
 
 class PairedRun(ObservedRun):
     """A run that feeds its layers the outputs chosen by a judge, in step with a free run.
 
-    Both drop a value after its last use, and a layer whose inputs are the same arrays in both runs once. Control flow
-    runs freely in a thread, as far as its layers are requested.
+    Both runs drop a value after its last use. A layer whose inputs are the same arrays in both runs is computed once.
+    The free run of control flow is in a separate thread, which computes layers only as they are requested.
     """
 
     def __init__(self, compiled: Scheduler, judge: Judge, names: Names) -> None:
@@ -45,7 +46,7 @@ class PairedRun(ObservedRun):
     def nodes(
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
-        """Run both runs; keep the results of the free one."""
+        """Execute a schedule in both runs; store the results of the free run."""
         results = super().nodes(schedule, arrays, plan, wide=wide)
         if self._scheduled is None:
             self.free_results = [self._free.get(k, r) for k, r in zip(schedule.results, results, strict=True)]
@@ -62,7 +63,7 @@ class PairedRun(ObservedRun):
             try:
                 return super().run_node(scheduled, inputs)
             except IRError as error:
-                # Inputs from different sides may be inconsistent.
+                # Inputs from the other side may be inconsistent with each other: use the inputs of the free run.
                 if all(a is b for a, b in zip(free, inputs, strict=True)):
                     raise
                 self._fault = error.message

@@ -1,4 +1,4 @@
-"""Constants that one model stores in another type, behind layers that decompress them to the type of the other."""
+"""Constants that one model stores compressed, followed by layers that decompress them to the other model's type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Recast:
         with np.errstate(all="ignore"):
             rounded = is_half and is_rounding(wide, narrow.astype(np.float16))
         lost = distance.relative if distance is not None else 0.0
-        # Halves are the rounded values; integers of few bits cannot distinguish values between two levels.
+        # f16 must equal the rounded values. Integers of few bits lose more: the change must be below LOSS.
         fits = distance is None or rounded or (not is_half and lost is not None and lost < LOSS)
         kinds = str(a.op.attributes["element_type"]), str(b.op.attributes["element_type"])
         return Change("storage" if fits else "values", "", *kinds, distance or ValueChange(old.size, 0, 0.0, 0.0))

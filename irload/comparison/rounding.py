@@ -1,4 +1,4 @@
-"""Errors that rounding explains: an equally large error results from other roundings in the same model."""
+"""Clears errors that rounding explains: simulated rounding errors in the same model cause errors of the same size."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MARGIN = 4.0
 
 
 def clear_rounding(sides: Sides, inputs: Sequence[Array], comparison: Comparison) -> None:
-    """Mark the errors that are no larger than the effect of another rounding of each layer on the same output.
+    """Mark the errors that are no larger than MARGIN times the effect of simulated rounding errors on the same output.
 
-    Layers that the other side fuses round without being compared, so the error of the next layer includes theirs. Runs
-    the model again, only if some error is beyond its tolerance.
+    Layers that the other side fuses are not compared, so the error of the next layer includes their rounding errors.
+    The model runs again only if some error is beyond its tolerance.
     """
     failing = {e.name: 0.0 for e in comparison.layers if not e.passed and not e.problem}
     ends = [e for e in comparison.outputs if not e.passed and not e.problem]

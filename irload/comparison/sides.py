@@ -29,7 +29,7 @@ _PASS = re.compile(r"\[\d+\]/")
 
 
 class Sides:
-    """Selects the model that runs each layer on the other side's inputs: A if it is a model run plainly, else B."""
+    """The two sides. `runner` is the model whose layers run on the other side's inputs: A if run plainly, else B."""
 
     def __init__(
         self,
@@ -136,11 +136,11 @@ class Sides:
         return f"{text} (in {self.precision}, as this processor has no {self._asked})"
 
     def is_ours(self, name: str) -> bool:
-        """Whether the side that runs has an output of this name."""
+        """Whether the runner has an output of this name."""
         return name.startswith("\0output") or _key(name) in self._ours
 
     def measured(self, ours: Array, theirs: Array, tolerance: float, floor: float = 0.0) -> Measures:
-        """Measure the errors of A against B, regardless of the side that runs."""
+        """Measure the errors of A against B, whichever of them is the runner."""
         a, b = (theirs, ours) if self.turned else (ours, theirs)
         return measure(a, b, tolerance, floor)
 

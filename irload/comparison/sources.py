@@ -62,8 +62,8 @@ def plain(
 ) -> Generator[tuple[str, Array]]:
     """Yield the outputs of every layer, computed by its `compute`, then the outputs of the model.
 
-    `positions`: the position of each output of the model among the outputs of the other side, if it has a partner
-    there.
+    `positions`: for each output of the model, the index of the matching output of the other side; None if there is
+    none.
     """
     results: list[Array] = []
 
@@ -78,10 +78,10 @@ def plain(
 def planned(
     model: Model, inputs: Sequence[Array], names: Names, *, jit: bool, threads: int | None = None
 ) -> tuple[Pairs, Callable[[str], bool]]:
-    """Yield the outputs that the plan computes unchanged, with a predicate for the names among them.
+    """Return an iterator of the outputs that a plan computes unchanged, and a predicate: whether it yields a name.
 
-    Without a plan, as for some loops, all layers that are not folded. Raises InputInvalid if `jit` requires compiled
-    kernels that are unavailable.
+    A model without a plan, such as one with certain loops, yields the outputs of all layers that are not folded. Raises
+    InputInvalid if `jit` requires compiled kernels that are unavailable.
     """
     compiled = CompiledModel(model, limits=model.limits, jit=jit, threads=threads)
     arrays, given = bind_typed(compiled.inputs, list(inputs), wide=True)
@@ -122,7 +122,7 @@ def openvino(
     core: Any = ov.Core()
     if model.file is None:
         raise InputInvalid("OpenVINO reads models from files, but this model was not read from a file")
-    # Without the last two, compressed models compute with activations and a KV cache rounded to 8 bits or f16.
+    # Without these two options, compressed models round activations and the KV cache to 8 bits or f16.
     config: dict[str, Any] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
     config["INFERENCE_PRECISION_HINT"] = precision
     config |= {} if threads is None else {"INFERENCE_NUM_THREADS": threads}
@@ -148,7 +148,7 @@ def openvino(
             if not results:  # an inference with all fusions, as a user runs it
                 fused: Any = core.compile_model(read, "CPU", config)(list(inputs))
                 results = [np.array(fused[k]) for k in range(len(read.get_results()))]
-            # Additional Results leave tensor names unchanged: in published files several layers may share a name.
+            # Outputs are selected by Results instead of tensor names, which several layers of published files share.
             ends = list(read.get_results())
             ends += [ov.op.Result(present[n.name].output(o.index)) for n, o in ports]
             shown: Any = ov.Model(ends, read.get_sinks(), read.get_parameters(), read.get_variables(), "shown")
@@ -217,7 +217,7 @@ class Stream:
     def take(self, name: str, owner: str = "", *, wanted: Callable[[str], bool]) -> Array | None:
         """Return the array of a name, once; None if there is none. Buffers other arrays for which `wanted` is true.
 
-        `owner`: the layer whose body the name is in. After the owner, no more arrays of its body follow.
+        `owner`: the layer whose body has the name. No arrays of its body follow the output of the owner.
         """
         held = self._held.pop(name, None)
         if held is not None or not self._has(name):

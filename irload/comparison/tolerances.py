@@ -1,4 +1,4 @@
-"""Criteria of agreement: tolerances by type, and the effect of rounding on top of them."""
+"""Criteria of agreement: tolerances by type, and allowances for the effect of rounding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWS = 2
 
 
 def tolerance(element: str, theirs: Array, name: str, wanted: Mapping[str, float]) -> float:
-    """Return the tolerance of a pattern for the name, else of the type; the looser one if the types differ."""
+    """Return the tolerance of the first pattern that matches the name, else of the type; the looser of two types."""
     for pattern, value in wanted.items():
         if pattern not in TOLERANCES and matches(name, pattern):
             return value
@@ -45,9 +45,9 @@ def floor(visit: Visit, element: str) -> float:
 
 
 def at_edges(visit: Visit, ours: Array, theirs: Array, element: str) -> Array:
-    """Return `theirs` minus one level of FakeQuantize where the input is between two levels.
+    """Return `theirs`, moved by one level of FakeQuantize towards `ours` where the input is halfway between two levels.
 
-    Rounding decides the level of these elements. The levels are per channel.
+    Rounding errors decide the level of these elements. The levels are per channel.
     """
     levels = visit.node.op.attributes.get("levels") if visit.node.type == "FakeQuantize" else None
     if not levels or len(visit.inputs) != 5 or ours.dtype.kind not in "fV":
@@ -55,7 +55,7 @@ def at_edges(visit: Visit, ours: Array, theirs: Array, element: str) -> Array:
     x, low, high, first, last = (i.astype(np.float64) for i in visit.inputs)
     with np.errstate(all="ignore"):
         at = (x - low) / (high - low) * (levels - 1)
-        # The divisor and the product are rounded as well as the input.
+        # Not only the input is rounded: the quotient and the product are, too.
         is_edge = np.abs(at - np.floor(at) - 0.5) <= 4 * UNITS.get(element, UNITS["f32"]) * (levels - 1)
         step = np.broadcast_to(np.abs(last - first) / (levels - 1), ours.shape)
         apart = ours.astype(np.float64) - theirs.astype(np.float64)
@@ -64,10 +64,10 @@ def at_edges(visit: Visit, ours: Array, theirs: Array, element: str) -> Array:
 
 
 def sensitivity(visit: Visit, index: int, computed: str) -> float:
-    """Return the movement of an output when rounding errors are added to the inputs: the other side rounds elsewhere.
+    """Return twice the largest change of an output when rounding errors are added to its inputs.
 
-    Decompressed weights move by the rounding error of their decompressed type. `computed`: the type in which the other
-    side computes f32.
+    This bounds the effect of the other side's rounding at other layers. Decompressed weights change by the rounding
+    error of their decompressed type. `computed`: the type in which the other side computes f32.
     """
     op = visit.node.op
     if op.supplied or not op.folds:

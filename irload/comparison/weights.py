@@ -1,4 +1,4 @@
-"""The distance of two constants."""
+"""Compares the values of two constants."""
 
 from __future__ import annotations
 

@@ -138,10 +138,10 @@ def numbers(
 
 
 def boolean(default: Any = REQUIRED, *, name: str | None = None, spec_required: bool = False) -> bool:
-    """true, false, 1 or 0 in any case. Other text leaves the default, with a warning."""
+    """true, false, 1 or 0, ignoring case. Other text leaves the default, with a warning."""
 
     def parse(text: str, notes: list[str]) -> Any:
-        word = text.lower()  # the runtime takes blanks for other text
+        word = text.lower()  # as in the runtime, blanks are not stripped: `true ` is other text
         if word in ("true", "1"):
             return True
         if word in ("false", "0"):
@@ -160,7 +160,7 @@ def choice(
     upper: bool = False,
     aliases: Mapping[str, str] | None = None,
 ) -> str:
-    """One of `words`, in any case; stored in the spelling given here. `upper`: written in upper case.
+    """One of `words`, ignoring case; stored in the spelling given here. `upper`: written in upper case.
 
     `aliases`: other words that occur in files, each with the word of `words` that it stands for.
     """
@@ -268,8 +268,8 @@ def _each(value: Any) -> Sequence[Any]:
 
 # -- text ------------------------------------------------------------------------------------------------------------
 
-# The runtime parses numbers as C++ streams do: it takes the longest valid prefix and ignores the rest. Only an exponent
-# that has been started must have digits.
+# The runtime parses numbers as C++ streams do: it reads the longest valid prefix and ignores the rest. There is one
+# exception: an `e` after the number must be followed by the digits of the exponent.
 _INTEGER: Final = re.compile(r"-?[0-9]+")  # the runtime refuses a plus sign
 _NUMBER: Final = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([eE]?)")
 
@@ -335,7 +335,7 @@ def _join(value: Sequence[Any]) -> str:
 
 
 def _float_text(value: float) -> str:
-    """At most 17 significant digits, as the runtime writes; repr is the shortest text that parses to an equal value."""
+    """At most 17 significant digits, as the runtime writes. repr is the shortest text that parses to the same value."""
     return repr(float(value))
 
 

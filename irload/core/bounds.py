@@ -1,4 +1,4 @@
-"""Propagate bounds of values through operations, so that results of shape arithmetic are known for dynamic shapes."""
+"""Propagates bounds of values through operations, so that results of shape arithmetic are known for dynamic shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, Tensor
 from irload.errors import IRError
 
 FEW = 64
-"""Maximum elements of a tensor without known value that gets bounds, as shapes have."""
+"""Maximum number of elements of a tensor of unknown value that gets bounds: shapes have fewer."""
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
@@ -33,8 +33,9 @@ def bounds_of(tensor: TensorType) -> Bounds | None:
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
     """Return the bounds for an operation that only moves values: `compute` of the lower and of the upper bounds.
 
-    `data`: the indices of the inputs whose values are moved; if some are known, short integer tensors beside them may
-    have any value. All other inputs must have known values.
+    `data`: the indices of the inputs whose values are moved. If one of them has bounds, short integer tensors among
+    them may be unknown: they get the bounds of i64. All other inputs must have known values. None if the bounds are
+    unknown.
     """
     lower: list[Array] = []
     upper: list[Array] = []

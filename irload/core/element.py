@@ -1,8 +1,8 @@
 """Element types: their names, widths, and the NumPy dtypes that store their values.
 
-The table is the one of the IR format. `dtype` is the *storage* dtype: the NumPy dtype of arrays with values of that
-type. Narrow integers take one byte each; nf4 is stored as the f32 values of its table; strings are `str` in object
-arrays. Several element types share a dtype, so a tensor carries both.
+The table lists the types of the IR format. `dtype` is the *storage* dtype: the NumPy dtype of arrays with values of
+that type. Narrow integers take one byte each; nf4 is stored as the f32 values of its table; strings are `str` in object
+arrays. Several element types share a dtype, so a tensor has both an element type and a dtype.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ INDEX: tuple[ElementType, ...] = (i32, i64)
 
 _BY_NAME = {e.name: e for e in ELEMENTS} | {"undefined": dynamic}
 _BY_PRECISION = {e.precision: e for e in ELEMENTS} | _BY_NAME
-# The one-to-one part of the table, inverted: the type of an array without a declared type.
+# dtype → element type, for arrays without a declared type. Types that share the dtype of another type are omitted.
 _BY_DTYPE = {e.dtype: e for e in reversed(ELEMENTS) if e not in (nf4, i4, u6, u4, u3, u2, u1, dynamic)}
 
 
 def element(name: str) -> ElementType:
-    """The type of an attribute's text: `f32`, in any case. Raises TypeMismatch for anything else."""
+    """The type of an attribute's text: `f32`, ignoring case. Raises TypeMismatch for anything else."""
     result = _BY_NAME.get(name.lower())
     if result is None:
         raise TypeMismatch(f"'{name}' is not an element type; known are {', '.join(sorted(_BY_NAME))}")

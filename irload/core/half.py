@@ -1,4 +1,4 @@
-"""Conversion of f16 to f32 by integer arithmetic, which is twice as fast as NumPy's use of the F16C instruction."""
+"""Converts f16 to f32 by integer arithmetic, which is twice as fast as NumPy's use of the F16C instruction."""
 
 from __future__ import annotations
 

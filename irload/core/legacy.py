@@ -1,7 +1,7 @@
 """The element types of the inputs and outputs of IR v10 models, where they differ from the graph.
 
-Scripts for these versions pass f32 and expect f32 or i32, so the runtime converts inputs and outputs, and so does
-irload. f16 inputs are shown as f32. Outputs are shown as i32 if they are 32-bit or 64-bit integers, otherwise as f32.
+Scripts for IR v10 pass f32 and expect f32 or i32, so the runtime converts inputs and outputs, and so does irload. f16
+inputs are shown as f32. Outputs are shown as i32 if they are 32-bit or 64-bit integers, otherwise as f32.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def v10_input(element: ElementType) -> ElementType:
 
 
 def v10_output(element: ElementType) -> ElementType:
-    """The type of an output in IR v10. Strings stay strings, since nothing converts them."""
+    """The type of an output in IR v10. Strings are not converted."""
     if element in (et.i64, et.u64, et.i32, et.u32):
         return et.i32
     return element if element in (et.string, et.dynamic) else et.f32

@@ -75,7 +75,7 @@ class Op:
       them. Its parameters are the operation's ports: they define names, arity and optional inputs.
     - `compute(self, *inputs)` takes arrays and returns an array or a tuple: plain NumPy, the readable reference. It
       does not write to its inputs. Low-precision floats are passed as f32 unless `widens` is false.
-    - `bounds(self, *inputs)`, optional, bounds integer outputs if the values of inputs are known in part.
+    - `bounds(self, *inputs)`, optional, returns bounds of integer outputs from partly known inputs.
 
     Class keywords: `since` (opset that introduces this variant), `type` (default: the class's name), `opset` (a
     namespace other than opsetN), `also_in` (earlier opsets that list the variant), `missing_in` (later ones that do
@@ -223,7 +223,7 @@ def infer_outputs(op: Op, inputs: Sequence[TensorType], context: InferContext) -
             raise ExecutionError(_blamed(op, "infer", error)) from error
         if not isinstance(error, ArithmeticError | LookupError | TypeError | ValueError):
             raise
-        # For shapes that the operation's checks, which give better messages, do not cover.
+        # The operation's checks give better messages, but they do not cover these shapes.
         raise ShapeMismatch(f"cannot be inferred from {', '.join(map(str, inputs))}: {error}") from error
     results = result if isinstance(result, tuple) else (result,)
     promised: tuple[Any, ...] = results

@@ -1,7 +1,8 @@
 """Packs and unpacks the values of each element type as stored in a .bin file.
 
-All little-endian. i4, u4, nf4, f4e2m1: the first value in the low nibble. u2: first in the low bits. u1: first in the
-high bit. u3 and u6 are stored in groups of three bytes: the low bits first, then one byte of high bits.
+All types are little-endian. The first value of a byte is in the low nibble (i4, u4, nf4, f4e2m1), in the low bits (u2),
+or in the high bit (u1). u3 and u6 are stored in groups of three bytes: two bytes of low bits, then one byte of high
+bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building graphs and plans without garbage collection, and without a fork halfway."""
+"""Disables garbage collection, and delays forks, while graphs and plans are built."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 Monomial = tuple[int, ...]
 """The factors of a term, as sorted indices of variables, with repetition."""
 Terms = Mapping[Monomial, int]
-"""The coefficient of each monomial, none of which is 0."""
+"""The nonzero coefficients by monomial."""
 Key = tuple[tuple[Monomial, int], ...]
-"""Equal for equal polynomials, and hashable."""
+"""The sorted terms: hashable, and equal for equal polynomials."""
 
 
 def key_of(terms: Terms) -> Key:
@@ -54,7 +54,7 @@ def oriented(terms: Terms) -> Terms:
 
 
 def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    """The other factors of a monomial; None unless it has all of these."""
+    """The monomial divided by `factors`; None if it does not contain all of them."""
     left = list(monomial)
     for k in factors:
         if k not in left:
@@ -64,7 +64,7 @@ def without(monomial: Monomial, factors: Monomial) -> Monomial | None:
 
 
 def multiple(dividend: Terms, divisor: Terms) -> int | None:
-    """The number by which the divisor is multiplied to give the dividend, None if there is none."""
+    """The integer n with dividend = n · divisor, None if there is none or it is 0."""
     monomial, c = next(iter(divisor.items()))
     times, rest = divmod(dividend.get(monomial, 0), c)
     return times if not rest and times and add(dividend, divisor, -times) == {} else None

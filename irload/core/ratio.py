@@ -1,9 +1,9 @@
-"""Quotients of sizes in floats, as exporters compute them before they round to whole numbers.
+"""Exact quotients of sizes, for shape arithmetic that exporters perform in floats before they round to integers.
 
-In f32, sums, products and quotients are rounded. A `Ratio` is the exact number, and exists only where rounding changes
-neither its floor nor its ceiling: at most one quotient that f32 does not represent, then sums with whole numbers.
-Unless it is whole, it is at least 1 / `under` away from each whole number, and each rounding moves it by at most a
-sixteenth of that, as its numerator is below MOST.
+The runtime computes these sums, products and quotients in f32 and rounds each. A `Ratio` is the exact value. It is
+limited to computations in which rounding changes neither the floor nor the ceiling: at most one quotient that f32
+cannot represent, followed by sums with integers. A ratio that is not an integer differs from every integer by at least
+1 / `under`. Its numerator is below MOST, so each rounding changes it by at most a sixteenth of this distance.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from irload.core.size import is_size
 from irload.core.tensor import Array
 
 MOST = 1 << 20
-"""Bound of the numerators."""
+"""Exclusive upper bound of the magnitude of a numerator."""
 MOST_PARTS = 256
-"""Bound of the denominators."""
+"""Maximum denominator."""
 
 MOST_ELEMENTS = 64
 """Maximum number of elements of an array of ratios."""
 
 
 class Ratio:
-    """`over` / `under`, a size or number over a positive number; `rounded`: f32 does not represent it exactly.
+    """`over` / `under`: a size or an integer, divided by a positive integer. `rounded`: f32 cannot represent the ratio.
 
-    Arithmetic raises TypeError where floats may round to the other side of a whole number.
+    Arithmetic raises TypeError if the rounding of floats could change the floor or the ceiling of the result.
     """
 
     __slots__ = ("over", "rounded", "under")
@@ -53,7 +53,7 @@ class Ratio:
 
     @property
     def is_whole(self) -> bool:
-        """True for a ratio of 1 part."""
+        """True if the denominator is 1."""
         return self.under == 1
 
     def __add__(self, other: Ratio) -> Ratio:
@@ -88,12 +88,12 @@ class Ratio:
         return Ratio(-(-self.over // self.under))
 
     def __trunc__(self) -> Any:
-        """The whole number next to it in the direction of 0, as a size or a number."""
+        """The ratio rounded towards 0, as a size or an integer."""
         return self.over // self.under if self.over >= 0 else -(-self.over // self.under)
 
 
 def ratios(array: Array) -> Array:
-    """The elements as ratios. Raises TypeError, also for more than MOST_ELEMENTS."""
+    """The elements as ratios. Raises TypeError for more than MOST_ELEMENTS, and for elements that are not ratios."""
     if array.size > MOST_ELEMENTS:
         raise TypeError("too many elements for sizes")
     return each(Ratio.of, array)

@@ -1,4 +1,4 @@
-"""The table of operations: (namespace, type) → classes by version. Filled by class statements only."""
+"""The table of operations: (namespace, type) → classes by version. Only the class statements of operations fill it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Integers as operands of real arithmetic: computed in f32, then rounded, as in the runtime's CPU plugin.
 
-The plugin supports i32, i8 and u8; other integers become their low 32 bits as i32, booleans u8. Results are rounded to
-the nearest integer, ties to even. NaN and values outside i32 become the lowest i32, and results outside a byte type are
-clamped to its limits.
+The plugin supports i32, i8 and u8. It stores other integers as i32 (their low 32 bits) and booleans as u8. Results are
+rounded to the nearest integer, ties to even. NaN and values outside i32 become the lowest i32. Results of type i8 or u8
+are clamped to its limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 def held(x: Array) -> Array:
-    """Integers or booleans in the plugin's type for them."""
+    """Integers or booleans in the type in which the plugin stores them: i32, i8 or u8."""
     if x.dtype.kind == "b":
         return x.view(np.uint8)
     return x if x.dtype in _BYTES else x.astype(np.int32)
@@ -35,7 +35,7 @@ def rounded(x: Array, to: ElementType) -> Array:
 
 
 def fitted(x: Array, to: ElementType) -> Array:
-    """Results, as i64, in the plugin's type for them, then in `to`."""
+    """Results in i64, converted to the type in which the plugin stores `to`, then to `to`."""
     inner = held(np.zeros(0, to.dtype)).dtype
     if inner in _BYTES:
         limits = np.iinfo(inner)

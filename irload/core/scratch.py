@@ -1,4 +1,4 @@
-"""Working memory of operations, in addition to their outputs."""
+"""Limits the working memory of operations, in addition to their outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from irload.errors import LimitExceeded
 
 SCRATCH = 1 << 34
-"""The most bytes of working memory of one operation, far above the need of any real model."""
+"""Maximum bytes of working memory of one operation, far above the need of any real model."""
 
 
 def require_scratch(shape: Sequence[int], dtype: np.dtype, subject: str) -> None:

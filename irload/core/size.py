@@ -180,7 +180,7 @@ class _Size:
 
 if TYPE_CHECKING:
     Size = int
-    """Sizes are typed as integers, whose arithmetic and comparisons they have."""
+    """Type checkers treat sizes as integers, since they support the same arithmetic and comparisons."""
 else:
     Size = _Size
 
@@ -192,13 +192,13 @@ def symbol(trace: Trace, hint: int) -> Size:
 
 
 def size_of(trace: Trace, terms: Terms) -> Size:
-    """The size that a polynomial describes, which is not constant."""
+    """The size of a polynomial that is not constant."""
     size: Any = _Size(trace, terms, trace.value(terms))
     return size
 
 
 def is_size(value: object) -> bool:
-    """True for a size that is not a plain number."""
+    """True for a symbolic size, False for a plain number."""
     return isinstance(value, _Size)
 
 
@@ -279,7 +279,7 @@ def has_sizes(array: NDArray[Any]) -> bool:
 
 
 class Deferred:
-    """A size that is a function of sizes, but not a polynomial. Raises NotDefined at shapes where it is undefined."""
+    """A size that is a function of sizes, but not a polynomial. The function raises NotDefined outside its domain."""
 
     __slots__ = ("function", "sizes")
 

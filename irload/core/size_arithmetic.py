@@ -32,7 +32,7 @@ MOVES_SIZES = frozenset(
         "VariadicSplit",
     }
 )
-"""Operations whose `compute` accepts arrays of sizes, as it only moves elements."""
+"""Operations whose `compute` accepts arrays of sizes, because it only moves elements."""
 CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
     "Add": np.add,
     "Ceiling": np.asarray,
@@ -50,9 +50,9 @@ CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
     "NotEqual": np.not_equal,
     "Subtract": np.subtract,
 }
-"""Operations on integers whose NumPy function gives the same on arrays of sizes, element by element."""
+"""Elementwise operations on integers, with NumPy functions that compute the same on arrays of sizes."""
 DIVIDES_SIZES: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
-"""Divisions whose NumPy function gives the same on sizes of at least 0 and positive divisors."""
+"""Divisions, with NumPy functions that compute the same for sizes of at least 0 and positive divisors."""
 
 
 def of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
@@ -101,7 +101,7 @@ CALCULATES_RATIOS: Mapping[str, Callable[..., Any]] = {
     "Multiply": np.multiply,
     "Subtract": np.subtract,
 }
-"""Operations on floats whose NumPy function gives the same on arrays of ratios, element by element."""
+"""Elementwise operations on floats, with NumPy functions that compute the same on arrays of ratios."""
 
 
 def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:

@@ -201,7 +201,7 @@ class Trace:
         def guarded(symbols: Sequence[int]) -> Any:
             try:
                 return function(symbols)
-            except ZeroDivisionError:  # of a quotient that the traced code reaches only if the guards hold
+            except ZeroDivisionError:  # the traced code computes this quotient only if the guards hold
                 return fails
 
         return guarded

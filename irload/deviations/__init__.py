@@ -1,1 +1,1 @@
-"""Differences between OpenVINO and its specification: the list, and their emulation."""
+"""Lists the differences between OpenVINO and its specification, and emulates some of them."""

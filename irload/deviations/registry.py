@@ -20,8 +20,8 @@ __all__ = ["Deviation", "deviations", "met_by"]
 class Deviation:
     """`operations`: affected types; `where`: the part of the runtime; `what`: its behaviour, and that of irload.
 
-    `when`: conditions on a layer, in tables of which one must hold; empty if a file cannot show it. `emulated`: whether
-    `irload.deviations.emulation` reproduces it.
+    `when`: tables of conditions on a layer, which is affected if all conditions of one table hold; empty if a file does
+    not show whether a layer is affected. `emulated`: whether `irload.deviations.emulation` reproduces it.
     """
 
     operations: tuple[str, ...]

@@ -39,9 +39,9 @@ RunOnce = Callable[[], object]
 class Contender:
     """The measurements of one runtime; all times in seconds.
 
-    `memory`: bytes by which the process grew from before compiling until after the first inference, None if the system
-    does not report it. `latencies` are from all requests, in the order in which they ended within each; `wall` is the
-    time in which they ran. `precision`: the precision of products; `default`: the default of the runtime on this
+    `memory`: growth of the process in bytes from before compilation until after the first inference, None if the system
+    does not report it. `latencies`: turn by turn, and in each turn request by request, in order of time. `wall`: the
+    duration of all turns. `precision`: the precision of products; `default`: the default of the runtime on this
     processor, None for irload.
     """
 

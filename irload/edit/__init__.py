@@ -1,4 +1,4 @@
-"""Tools that change a model: each is a function of a Model that returns a new one, and can be combined with others."""
+"""Tools that change a model. Each is a function that takes a Model and returns a new one, so they can be combined."""
 
 from irload.edit.add_output import add_output
 from irload.edit.convert import convert

@@ -1,4 +1,4 @@
-"""Additional outputs: tensors inside a model."""
+"""Adds outputs to a model: tensors inside it."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ __all__ = ["Chain"]
 
 
 class Chain:
-    """Layers inserted after a tensor, named after its layer. `end` is the last tensor.
+    """Layers inserted after a tensor, named after its layer. `end` is the output of the last one.
 
-    Layers that read the tensor now read the end once `close` is called.
+    `close` connects the layers that read the tensor to `end`.
     """
 
     def __init__(self, layers: Layers, start: Output) -> None:

@@ -1,4 +1,4 @@
-"""Weights in fewer bits: f16, bf16, or integers of 8 or 4 bits with scales."""
+"""Stores weights in fewer bits: f16, bf16, or integers of 8 or 4 bits with scales."""
 
 from __future__ import annotations
 
@@ -26,23 +26,27 @@ SHORT = {"fp16": halves, "bf16": bfloats}
 ALIASES = {"int8": "int8_asym", "int4": "int4_sym"}
 FORMATS = (*SHORT, *ALIASES, *MODES)
 BACKUP = MODES["int8_asym"]
-"""The mode of layers for which 4 bits are too few, or whose size the group size does not divide."""
+"""The mode of weights that need 8 bits even in 4-bit formats, or whose size is not a multiple of the group size."""
 
 LEAST = 8
 """Minimum number of elements that share a scale. Quantizing fewer, such as frequencies, only loses precision."""
 
 
 def convert(model: Model, format: str, *, group_size: int | None = 128, all_layers: bool = False) -> Model:
-    """The model with weights in fewer bits, restored in the graph, as OpenVINO's runtime executes compressed weights.
+    """The model with weights in fewer bits, and layers that restore them, a form that OpenVINO's runtime supports.
 
-    `format`: "fp16" or "bf16" stores the constants that OpenVINO's `save_model` selects in 16 bits, none in a quantized
-    model. "int8_asym" (or "int8"), "int8_sym", "int4_sym" (or "int4") and "int4_asym" store the weights of matrix
-    products, convolutions and embeddings as NNCF's `compress_weights` does without data: one scale per output channel;
-    for 4 bits per `group_size` elements of a channel, or per channel if that is None. With 4 bits, convolutions,
-    embeddings, the last matrix product and weights that the group size does not divide get 8 bits (int8_asym);
-    `all_layers=True` includes embeddings and the last product. Compressed weights and weights that would not
-    become smaller are unchanged. Raises InputInvalid for an unknown format or group size, and the errors
-    of reading weights.
+    `format` is one of:
+    - "fp16", "bf16": the constants that OpenVINO's `save_model` selects are stored in 16 bits. A quantized model is
+      unchanged.
+    - "int8_asym" (or "int8"), "int8_sym": the weights of matrix products, convolutions and embeddings are stored in 8
+      bits with one scale per output channel, as by NNCF's `compress_weights` without data.
+    - "int4_sym" (or "int4"), "int4_asym": the same weights are stored in 4 bits, with one scale per `group_size`
+      elements of a channel, or per channel if that is None. Convolutions, embeddings, the last matrix product and
+      weights that the group size does not divide get 8 bits (int8_asym); with `all_layers=True`, embeddings and the
+      last product get 4 bits.
+
+    Compressed weights and weights that would not become smaller are unchanged. Raises InputInvalid for an unknown
+    format or group size, and the errors of reading weights.
     """
     draft = Draft(model)
     mode = MODES.get(ALIASES.get(format, format))

@@ -1,4 +1,4 @@
-"""Preprocessing as layers of the model."""
+"""Adds preprocessing to a model, as layers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESIZES = ("nearest", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
 LAST_AXES_ONLY = ("bilinear_pillow", "bicubic_pillow")
 """Modes in which OpenVINO's CPU plugin resizes the last two axes only, so that transposes precede them."""
 CUBE = {"bicubic_pillow": -0.5}
-"""The coefficient of cubic interpolation where it is not the default: the plugin uses Pillow's in any case."""
+"""The cubic coefficients that differ from the default −0.75: for bicubic_pillow, the plugin always uses Pillow's."""
 USUAL = {2: "NC", 3: "CHW", 4: "NCHW", 5: "NCDHW"}
 """The layouts of inputs without a layout in rt_info, by rank."""
 
@@ -42,12 +42,15 @@ def embed(
 ) -> Model:
     """The model with preprocessing before an input, so that it takes images as files and cameras deliver them.
 
-    `input`: its name or index. The steps, in this order: `element`: the type of the new input, such as "u8", which is
-    converted to the present one. `resize`: images of any size are resized to the present one, in a mode of Interpolate:
-    nearest, linear, cubic, or antialiased as in Pillow: bilinear_pillow, bicubic_pillow. `swap_channels`: the order of
-    the channels is reversed, from RGB to BGR or back. `mean` is subtracted, then the values are divided by `scale`:
-    numbers, or one number per channel in the order after swapping. `layout`: the axes of the new input, such as "NHWC",
-    which are transposed to the present ones, the layout in rt_info or else NCHW.
+    `input`: its name or index. The steps, in this order:
+    - `element`: the type of the new input, such as "u8", which is converted to the current type.
+    - `resize`: accept images of any size, and resize them to the current size in this mode of Interpolate: nearest,
+      linear, cubic, or antialiased as in Pillow: bilinear_pillow, bicubic_pillow.
+    - `swap_channels`: reverse the order of the channels, from RGB to BGR or back.
+    - `mean`, `scale`: subtract the mean, then divide by the scale. Each is a number, or one number per channel in the
+      order after swapping.
+    - `layout`: the axes of the new input, such as "NHWC". They are transposed to the current layout, which rt_info
+      states, else NCHW.
 
     The input keeps its names. Raises InputInvalid for an unknown input, and for steps that do not fit it.
     """

@@ -1,4 +1,4 @@
-"""Extraction of a part of a model, between tensors."""
+"""Extracts the part of a model between given tensors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ Points = Point | Sequence[Point] | None
 def extract(model: Model, inputs: Points = None, outputs: Points = None, *, at_constants: bool = False) -> Model:
     """The part of a model between tensors, with the layers and weights that its outputs depend on.
 
-    `inputs`: the tensors that become inputs, with their inferred types and shapes; by default the inputs of the model
-    that the part depends on. `outputs`: the tensors that become outputs; by default the outputs of the model. A tensor
-    is selected by its name, by the name of its layer (`split:1` if the layer has several outputs), by `0:layer` (the
-    tensor at an input of a layer), by a port of the model, or by a pattern such as `backbone/*`, which selects the
-    tensors that leave the matching layers. `extract(model, None, x)` and `extract(model, x)` are the parts before and
-    after x. `at_constants=True` also allows constants as `inputs`, for example weights that are supplied at run time.
+    - `inputs`: the tensors that become inputs, with their inferred types and shapes; by default the inputs of the model
+      that the part depends on.
+    - `outputs`: the tensors that become outputs; by default the outputs of the model.
+    - `at_constants`: True also allows constants as `inputs`, for example weights that are supplied at run time.
 
-    Variables are kept if the part reads them. Raises InputInvalid for an unknown name, for an input that is a constant
-    or that no output depends on, and if the part depends on an input of the model that `inputs` do not replace.
+    A tensor is selected by its name; by the name of its layer (`split:1` if the layer has several outputs); by
+    `0:layer`, the tensor at an input of a layer; by a port of the model; or by a pattern such as `backbone/*`, which
+    selects the tensors that leave the matching layers. `extract(model, None, x)` and `extract(model, x)` are the parts
+    before and after x. Variables are kept if the part reads them.
+
+    Raises InputInvalid for an unknown name, for an input that is a constant or on which no output depends, and if the
+    part depends on an input of the model that `inputs` do not replace.
     """
     draft = Draft(model)
     cut = _cut(draft, inputs, at_constants=at_constants)

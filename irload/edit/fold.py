@@ -16,16 +16,16 @@ from irload.model import Model
 __all__ = ["fold"]
 
 SMALL = 1 << 16
-"""Bytes up to which a constant may be larger than the constants that it is computed from."""
+"""Maximum number of bytes by which a folded constant may exceed the constants from which it is computed."""
 
 
 def fold(model: Model) -> Model:
     """The model with constants in place of layers whose outputs do not depend on its inputs, also in bodies.
 
     Shape computations fold if the shapes that they read are static, so `fold` is most effective after `reshape`.
-    Compressed and quantized weights stay as they are stored: a Convert from fewer bits, a FakeQuantize of a constant,
-    and the layers after them. So do results that are much larger than the constants they are computed from. Raises the
-    errors of reading weights.
+    Compressed and quantized weights are not folded: a Convert from fewer bits, a FakeQuantize of a constant, and the
+    layers after them. Neither are results that exceed the constants from which they are computed by more than 64 KB.
+    Raises the errors of reading weights.
     """
     draft = Draft(model)
     for layers in draft.all_layers():

@@ -40,7 +40,7 @@ class Layers:
         return constant_nodes(self.graph.nodes)
 
     def keep(self, nodes: Collection[Node]) -> None:
-        """Remove all layers but these, except from the lists of inputs, outputs and Assigns."""
+        """Remove all other layers from `graph.nodes`. The lists of inputs, outputs and Assigns are unchanged."""
         self.graph.nodes = [n for n in self.graph.nodes if n in nodes]
         self._names = {n.name for n in self.graph.nodes}
 
@@ -60,7 +60,7 @@ class Layers:
         return node
 
     def constant(self, values: Any, name: str, element: ElementType | None = None) -> Output:
-        """Add a Const. `element`: the type of the values if it is not that of their dtype."""
+        """Add a Const. `element`: the type of the values, by default that of their dtype."""
         return self.constant_node(np.asarray(values), name, element).outputs[0]
 
     def constant_node(self, values: Array, name: str, element: ElementType | None = None) -> Node:
@@ -79,7 +79,7 @@ class Layers:
         )
 
     def rewire(self, moved: Mapping[Output, Output], *, but: Collection[Node] = ()) -> None:
-        """Connect the consumers of outputs to others, except for the nodes `but`."""
+        """Connect the consumers of each output in `moved` to its replacement, except the consumers `but`."""
         for node in self.graph.nodes:
             if node not in but and any(i in moved for i in node.inputs):
                 node.inputs = [moved.get(i, i) for i in node.inputs]
@@ -87,7 +87,7 @@ class Layers:
     def tidy(self) -> None:
         """Order the layers topologically, and remove layers that the edit has disconnected.
 
-        ReadValues precede Assigns; otherwise the present order remains.
+        ReadValues precede Assigns; otherwise the current order is kept.
         """
         graph = self.graph
         nodes = [*graph.parameters, *(n for n in graph.nodes if n.type not in ("Parameter", "Result", "Assign"))]
@@ -101,5 +101,5 @@ class Layers:
 
 
 def free_name(wanted: str, used: Collection[str]) -> str:
-    """A name that is not taken: `wanted`, else with a number."""
+    """An unused name: `wanted`, with a number appended if it is used."""
     return next(name for k in count() if (name := f"{wanted}_{k}" if k else wanted) not in used)

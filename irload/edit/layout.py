@@ -1,4 +1,4 @@
-"""Another order of the axes of inputs and outputs."""
+"""Changes the order of the axes of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from irload.model import Model
 __all__ = ["layout"]
 
 OTHER = {"NHWC": "NCHW", "NCHW": "NHWC", "NDHWC": "NCDHW", "NCDHW": "NDHWC", "HWC": "CHW", "CHW": "HWC"}
-"""The layout of a port without one in rt_info, by its new layout."""
+"""New layout → assumed current layout of a port without a layout in rt_info."""
 
 
 def layout(model: Model, layouts: Mapping[str | int | Port, str], *, transposes: bool = True) -> Model:
     """The model with other layouts of inputs and outputs.
 
-    `layouts` maps ports to new layouts, such as "NHWC"; a name or index that an input and an output have selects the
-    input. The present layout is that of rt_info, otherwise the other one of NCHW and NHWC; "NTC->TNC" states both. With
-    `transposes`, a Transpose follows each input and precedes each output. Without, it is moved through
-    elementwise layers and merged with a Transpose of the model. The rt_info of the ports states their new layouts.
+    `layouts` maps ports to new layouts, such as "NHWC"; a name or index that both an input and an output have selects
+    the input. The current layout is that of rt_info. Without one, it is NCHW for a new NHWC, and NHWC for a new NCHW.
+    "NTC->TNC" states both. With `transposes`, a Transpose follows each input and precedes each output. Without, each
+    Transpose is moved through elementwise layers and merged with a Transpose of the model. The rt_info of the ports
+    states their new layouts.
 
     Raises InputInvalid for an unknown port, for a layout that does not fit its shape, and, without `transposes`, for a
-    layer that depends on the present layout.
+    layer that depends on the current layout.
     """
     draft = Draft(model)
     for key, text in layouts.items():

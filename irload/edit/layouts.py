@@ -41,7 +41,7 @@ def order_of(port: Port, old: str, new: str) -> tuple[int, ...]:
 
 
 def batch_axis(port: Port) -> int | None:
-    """The axis of the batch of an input: N of its layout, else axis 0 of at least two; None if there is none."""
+    """The batch axis of an input: N of its layout; without a layout, axis 0 of at least two axes. Otherwise None."""
     layout = layout_of(port)
     if layout:
         return layout.find("N") if "N" in layout else None

@@ -12,8 +12,8 @@ from irload.graph import Node, Output, Port
 __all__ = ["Point", "label", "leaving", "matching", "suggested"]
 
 Point = str | Port
-"""Selects tensors of the outer graph: a tensor name; a layer name, for the output of the layer; `layer:1`, for one of
-its outputs; `1:layer`, for the tensor at one of its inputs; a pattern such as `backbone/*`; or an input or output."""
+"""Selects tensors of the outer graph: a tensor name; a layer name (the output of the layer); `layer:1` (one of several
+outputs); `1:layer` (the tensor at an input); a pattern such as `backbone/*`; or a port (an input or output)."""
 
 _GLOB = "*?["
 
@@ -34,7 +34,7 @@ def matching(draft: Draft, point: Point, *, with_constants: bool = False) -> lis
 
 
 def leaving(draft: Draft, point: Point, *, with_constants: bool = False) -> list[Output]:
-    """The tensors of a point; of a pattern only tensors that a layer outside its matches reads."""
+    """The tensors that a point selects; for a pattern, only tensors that are read by a layer that does not match it."""
     outputs = matching(draft, point, with_constants=with_constants)
     if len(outputs) < 2:
         return outputs

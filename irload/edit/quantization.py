@@ -1,4 +1,4 @@
-"""Quantization of weights to integers of 4 and 8 bits without data, by the formulas of NNCF's weight compression."""
+"""Quantizes weights to integers of 4 and 8 bits without data, by the formulas of NNCF's weight compression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MODES", "Mode", "Quantized", "quantized"]
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way to store weights: `symmetric` without zero points, or by unsigned codes with zero points."""
+    """One way to store weights. `symmetric`: signed codes without zero points; else unsigned codes with zero points."""
 
     element: ElementType
     symmetric: bool

@@ -1,4 +1,4 @@
-"""New names for inputs, outputs, tensors and layers."""
+"""Renames inputs, outputs, tensors and layers."""
 
 from __future__ import annotations
 

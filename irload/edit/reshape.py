@@ -1,4 +1,4 @@
-"""New shapes for the inputs of a model."""
+"""Changes the shapes of the inputs of a model."""
 
 from __future__ import annotations
 

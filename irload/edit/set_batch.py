@@ -1,4 +1,4 @@
-"""Change the batch size, including constants that contain the old one."""
+"""Changes the batch size of a model, including constants that contain the old one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def set_batch(
 
     `size`: the number of samples; None for any number, a pair for bounds. `axes`: the batch axis of each input that has
     one; by default the axis N of inputs with a layout in rt_info, and axis 0 of other inputs of at least two axes.
-    Constant targets of Reshapes that contain the old batch size are changed; tensors of one sample that are
-    concatenated with samples, such as class tokens, and initial states of recurrent layers are broadcast. Raises
+
+    Constant targets of Reshapes that contain the old batch size are changed. Tensors of one sample are broadcast if
+    they are initial states of recurrent layers, or are concatenated with samples, such as class tokens. Raises
     InputInvalid if no input has a batch or an axis does not exist, ShapeMismatch for a Reshape that mixes the batch
     with other axes, and the error of the first layer that is invalid for the new size.
     """
@@ -54,7 +55,7 @@ def set_batch(
 
 
 _STATES = {"LSTMSequence": 3, "GRUSequence": 2, "RNNSequence": 2, "LSTMCell": 2, "GRUCell": 1, "RNNCell": 1}
-"""By type of recurrent layer, the last of the inputs from 1 whose first axis is the batch."""
+"""Type of recurrent layer → k: the first axis of inputs 1 to k is the batch."""
 
 
 class _Change:
@@ -172,13 +173,13 @@ class _Change:
         return self._known(self.draft.add(type, inputs, name, opset, **attributes).outputs[0])
 
     def _known(self, output: Output) -> Output:
-        """Register a new tensor, which has no other size before."""
+        """Register a new tensor: its old type equals its new type."""
         self._inference.types[output] = self.old[output] = output.type
         return output
 
 
 def _axis_after(before: Sequence[Dim], result: Shape) -> int | None:
-    """The axis of a shape before which there are as many elements as in the axes `before`; None if there is none."""
+    """The axis k with prod(result[:k]) equal to the product of the dims `before`; None if there is none."""
     if result.rank is None or not all(d.is_static for d in before):
         return None
     count = prod(d.size for d in before)

@@ -1,4 +1,4 @@
-"""Removal of metadata, internal names and unused layers."""
+"""Removes metadata, internal names and unused layers."""
 
 from __future__ import annotations
 

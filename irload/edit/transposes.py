@@ -1,4 +1,4 @@
-"""Transposes moved through layers that do not depend on the order of axes, until other Transposes absorb them."""
+"""Moves a Transpose through layers that do not depend on the order of axes, until other Transposes absorb it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Order = tuple[int, ...]
 
 
 def absorb_after(draft: Draft, start: Output, order: Order) -> None:
-    """Remove the Transpose of this order that the layers after a tensor expect between it and them.
+    """Merge a Transpose of this order, which the readers of `start` require, into Transposes further down.
 
-    Raises InputInvalid for a layer that depends on the order of axes.
+    Elementwise layers between `start` and these Transposes compute in the axis order of `start`. Raises InputInvalid
+    for any other layer between them, as it depends on the order of axes.
     """
     turned = {start}
     removed: dict[Output, Output] = {}
@@ -38,11 +39,11 @@ def absorb_after(draft: Draft, start: Output, order: Order) -> None:
             turned.add(node.outputs[0])
         else:
             raise _blocked(node)
-    draft.rewire(removed)  # not before, as the readers of a removed Transpose expect no other one
+    draft.rewire(removed)  # after the loop, which would visit the readers of a removed Transpose as readers of `start`
 
 
 def absorb_before(draft: Draft, result: Node, order: Order) -> None:
-    """Make a Result return its tensor transposed to an order, by changing the layers before it. Raises InputInvalid."""
+    """Transpose the tensor of a Result, changing a Transpose and elementwise layers before it. Raises InputInvalid."""
     reader, (output,) = result, result.inputs
     while True:
         node = output.node
@@ -86,7 +87,7 @@ def _order(node: Node) -> Order:
 def _merged(draft: Draft, node: Node, first: Sequence[int], second: Sequence[int]) -> dict[Output, Output]:
     """Make a Transpose apply two orders, one after the other.
 
-    If together they change nothing, the result maps its output to the tensor to read instead.
+    If the two orders cancel, returns a map from its output to its input, which must be read instead.
     """
     both = [first[k] for k in second]
     if both != sorted(both):

@@ -1,8 +1,8 @@
 """A cache of compiled plans in the user's cache folder, so that the next process runs a model without planning it.
 
-The plan of a static model is cached if all of its steps are compiled kernels and its model was compiled without
-changes. Any use other than inference reads the file. Traced plans of dynamic models are cached without their weights,
-which are read from the file.
+The plan of a model with static shapes is cached if all of its steps are compiled kernels and the model was not modified
+between reading and compilation. Any use of the compiled model other than inference reads the model from its files.
+Traced plans of models with dynamic shapes are cached without weights, which are read from the model's file.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
 __all__ = ["CacheEntry", "entry_of", "models_folder", "store"]
 
 VARIABLE = "IRLOAD_MODEL_CACHE"
-"""The environment variable that disables the cache."""
+"""The environment variable that disables the cache, if its value is in `OFF`."""
 LARGEST = 1 << 30
-"""Maximum bytes of all plans."""
+"""Maximum bytes of all cached plans."""
 LARGEST_PLAN = 1 << 28
-"""Maximum bytes of constants in one plan: for larger models, writing costs more than many loads save."""
+"""Maximum bytes of constants in one plan: for larger plans, writing the file takes longer than many loads save."""
 LARGEST_WEIGHTS = 1 << 32
-"""Maximum bytes of the weights of a model of dynamic dims, whose plans refer to the file."""
+"""Maximum bytes of the weights of a model with dynamic dims. Its plans refer to weights in the model's file."""
 _DYNAMIC = re.compile(rb'type="Parameter"[^>]*>\s*<data\b[^>]*\bshape="[^"]*[?.-]')
 """Matches a Parameter with a dynamic dim."""
 
 
 def models_folder() -> PrivateFolder:
-    """The cache folder of plans."""
+    """Return the cache folder of plans."""
     return PrivateFolder("models", ".plan", LARGEST)
 
 
 def store() -> CacheStore:
-    """The cached plans, as an entry of `irrun cache`."""
+    """Return the store of cached plans that `irrun cache` lists."""
     from irload.safety.cache_store import CacheStore
 
     return CacheStore("compiled models", models_folder())
@@ -64,7 +64,7 @@ def store() -> CacheStore:
 
 @record(eq=False, frozen=False)
 class CacheEntry:
-    """The cache entry of one file, keyed by its content when it was opened and by the options of compilation."""
+    """The cache entry of one model file. `key` depends on the file's content when it was opened, and on the options."""
 
     path: Path
     options: Options
@@ -75,10 +75,10 @@ class CacheEntry:
     """The model returned by `read`. Plans of other models are not stored in this entry."""
 
     def find(self) -> CompiledModel | None:
-        """The cached model with its plan; None if it is missing or not authentic.
+        """Return the cached model with its plan; None if it is missing or not authentic.
 
-        Raises LimitExceeded or OutOfMemory for a plan that takes too much memory, DeclaredDiffers if the options are
-        strict.
+        Raises LimitExceeded or OutOfMemory for a plan that takes too much memory. With strict options, raises
+        DeclaredDiffers if a port's declaration differs from the inferred type.
         """
         file = models_folder().open(self.key)
         if file is None:
@@ -106,13 +106,13 @@ class CacheEntry:
         return self.model
 
     def serve(self, compiled: CompiledModel) -> None:
-        """Let the model that `read` returned restore and store traced plans."""
+        """Let a compiled model restore and store traced plans, if its model is the one that `read` returned."""
         model = compiled.model
         if model is self.model:
             compiled.keep_plans(TracedFiles(models_folder(), self.key, lambda: described_dynamic(model)), LARGEST_PLAN)
 
     def keep(self, compiled: CompiledModel) -> None:
-        """Store the plan of the model that `read` returned, if it can be cached."""
+        """Store the plan of a compiled model, if it can be cached and its model is the one that `read` returned."""
         self.files.close()
         from irload.model_cache.keeping import kept_pieces
 
@@ -121,7 +121,7 @@ class CacheEntry:
             models_folder().write(self.key, pieces)
 
     def _dynamic(self, document: Mapping[str, Any]) -> CompiledModel:
-        """The model of dynamic shapes, which runs by cached traced plans."""
+        """Return a model with dynamic shapes, which runs cached traced plans."""
         from irload.model_cache.cached_dynamic import CachedDynamicModel
         from irload.read import sealed_weights
 
@@ -131,7 +131,7 @@ class CacheEntry:
         )
 
     def _whole(self) -> CompiledModel:
-        """The model of the file, compiled. Raises ReadError if the file has changed."""
+        """Read and compile the model of the file. Raises ReadError if the file has changed."""
         from irload.runtime.compiled_model import compiled_with
 
         now = _opened(self.path, self.options, self.backend)
@@ -144,7 +144,7 @@ class CacheEntry:
 
 
 def entry_of(model: str | Path, options: Options) -> CacheEntry | None:
-    """The cache entry of a file, None if its plan cannot be cached.
+    """Return the cache entry of a file, or None if its plan cannot be cached.
 
     Raises InputInvalid or Unsupported for options that this machine cannot provide.
     """

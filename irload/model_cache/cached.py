@@ -1,4 +1,4 @@
-"""A compiled model with a cached plan: it runs without its graph, which is read on the first use that requires it."""
+"""A compiled model with a cached plan. It runs without its graph, which is read on the first use that requires it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ _OF_WHOLE = frozenset(
         *("_operations", "_planned", "_pools", "_reads", "_schedules", "_shared", "_tails", "_traced"),
     ]
 )
-"""Attributes of a CompiledModel that need the graph. Any other unknown attribute raises AttributeError at once."""
+"""Attributes of a CompiledModel that require its graph. For any other missing attribute, the graph is not read."""
 
 
 class Cached(CompiledModel):
-    """A CompiledModel with the same results and errors. `read` returns the model, or raises if its files have changed.
+    """Base of compiled models that run cached plans, with the results and errors of a CompiledModel.
 
-    Attributes that inference does not need are forwarded to a CompiledModel of the model, which is read on first use.
-    Inputs and outputs are ports of separate layers, equivalent to the ports of the model that was read.
+    Attributes that inference does not need are forwarded to a complete CompiledModel, which `read` creates on first
+    use; it raises ReadError if the model's files have changed. `inputs` and `outputs` are ports of placeholder layers,
+    with the names and types of the model's ports.
     """
 
     def _describe(self, document: Document, options: Options, read: Callable[[], CompiledModel]) -> None:
-        """Set the attributes that need no plan."""
+        """Set the attributes that do not depend on a plan. Raises DeclaredDiffers as `CacheEntry.find` does."""
         self._differences = differences_of(document, options.file)
         if options.strict and self._differences:
             raise refusal(self._differences)
@@ -59,7 +60,7 @@ class Cached(CompiledModel):
         return getattr(self._completed(), name)
 
     def _completed(self) -> CompiledModel:
-        """The CompiledModel of the model, which is read on first use."""
+        """Return the complete CompiledModel, which is created on first use."""
         if self._whole is None:
             compiled = self._read()
             self._whole = self._whole or compiled
@@ -76,16 +77,16 @@ class Cached(CompiledModel):
         return warnings_of(self._document, self._options.file)
 
     def input(self, key: str | int | Port = 0) -> Port:
-        """An input by position or name."""
+        """Return an input by position or name."""
         return find_port(self.inputs, key, "input")
 
     def output(self, key: str | int | Port = 0) -> Port:
-        """An output by position or name."""
+        """Return an output by position or name."""
         return find_port(self.outputs, key, "output")
 
 
 class CachedModel(Cached):
-    """A model with a cached plan for its static shapes."""
+    """A compiled model with a cached plan for its static shapes."""
 
     def __init__(
         self, plan: Plan, options: Options, backend: CompiledBackend, read: Callable[[], CompiledModel]
@@ -96,7 +97,7 @@ class CachedModel(Cached):
         self._idle = [self._replica()]
 
     def prepare(self, inputs: Any = None) -> None:
-        """Check the inputs, if any: the plan already exists. Raises InputInvalid."""
+        """Check the inputs, if any. The plan already exists. Raises InputInvalid."""
         if inputs is not None:
             self._bound(inputs)
 
@@ -110,7 +111,7 @@ class CachedModel(Cached):
             results = replica.run(arrays, run)
         except Exception:
             self._idle.append(replica)
-            raise  # only an interrupt may leave a thread that still writes to the replica's memory
+            raise  # after an interrupt the replica is not reused: a thread may still write to its memory
         self._idle.append(replica)
         return results
 

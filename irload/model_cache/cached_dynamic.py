@@ -1,4 +1,4 @@
-"""A compiled model of dynamic shapes that runs by stored traced plans, without its graph, if their guards hold."""
+"""A compiled model with dynamic shapes that runs stored traced plans, without its graph, while their guards hold."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 class CachedDynamicModel(Cached):
-    """A model with cached traced plans. It is read for the first shape at which no plan's guards hold.
+    """A compiled model with cached traced plans. The graph is read at the first shape for which no plan's guards hold.
 
-    `store`: the plans; `weights`: the constants to which they refer.
+    `store`: the plans; `weights`: the model's weights, to which the plans refer.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class CachedDynamicModel(Cached):
         light, self._variable_nodes = light_model(document, self.inputs, options.file)
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
-        """The last run of a model without variables."""
+        """Input types, comparison and bound plan of the last run. Set only for models without variables."""
         options_with_facts = with_facts(options, light, self._variable_nodes)
         plans = _Plans(store, weights)
         self._stored: TracedPlans | None = TracedPlans(
             light, self._variable_nodes, options_with_facts, plans.folding, {}, plans, traces=False
         )
-        """None after a shape for which no stored plan is valid."""
+        """The stored plans; None after a shape for which no stored plan is valid."""
 
     def prepare(self, inputs: Any = None) -> None:
-        """Bind a stored plan to the shapes of these inputs, or prepare the model.
+        """Bind a stored plan to the shapes of these inputs; if no plan is valid, read the model and prepare it.
 
-        Raises InputInvalid, LimitExceeded, OutOfMemory.
+        No-op without inputs. Raises InputInvalid, LimitExceeded, OutOfMemory.
         """
         if inputs is None:
             return
@@ -77,7 +77,7 @@ class CachedDynamicModel(Cached):
         self._completed().prepare(inputs)
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Run the model's graph by a stored plan that is valid for these shapes, else read and run the model."""
+        """Run the model's graph by a stored plan that is valid for these shapes; otherwise read and run the model."""
         plans = self._stored
         if plans is not None:
             run.differences, shape, held = self._find_plan(plans, given, run.variables)
@@ -91,7 +91,7 @@ class CachedDynamicModel(Cached):
 
     @property
     def differences(self) -> list[DeclaredDiffers]:
-        """The ports whose declaration differs from the inferred type, for shapes that the model runs, too."""
+        """The ports whose declaration differs from the inferred type, including differences detected by runs."""
         return super().differences if self._whole is None else self._whole.differences
 
     @property
@@ -100,31 +100,31 @@ class CachedDynamicModel(Cached):
         return super().warnings if self._whole is None else self._whole.warnings
 
     def explain(self, inputs: Any = None) -> str:
-        """Describe the plan of the model."""
+        """Return a text that explains the plan; see `CompiledModel.explain`. Reads the model."""
         return self._with_variables().explain(inputs)
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
-        """The times of the steps of the model."""
+        """Return the steps of an inference with their times; see `CompiledModel.profile`. Reads the model."""
         return self._with_variables().profile(inputs, rounds)
 
     def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
-        """Run every layer of the model."""
+        """Run every layer and pass it to `observe`; see `CompiledModel.observe`. Reads the model."""
         return self._with_variables().observe(inputs, observe)
 
     def _with_variables(self) -> CompiledModel:
-        """The CompiledModel of the model, with the variables between calls."""
+        """Return the complete CompiledModel, after setting its variables to the values in this object."""
         whole = self._completed()
         whole._variables = self._variables
         return whole
 
     def _compared(self, given: Sequence[TensorType]) -> RunDifferences | None:
-        """The comparison with the file of a run on inputs of these types."""
+        """Return the comparison of inferred types with the file, or None if these input types need none."""
         return self._comparison if self._comparison.applies_to(given) else None
 
     def _find_plan(
         self, plans: TracedPlans, given: Sequence[TensorType], variables: Variables
     ) -> tuple[RunDifferences | None, BoundShape | None, list[Array]]:
-        """The comparison and the plan for inputs of these types, and the values of variables that the plan requires."""
+        """Return the comparison and the plan for inputs of these types, and the values of variables that it reads."""
         recent = self._recent
         if recent is not None and recent[0] is given:
             return *recent[1:], []
@@ -141,7 +141,7 @@ class CachedDynamicModel(Cached):
 
 
 class _Plans:
-    """`KeptPlans` without the graph of the model: layers are represented by layers without inputs."""
+    """`KeptPlans` without the graph of the model: each layer is represented by a node without inputs."""
 
     def __init__(self, store: PlanStore, weights: Weights) -> None:
         self.folding = Folding()

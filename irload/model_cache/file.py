@@ -26,14 +26,15 @@ _CHUNK = 1 << 20
 
 
 class Damaged(Exception):
-    """A file whose contents do not match their digests."""
+    """The contents of a file do not match their digests, or are incomplete."""
 
 
 @record(eq=False)
 class Plan:
     """The contents of a file.
 
-    The description of the model, the bytes of the arena, the code of the executable, and the constants as bytes.
+    `model`: the description of the model; `arena`: the size of the arena in bytes; `code`: the code of the executable;
+    `constants`: the bytes of all constants.
     """
 
     model: Mapping[str, Any]
@@ -43,7 +44,7 @@ class Plan:
 
 
 def pieces(key: str, model: Mapping[str, Any], arena: int, stored: StoredExecutable) -> Iterator[bytes]:
-    """The bytes of a file, valid for this key only."""
+    """Yield the contents of a file. Its digests are valid for this key only."""
     document = {"model": model, "arena": arena, "constants": stored.nbytes}
     head = b"".join([json.dumps(document).encode(), b"\n", stored.code])
     yield b"".join([_MAGIC, _LENGTH.pack(len(head)), _digest(key, b"head", head), head])
@@ -55,7 +56,7 @@ def pieces(key: str, model: Mapping[str, Any], arena: int, stored: StoredExecuta
 
 
 def plan_in(file: FileIO, key: str) -> Plan:
-    """Read and verify the file of a key. Raises Damaged, or OSError."""
+    """Read and verify the file of a key. Raises Damaged or OSError."""
     start = file.read(len(_MAGIC) + _LENGTH.size + DIGEST)
     if len(start) < len(_MAGIC) + _LENGTH.size + DIGEST or not start.startswith(_MAGIC):
         raise Damaged
@@ -73,7 +74,10 @@ def _digest(key: str, part: bytes, content: bytes) -> bytes:
 
 
 def _constants(file: FileIO, count: int, key: str) -> Array:
-    """Read the constants into huge pages. If they were mapped from the file, inferences would take 1 to 2 % longer."""
+    """Read the constants into huge pages. With constants mapped from the file, inferences take 1 to 2 % longer.
+
+    Raises Damaged.
+    """
     constants = aligned_bytes(max(-(-count // 8) * 8, 8))
     hashed = Hash()
     for first in range(0, constants.size, _CHUNK):
@@ -91,9 +95,9 @@ def _constants(file: FileIO, count: int, key: str) -> Array:
 
 
 def _chunks(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """The bytes of all parts in chunks of _CHUNK bytes. The last one may be shorter, padded to whole words of 8 bytes.
+    """Yield the bytes of all parts in chunks of _CHUNK bytes. The last chunk may be shorter.
 
-    There is at least one chunk.
+    Zeros pad it to a multiple of 8 bytes. There is at least one chunk.
     """
     buffer = bytearray()
     empty = True

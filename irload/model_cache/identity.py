@@ -1,4 +1,4 @@
-"""The key of a cached plan: the content of the files, the options, the machine, and irload's sources as loaded."""
+"""The key of a cached plan: a digest of the files' content, the options, the machine, and irload's loaded sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from irload.sources import stamp
 
 
 def identity_of(files: ModelFiles, options: Options, backend: CompiledBackend) -> str:
-    """The digest of content, options, machine and sources. Other files may share times, inodes and paths."""
+    """Return the digest of content, options, machine and sources.
+
+    The content is hashed because files with different content may have equal times, inodes and paths.
+    """
     parts = (
         *(hashlib.sha256(files.content).hexdigest(), files.weights and files.weights.seal.digest),
         *(options.threads, options.precise, options.precision, repr(options.limits), backend.name, backend.identity),
@@ -26,5 +29,5 @@ def identity_of(files: ModelFiles, options: Options, backend: CompiledBackend) -
 
 
 def is_plain() -> bool:
-    """True if all operations are built in."""
+    """True if all registered operations are built in."""
     return all(cls.__module__.startswith("irload.") for versions in table.values() for cls in versions)

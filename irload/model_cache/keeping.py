@@ -14,10 +14,10 @@ from irload.runtime.compiled_model import CompiledModel
 
 
 def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[bytes] | None:
-    """The bytes of the file of a model's plan, None unless the plan is one storable executable.
+    """Return the contents of the cache file of a model's plan, or None unless the plan is one storable executable.
 
-    Plans of dynamic shapes, with states, or with steps that run in NumPy are not storable. `largest`: the maximum bytes
-    of constants.
+    Plans with dynamic shapes, with variables, or with steps that run in NumPy are not storable. `largest`: the maximum
+    bytes of constants.
     """
     model = compiled.model
     if model.sinks or not all(p.output.type.is_static for p in (*model.inputs, *model.outputs)):

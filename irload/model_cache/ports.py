@@ -1,4 +1,4 @@
-"""A model without its graph, as JSON: the inputs, outputs and differences that binding and results require."""
+"""The description of a model in a cached plan, as JSON: inputs, outputs, warnings and differences, but no graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Document = Mapping[str, Any]
 
 
 def described(model: Model) -> Document:
-    """A model's ports, its warnings and differences, as JSON."""
+    """Return the document of a model: its inputs, outputs, warnings and differences."""
     return {
         "version": model.ir_version,
         "inputs": [_described(p) for p in model.inputs],
@@ -29,7 +29,7 @@ def described(model: Model) -> Document:
 
 
 def described_dynamic(model: Model) -> Document:
-    """The document of a model of dynamic shapes, which also has the declarations of Parameters, and the variables."""
+    """Return the document of a model with dynamic shapes, with the declarations of its Parameters and its variables."""
     return {
         **described(model),
         "declared": [_declaration(port.output.declared) for port in model.inputs],
@@ -41,7 +41,7 @@ def described_dynamic(model: Model) -> Document:
 
 
 def light_model(document: Document, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
-    """A model that consists of the Parameters, and the ReadValue nodes of the variables."""
+    """Return a model that consists of the Parameters and the ReadValue nodes of the variables, and these ReadValues."""
     from irload.ops.infrastructure.state import ReadValue3  # not needed by plans of static shapes
 
     for port, declared in zip(inputs, document["declared"], strict=True):
@@ -59,22 +59,22 @@ def light_model(document: Document, inputs: Sequence[Port], file: str | None) ->
 
 
 def inputs_of(document: Document) -> list[Port]:
-    """The ports of the Parameters."""
+    """Return the ports of the Parameters."""
     return _ports(document["inputs"], "Parameter", as_it_is if document["version"] > 10 else v10_input)
 
 
 def outputs_of(document: Document) -> list[Port]:
-    """The ports of the Results."""
+    """Return the ports of the Results."""
     return _ports(document["outputs"], "Result", as_it_is if document["version"] > 10 else v10_output)
 
 
 def differences_of(document: Document, file: str | None) -> list[DeclaredDiffers]:
-    """The ports whose declaration differs from the inferred type."""
+    """Return the differences between declared and inferred types."""
     return [DeclaredDiffers(d["message"], Where(file, *d["layer"]), d["port"]) for d in document["differences"]]
 
 
 def warnings_of(document: Document, file: str | None) -> list[str]:
-    """The warnings; a warning with a location starts with the name of the file."""
+    """Return the warnings. A warning with a location starts with the name of the file."""
     return [f"{Where(file)}{text}" if is_placed else text for is_placed, text in document["warnings"]]
 
 
@@ -115,7 +115,7 @@ def _declaration(declared: Declared | None) -> Sequence[Any] | None:
 
 
 def shape_of(document: Sequence[Sequence[int | None]] | None) -> Shape:
-    """The shape with these bounds of its dims."""
+    """Return the shape whose dims have these (lower, upper) bounds; the shape of unknown rank for None."""
     return Shape.unranked() if document is None else Shape(*[Dim(lo or 0, hi) for lo, hi in document])
 
 

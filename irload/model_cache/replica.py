@@ -16,7 +16,7 @@ from irload.plan.memory.filling import Filling
 
 
 class Replica:
-    """Kernels and memory with the sizes of the original plan. Raises LimitExceeded if they exceed `peak_bytes`."""
+    """A cached plan bound to an arena. Raises LimitExceeded if its arena and constants exceed `peak_bytes`."""
 
     def __init__(self, plan: Plan, code: RestoredExecutable, options: Options) -> None:
         size = plan.arena + plan.constants.size
@@ -27,14 +27,14 @@ class Replica:
         self._outputs = [_view(document, arena) for document in plan.model["given"]]
 
     def run(self, arrays: Sequence[Array], context: Any) -> tuple[Array, ...]:
-        """The results for these inputs, as copies. Raises LimitExceeded once the time of `context` is over."""
+        """Return copies of the results for these inputs. Raises LimitExceeded after the deadline of `context`."""
         self._inputs.fill(arrays)
         self._executable.run(context)
         return tuple(np.array(view, order="C") for view in self._outputs)
 
 
 def placed(view: Array, arena: Array) -> Mapping[str, Any]:
-    """The offset of a value in the arena. Raises NotStorable for a value outside it."""
+    """Return the offset in the arena, dtype, shape and strides of a value. Raises NotStorable if it is outside."""
     at = view.ctypes.data - arena.ctypes.data
     if not 0 <= at < arena.size or view.dtype.kind not in "biuf":
         raise NotStorable("a value outside of the arena")

@@ -1,4 +1,4 @@
-"""The files of traced plans: one for each pattern of inputs and each set of guards."""
+"""The cache files of traced plans: one file per pattern of input shapes and set of guards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["TracedFiles"]
 
 
 class TracedFiles:
-    """Traced plans in the folder of plans, under digests of the key of the model and a name.
+    """Stores traced plans in the cache folder. A file's key is a digest of the model's key and the plan's name.
 
-    `model`: describes the model, which is stored under the key itself with the first plan; None if it is stored.
+    `model`: returns the description of the model, which is stored with the first plan, under the model's key; None if
+    the description is already stored.
     """
 
     def __init__(self, folder: PrivateFolder, key: str, model: Callable[[], Mapping[str, Any]] | None = None) -> None:

@@ -38,7 +38,7 @@ _DEFINED_IN = {
         *("VAContext", "VASurfaceTensor", "convert_model"),
     ),
 }
-"""The public names by the module that defines them."""
+"""Modules → the public names that they define."""
 
 _MODULES = (
     *(
@@ -68,7 +68,7 @@ _PUBLIC = [*_BY_NAME, *_MODULES, *_OPSETS]
 def __getattr__(name: str) -> Any:
     from irload.system.forks import unforked
 
-    with unforked:  # a child that is forked meanwhile would find modules locked
+    with unforked:  # a child forked during the import would inherit locked import locks
         if name == "__version__":
             value: Any = import_module("irload.openvino.version").get_version()
         elif name in _BY_NAME:

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 UNCHECKED = frozenset({"BinaryConvolution", "CTCGreedyDecoder", "DeformablePSROIPooling", "Proposal", "RegionYolo"})
-"""Operations whose nodes the runtime creates with any element types and any number of channels (axis 1)."""
+"""Operations for which the runtime checks neither element types nor channels (axis 1) when it creates a node."""
 
 variables: dict[str, TensorType] = {}
 """The types of the variables that ReadValue nodes created from Python declare."""
@@ -83,7 +83,7 @@ def unique_name(node: graph.Node) -> str:
 
 
 class _Creation(Inference):
-    """Inference as the runtime does it when nodes are created. Compilation infers in full."""
+    """Inference with only those checks that the runtime performs when it creates a node. Compilation performs all."""
 
     def outputs(self, node: graph.Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         try:
@@ -137,7 +137,7 @@ def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
 
 
 def as_input(value: Any, user: str = "") -> graph.Output:
-    """The output of a node, or of a constant of these numbers or strings, named below its user."""
+    """The output of a node, or of a new constant of numbers or strings. `user`: prefix of the constant's name."""
     if hasattr(value, "_graph_output"):
         return value._graph_output()
     array = np.asarray(value)

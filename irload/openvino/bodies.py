@@ -72,7 +72,7 @@ class _WithBodies(Node):
         self._set(name, body=graph.Graph(model.nodes, model.parameters, model.results, model.sinks, model.file))
 
     def _add_input(self, value: Any) -> int:
-        """Return the index of the input that the value feeds; add an input if there is none."""
+        """Add an input that the value feeds. Returns its index."""
         self._node.inputs.append(as_output(value))
         faces.link([self._node])
         return len(self._node.inputs) - 1

@@ -1,4 +1,4 @@
-"""CompiledModel: irload's compiled model with the ports, requests and properties of the runtime's."""
+"""CompiledModel: a compiled model of irload with the ports, requests and properties of the runtime's API."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def compile_graph(model: Model, config: Config) -> CompiledModel:
 
 
 def compile_copy(model: irload.model.Model, config: Config) -> CompiledModel:
-    """Compile irload's model, which nothing else edits."""
+    """Compile a model of irload without copying it. Nothing else may edit the model afterwards."""
     compiled = running.CompiledModel(model, config.threads, **config.options())
     compiled.prepare()
     return CompiledModel(compiled, config)

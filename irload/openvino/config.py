@@ -36,7 +36,7 @@ def _natural(value: Any) -> int:
 
 
 def _folder(value: Any) -> str:
-    """A folder, created as by the runtime: scripts list or delete it, although irload caches elsewhere."""
+    """The path of a folder, which is created: scripts list or delete it, though irload's cache is in another folder."""
     if str(value):
         os.makedirs(value, exist_ok=True)
     return str(value)
@@ -84,7 +84,7 @@ SETTINGS: Mapping[str, Setting] = {
     "CACHE_DIR": Setting("", _folder),
     "CACHE_ENCRYPTION_CALLBACKS": Setting((), tuple),
     "ENABLE_MMAP": Setting(False, _bool),
-    # Recorded without an effect: irload has no such choice, and the results are the same.
+    # Recorded without an effect: irload has no such option, and the results do not depend on it.
     "CACHE_MODE": Setting("OPTIMIZE_SPEED", lambda value: getattr(value, "name", value)),
     "ENABLE_CPU_PINNING": Setting(True, _bool),
     "ENABLE_CPU_RESERVATION": Setting(False, _bool),

@@ -240,7 +240,7 @@ class Op(Node):
 def register(extension: Any) -> None:
     """Register an operation written in Python, so that files with it can be read. Raises RuntimeError for others."""
     if isinstance(extension, Extension) and not isinstance(extension, OpExtension):
-        return  # an instance of another subclass adds nothing
+        return  # an instance of another subclass of Extension registers nothing
     cls: Any = extension.operation if isinstance(extension, OpExtension) else extension
     if not (isinstance(cls, type) and issubclass(cls, Op)):
         raise OpenVINOError(f"Unsupported data type : '{cls}' is passed as an argument.")

@@ -1,4 +1,4 @@
-"""Errors of the adapters: scripts for OpenVINO catch RuntimeError, so every failure is one, and still an IRError."""
+"""Errors of the adapters. A failure of irload is a RuntimeError, which scripts for OpenVINO catch, and an IRError."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OVError(Exception):
 
 
 class UserInputError(OVError):
-    """An argument that no node can be created from."""
+    """An argument from which no node can be created."""
 
 
 class OVTypeError(OVError, TypeError):
@@ -44,7 +44,7 @@ class OVTypeError(OVError, TypeError):
 
 
 class _Translating:
-    """A class rather than a generator, because every inference enters it."""
+    """A class instead of a generator, which would be slower: every inference enters it."""
 
     def __enter__(self) -> None:
         return None

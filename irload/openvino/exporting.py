@@ -1,7 +1,7 @@
 """export_model and import_model: a compiled model as bytes.
 
-They hold the model as IR v11, which import_model compiles again: MARK, the size of the XML in 8 bytes, the XML and the
-weights.
+The bytes are MARK, the size of the XML in 8 bytes, the XML and the weights of the model as IR v11. import_model
+compiles the model again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def exported(model: irload.model.Model, config: Config) -> bytes:
 
 
 def imported(stream: Any, config: Config) -> irload.model.Model:
-    """The model of exported bytes, or of a stream or a Tensor of them.
+    """The model in exported bytes, which are given as bytes, a stream or a Tensor.
 
     Raises ReadError for other bytes, and TypeError for another type of `stream`.
     """

@@ -1,7 +1,8 @@
-"""The link between graph nodes and their adapters: one Node adapter per graph node, the consumers of each node.
+"""Maps each graph node to its Node adapter, and to its consumers.
 
-Graph nodes refer to their inputs only. Adapters also offer the other direction, so consumers are recorded here, weakly:
-for nodes that Python code creates when they are created, for models that were read when a node is first accessed.
+Graph nodes refer to their inputs only, but adapters also return the consumers of an output. So consumers are recorded
+here, by weak references: of a node that Python code creates, at its creation; of the nodes of a model that was read,
+when one of them is first accessed.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _next = count()
 _edits = 0
 
 kinds: dict[str, type[Node]] = {}
-"""The class of adapter by type of operation; Node has the empty one."""
+"""Type of operation → class of its adapter. "" → Node, the class for all other types."""
 
 
 def adapter(node: graph.Node) -> Node:
     """The adapter of a graph node: the same object as long as one exists."""
     cached = _adapters.get(id(node))  # the adapter keeps the node alive, so its id is not reused
-    owner = getattr(node.op, "node", None)  # of an operation that is written in Python
+    owner = getattr(node.op, "node", None)  # set for an operation that is written in Python
     if owner is not None and owner._belongs_to(node):
         return owner
     if cached is None or cached._node is not node:  # pyright: ignore[reportPrivateUsage]

@@ -33,7 +33,7 @@ _OF_THEIR_OPSET = frozenset({"range"})
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """The default of an input that a later one follows: a number, converted to the type of another input."""
+    """The default of an input if a later input is given: the number `value`, in the element type of input `input`."""
 
     value: int
     input: str
@@ -56,7 +56,7 @@ class Argument:
 
     @property
     def may_end(self) -> bool:
-        """True if the inputs may end before this one."""
+        """True if this input may be omitted together with all later inputs."""
         return self.kind == "input" and (self.default is None or isinstance(self.default, Like))
 
 
@@ -200,7 +200,7 @@ def _function(row: Row, number: int) -> Callable[..., Any]:
 
 
 def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
-    """Return the inputs in the order of the operation, up to the first missing optional one. `name`: of the node."""
+    """Return the inputs in the order of the operation, without missing inputs at the end. `name`: of the node."""
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:
         arguments.sort(key=lambda a: row.order.index(a.name))

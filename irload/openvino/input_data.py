@@ -21,7 +21,7 @@ __all__ = ["set_inputs"]
 
 _SIMPLE = (str, bytes, int, float)
 _AS_STORED = frozenset(e for e in ELEMENTS if e.bits >= 8 and e is not string and type_of(e).to_dtype() == e.dtype)
-"""Element types whose tensors show the dtype in which irload stores them."""
+"""Element types for which the dtype of `Tensor.data` is irload's storage dtype."""
 
 
 def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:

@@ -27,7 +27,7 @@ _ALIASES = {"_pyopenvino.op": ".op", "_pyopenvino.util": ".utils", "_ov_api": ""
 def install() -> None:
     """Let `import openvino` and its submodules import irload's adapters in this process.
 
-    Also where the wheel is installed, unless it has been imported: then RuntimeError is raised.
+    This also works if the openvino wheel is installed. Raises RuntimeError if it has already been imported.
     """
     present = sys.modules.get(NAME)
     if present is not None:

@@ -14,7 +14,7 @@ P = TypeVar("P", bound=ConstOutput)
 
 
 def first_of(*keys: int | str | None) -> int | str | None:
-    """The first key that is not None. An index may be 0, so `or` would not do."""
+    """The first key that is not None. `or` cannot be used, as it would skip the index 0."""
     return next((key for key in keys if key is not None), None)
 
 

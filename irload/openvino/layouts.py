@@ -14,7 +14,7 @@ _SCALAR = "**SCALAR**"
 
 
 class Layout:
-    """Names of axes: one character each (`NHWC`), or a list (`[N,C,H,W]`); `?` has no name, `...` is any number."""
+    """Names of axes: a character each (`NHWC`), or a list (`[N,C,H,W]`). `?`: an unnamed axis, `...`: any axes."""
 
     __slots__ = ("_ellipsis", "_left", "_right", "_scalar")
     __hash__ = None  # pyright: ignore[reportAssignmentType]

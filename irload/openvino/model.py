@@ -24,7 +24,7 @@ __all__ = ["Model"]
 class Model(ModelEdit, ModelInfo):
     """A model: `Model(results, parameters, name)`, `Model(results, sinks, parameters, name)`, or from `read_model`.
 
-    Results are nodes, outputs, or Result nodes; one needs no list.
+    Results are nodes, outputs, or Result nodes; a single one may be passed without a list.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -25,7 +25,7 @@ class ModelEdit:
         raise NotImplementedError
 
     def add_outputs(self, outputs: Any) -> list[Output]:
-        """Add outputs: of tensors by name, of nodes by (name, output index), or of Outputs. One needs no list.
+        """Add outputs: tensors by name, outputs of nodes by (name, output index), or Outputs; one or a list.
 
         An output that the model returns already is not added again. Returns the outputs of the Results.
         """

@@ -29,7 +29,7 @@ class ModelInfo:
     _model: irload.model.Model
     _number: int
     _extra: list[Variable]
-    """Variables that were added, and no node reads."""
+    """Variables that were added without nodes that read or assign them."""
 
     @property
     def _graph(self) -> irload.model.Model:

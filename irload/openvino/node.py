@@ -214,7 +214,7 @@ class Node(Operators):
         faces.relink(self._node, index, as_output(value))
 
     def set_arguments(self, values: Iterable[Node | Output]) -> None:
-        """Feed all inputs."""
+        """Replace all inputs by these outputs, and by the outputs of these nodes."""
         self._node.inputs = [o for v in values for o in ([as_output(v)] if isinstance(v, Output) else _all(v))]
         faces.link([self._node])
         faces.edited()
@@ -256,7 +256,7 @@ faces.kinds[""] = Node
 
 
 def as_output(value: Any) -> graph.Output:
-    """The graph's output of a node with a single one, or of an Output."""
+    """The graph output of an Output, or of a node with a single output."""
     if not isinstance(value, Node | Output):
         raise TypeError(f"expected a Node or an Output, found {type(value).__name__}")
     return value._graph_output()  # pyright: ignore[reportPrivateUsage]

@@ -190,7 +190,7 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
     else:
         array = np.asarray(values)
         if element.is_low_precision and element is not f16 and array.dtype.kind == "f":
-            array = array.astype(np.float32)  # the runtime rounds twice
+            array = array.astype(np.float32)  # as the runtime, round to f32 first, then to the type
         if element.is_integer and (element.bits < 8 or not isinstance(values, np.ndarray)):
             array = _in_range(array, element)
         array = convert(array, element) if element in (nf4, f8e8m0) else array.astype(element.dtype)
@@ -201,7 +201,7 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
 
 
 def _in_range(array: Array, element: ElementType) -> Array:
-    """Numbers that the integers of a type hold; bits are 0 or 1. Raises for others."""
+    """The numbers, for u1 whether they are nonzero. Raises for numbers outside the range of the integer type."""
     if element is u1:
         return array != 0
     sign = int(element.is_signed)

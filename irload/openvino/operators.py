@@ -28,7 +28,7 @@ def _unary(type: str) -> Callable[[Any], Any]:
 class Operators:
     """The operators of nodes; `==` compares identity."""
 
-    __array_ufunc__ = None  # arrays leave the operator to the node
+    __array_ufunc__ = None  # NumPy arrays defer to the operators of the node
 
     __add__, __radd__ = _binary("Add"), _binary("Add", swapped=True)
     __sub__, __rsub__ = _binary("Subtract"), _binary("Subtract", swapped=True)

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["ConstOutput", "DescriptorTensor", "Input", "Output", "keep_symbols", "source_of"]
 
 _rt_info: WeakKeyDictionary[graph.Node, dict[tuple[str, int], dict[str, Any]]] = WeakKeyDictionary()
-"""Metadata of ports by node: of its inputs and outputs."""
+"""Node → (side, index of the port) → metadata set by scripts."""
 
 _symbolic: WeakKeyDictionary[graph.Node, PartialShape] = WeakKeyDictionary()
 """The shapes of Parameters that scripts have created with symbols."""
 
 
 class ConstOutput:
-    """openvino.ConstOutput represents port/node output."""
+    """An output of a node of a compiled model, read-only."""
 
-    # Hashable, equal to others of the same node and index.
+    # Hashable. Ports are equal if they have the same node and index.
 
     def __init__(self, node: graph.Node, index: int) -> None:
         self._node = node

@@ -32,7 +32,7 @@ class AsyncInferQueue:
         self._errors: list[BaseException] = []
         self._callback: Callable[[InferRequest, Any], object] | None = None
         self._idle = SimpleQueue[int]()
-        """The numbers of idle requests. Operations of queues and deques are atomic, which needs no lock."""
+        """The numbers of idle requests. The operations of SimpleQueue and deque are atomic, so no lock is needed."""
         self._next = deque[int]()
         """Numbers that were taken from `_idle` for get_idle_request_id. The next inference uses one of them."""
         for number in range(count):

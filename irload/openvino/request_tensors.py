@@ -31,7 +31,7 @@ class RequestTensors:
         """Output tensors that were requested or set; the others are created from `_results` on first use."""
         self._set_outputs: set[int] = set()
         self._lent: set[int] = set()
-        """Outputs whose array the caller has: a tensor of this output is a copy."""
+        """Outputs whose array was returned to the caller: a tensor created for one of them is a copy."""
         self._results: Sequence[Array] | None = None
         self._accepted: dict[int, tuple[int, ...]] = {}
         """The last shape of each input that was checked."""
@@ -87,7 +87,7 @@ class RequestTensors:
     def _computed(self, index: int) -> Array | None:
         """Return the array of an output that has no tensor yet and has the dtype of a tensor's data.
 
-        The caller may change it, so a tensor that is created later has a copy, and so has the next call.
+        The caller may change the array, so the next call returns a copy, and a tensor created later has a copy.
         """
         results = cast("list[Array] | None", self._results)
         if results is None or not self._owner._plain[index]:  # pyright: ignore[reportPrivateUsage]
@@ -118,7 +118,7 @@ class RequestTensors:
         return [tensor._value() for tensor in self.input_tensors]  # pyright: ignore[reportPrivateUsage]
 
     def _is_given(self, index: int, array: Array) -> bool:
-        """True if the current tensor of an input is over memory that cannot take the shape of the array."""
+        """True if the current tensor of an input has memory of the caller and another shape than the array."""
         tensor = self._input(index)
         return tensor._fixed and tuple(tensor.shape) != array.shape  # pyright: ignore[reportPrivateUsage]
 
@@ -148,7 +148,7 @@ class RequestTensors:
         raise TypeError(f"Unsupported key type: {type(key)} for Tensor under key: {key}")
 
     def _by_names(self, key: ConstOutput) -> tuple[bool, int]:
-        """The port of the model before compilation is looked up by its names."""
+        """As `_located`, for a port of the model before compilation, which is looked up by its names."""
         for name in key.names:
             return self._located(name)
         raise OpenVINOError(f"{key} is not a port of the model")

@@ -182,7 +182,7 @@ class InferRequest(RequestTensors):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def query_state(self) -> list[VariableState]:
-        """The variables, by which their values are read, set and reset."""
+        """The states of the variables, to read, set and reset their values."""
         self._require_idle()
         return [VariableState(state, self._running) for state in self._running.query_state()]
 

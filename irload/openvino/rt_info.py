@@ -36,7 +36,7 @@ class OVAny:
     def aslist(self, kind: Any = None) -> list[Any]:
         """The value as a list; an empty text or map is an empty list."""
         if isinstance(self.value, str):
-            items: list[Any] = self.value.split()  # as files have lists
+            items: list[Any] = self.value.split()  # in files, blanks separate the items of a list
         elif isinstance(self.value, list | tuple):
             items = [*self.value]
         else:
@@ -99,7 +99,7 @@ def _boxed(items: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Item(OVAny):
-    """An item of a map, in which `set` replaces it."""
+    """An item of a map. `set` also replaces the item in the map."""
 
     __slots__ = ("_key", "_map")
 

@@ -1,12 +1,15 @@
-"""The signatures of the factories: parameters in order, with the inputs and attributes that they become.
+"""The signatures of the factories: their parameters in order, and the inputs and attributes that these set.
 
-One line per signature: the opset that introduces it, names of functions, parameters. The type of the operation is the
-name in camel case, unless it is given as `name=Type`. `data` is an input, `axes?` an optional
-one, `beta?1.0:f32` one whose default is a constant, `mask?0:=data` one that is a constant of the type of `data` if a
-later one is given, `*nodes` a list of inputs. `.axis` is an attribute,
-`.mode='max'` one with a default, `.eps_mode:mode` one that the IR names differently, `.**attrs` a dict of attributes.
-`> gamma beta` lists the inputs in the order of the operation, if it differs. An opset has the functions of
-earlier opsets, unless it changes them.
+One line per signature: the opset that introduces it, the names of functions, the parameters. The type of the operation
+is the name in camel case, unless it is given as `name=Type`. An opset has the functions of earlier opsets, unless it
+has a line for them. Parameters:
+
+- `data`: an input. `axes?`: an optional input. `*nodes`: a list of inputs.
+- `beta?1.0:f32`: an input whose default is a constant.
+- `mask?0:=data`: an input whose default, if a later input is given, is a constant of the type of `data`.
+- `.axis`: an attribute. `.mode='max'`: an attribute with a default. `.**attrs`: a dict of attributes.
+- `.eps_mode:mode`: an attribute whose name in the IR differs from the parameter.
+- `> gamma beta`: the inputs in the order of the operation, if it differs.
 """
 
 SIGNATURES = r"""

@@ -88,7 +88,7 @@ class Tensor:
         self._fixed = shared
 
     def _over(self, array: Array, shape: Any, type: Any = None) -> None:
-        """Memory of an array with another type or shape; packed types take fewer bytes than elements."""
+        """Use the memory of an array with another type or shape. Packed types take fewer bytes than elements."""
         sizes = _sizes(shape)
         element = element_of(array.dtype if type is None or _is_dynamic(type) else type)
         if element is string:
@@ -134,7 +134,7 @@ class Tensor:
 
     @staticmethod
     def _unfilled(port: Any) -> Tensor:
-        """A tensor for a port of a request, where unknown sizes are 0."""
+        """A new tensor for a port of a request. Dynamic dims have size 0."""
         shape = port.get_partial_shape()
         sizes = [] if shape.rank.is_dynamic else [d.get_length() if d.is_static else 0 for d in shape]
         return Tensor(port.get_element_type(), [0] if shape.rank.is_dynamic else sizes)

@@ -23,7 +23,7 @@ class Version:
 
 
 def get_version() -> str:
-    """The version of the API, a build number as the runtime's have, which libraries parse, and irload's version."""
+    """The version of the API, a build number in the runtime's format, which libraries parse, and irload's version."""
     return f"{API}-0-irload-{irload.__version__}"
 
 

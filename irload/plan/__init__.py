@@ -1,1 +1,1 @@
-"""From a graph to the steps that run it. Never changes meaning."""
+"""Planning: lowers a graph to a program, optimizes and compiles it. No pass changes the meaning of a program."""

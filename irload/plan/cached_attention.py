@@ -1,4 +1,4 @@
-"""Attention whose keys are a cache, in which the runtime averages the values of rows without keys."""
+"""Attention over a key cache: a row whose keys are all masked is the mean of the values, as in OpenVINO's runtime."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOVES = {
     "Unsqueeze",
     "VariadicSplit",
 }
-"""Operations between a ReadValue and the attention that reads it."""
+"""Operations through which keys are traced back to a ReadValue."""
 _operations: WeakKeyDictionary[Node, Op] = WeakKeyDictionary()
 
 
 def operation_of(node: Node) -> Op:
-    """Return the operation of a node; for attention with cached keys, one that averages the values of rows without."""
+    """Return the operation of a node; for attention, a copy whose `averages` is true if the keys are a cache."""
     if not isinstance(node.op, ScaledDotProductAttention):
         return node.op
     known = _operations.get(node)
@@ -40,7 +40,7 @@ def operation_of(node: Node) -> Op:
 
 
 def averages_empty_rows(attention: Node) -> bool:
-    """Return True if the keys contain the value of a variable."""
+    """Return True if the keys of an attention contain the value of a variable."""
     keys = attention.inputs[1].node
     pending, seen = [keys], {keys}
     while pending:

@@ -1,4 +1,4 @@
-"""The plan of a static graph: its program, divided into segments, which back ends compile, over one arena."""
+"""The plan of a static graph: a program in segments, which back ends compile, and one arena for all its values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from irload.plan.sanitizer import Sanitizer
 
 LARGE = 1 << 24
-"""Bytes of constants above which memory freed during packing is returned to the system, in about 1 ms."""
+"""Bytes of constants above which memory freed during packing is returned to the system, which takes about 1 ms."""
 
 
 @record()
@@ -47,7 +47,7 @@ class Segment:
 
 
 class Executor:
-    """An executable program with its memory. Serves one inference at a time."""
+    """An executable program with its memory. Runs one inference at a time."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Executor:
         output_arrays: Sequence[Array],
         before: Filling | None = None,
     ) -> None:
-        """Set all fields. The arrays are in the memory of the plan. `before`: the Filling of another plan."""
+        """Set all fields. The arrays are in the plan's memory. `before`: another plan's Filling, reused in part."""
         self.program = program
         self.options = options
         self.memory = memory

@@ -40,7 +40,7 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 
 def explain_rest(schedule: Schedule) -> str:
-    """Return the explanation of the operations behind a plan."""
+    """Return the explanation of the operations that run after a plan."""
     first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.ahead]
     lines = [f"then without a plan, because {_why_not_planned(schedule)}:", *_counted(first)]
     if schedule.tail is not None:

@@ -1,4 +1,4 @@
-"""Constant folding: a node whose inputs are all known → its result, computed once.
+"""Constant folding: replaces a node with constant inputs by its result, which is computed once.
 
 For example, weights are decompressed when a model is compiled instead of at each run.
 """
@@ -24,17 +24,21 @@ from irload.safety.limits import Deadline, Limits
 
 LARGE = 1 << 26
 GROWTH = 8
-"""Maximum size of a folded result relative to its inputs, enough for 4-bit weights. LARGE results must not grow."""
+"""Results of up to LARGE bytes are folded; larger ones if they have at most GROWTH times the bytes of their inputs.
+
+A factor of 8 is enough for 4-bit weights, which are decompressed to f32.
+"""
 
 CERTAIN = frozenset({"Convert", "Subtract", "Multiply", "Reshape", "Transpose", "Unsqueeze", "Squeeze"})
 """Operations that decompress weights.
 
-They cannot fail after inference, so they are computed on first use. Weights are thus not all in memory twice.
+They cannot fail once shape inference has succeeded, so their results are computed on first use. The compressed and
+decompressed weights are thus not all in memory at the same time.
 """
 
 
 class Folding:
-    """The constants of one model. Constants that depend on the file alone are shared by all plans."""
+    """The constants of one model. Constants that depend only on the file are shared by all plans."""
 
     def __init__(self) -> None:
         self._kept: dict[Output, Constant] = {}
@@ -60,7 +64,7 @@ class Folding:
                 continue
             gone.add(node)
             if room is not None:
-                room -= sum(c.nbytes for c in constants if compressed(c) is None)  # compressed weights are not widened
+                room -= sum(c.nbytes for c in constants if compressed(c) is None)  # compressed weights stay compressed
             known.update(zip(node.outputs, constants, strict=True))
             for source in node.inputs:
                 waiting[source] -= 1
@@ -71,13 +75,13 @@ class Folding:
     def _results(
         self, node: Node, known: Mapping[Output, Constant], types: Mapping[Output, TensorType], room: int | None
     ) -> tuple[Constant, ...] | None:
-        """Return the results of a node, None if they are unknown or would be too large."""
+        """Return the results of a node, or None if they are unknown or would be too large."""
         if not all(o in types for o in node.outputs):
-            return None  # a port that the operation does not have
+            return None  # the file lists a port that the operation does not have
         if not node.outputs or node.type == "Const":
             return None
         computed = [i for i in node.inputs if i in known]
-        rounded = any(is_short(types[o]) for o in (*node.outputs, *computed))  # by inference, but not in plans
+        rounded = any(is_short(types[o]) for o in (*node.outputs, *computed))  # inference rounds, plans do not
         if not rounded and (inferred := _inferred(node, types)):
             self._add_recipe(node, inferred, known)
             return inferred
@@ -113,14 +117,14 @@ class Folding:
         return self._keep(node, _folded(node.op, inputs, after, results))
 
     def _add_recipe(self, node: Node, inferred: tuple[Constant, ...], known: Mapping[Output, Constant]) -> None:
-        """Add the operation that decompresses or quantizes small weights to the constants."""
+        """Set the recipe of an inferred constant if its operation decompresses or quantizes weights."""
         if len(inferred) == 1 and node.type in (*CERTAIN, "FakeQuantize") and is_builtin(node.op):
             inputs = [self.file(i.node) if i.node.type == "Const" else known.get(i) for i in node.inputs]
             if inputs and None not in inputs:
                 inferred[0].recipe = Recipe(node.op, tuple(i for i in inputs if i is not None))
 
     def _keep(self, node: Node, constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
-        """Cache constants that depend on the file alone for other plans."""
+        """Cache constants that depend only on the file, so that other plans share them."""
         if all(i in self._kept or i.node.type == "Const" for i in node.inputs):
             self._kept.update(zip(node.outputs, constants, strict=True))
         return constants
@@ -138,11 +142,14 @@ class Folding:
 
     @property
     def outputs(self) -> Mapping[Constant, Output]:
-        """The output of each constant that depends on the file alone."""
+        """The output of each constant that depends only on the file."""
         return {constant: output for output, constant in self._kept.items()}
 
     def repeated(self, recipe: Recipe, array: Array | None, output: Output | None) -> Constant:
-        """Return the constant that an operation computes. If it is an `output` of the graph, all plans share it."""
+        """Return the constant that a recipe computes. If it is an `output` of the graph, all plans share it.
+
+        `array`: the values, None if they are computed on first use.
+        """
         constant = None if output is None else self._kept.get(output)
         if constant is None:
             assert recipe.type is not None
@@ -167,14 +174,14 @@ def stored(node: Node) -> Constant:
 
 
 def of_file(make: Callable[[], Array], data: Any, tensor: TensorType, byte_range: object) -> Constant:
-    """Return a constant of a file. `data` has a method `codes` if elements are packed."""
+    """Return a constant of a file. `data` has a method `codes` if several elements share a byte."""
     codes = getattr(data, "codes", None)
     dtype = tensor.element.dtype
     return Constant(make, tensor.shape.static, dtype, byte_range=byte_range, element=tensor.element, codes=codes)
 
 
 def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) -> list[Array]:
-    """Return the results; 16-bit floats as f32."""
+    """Return the results of an operation on constants; 16-bit floats as f32."""
     results = evaluate(op, [widened_array(i.array) for i in inputs], types)
     return [np.asarray(r, t.element.dtype) if r.dtype in SHORT else r for r, t in zip(results, types, strict=False)]
 
@@ -182,7 +189,7 @@ def _evaluated(op: Op, inputs: Sequence[Constant], types: Sequence[TensorType]) 
 def _folded(
     op: Op, inputs: Sequence[Constant], types: Sequence[TensorType], results: Sequence[Array | None]
 ) -> tuple[Constant, ...]:
-    """Return the constants that an operation computes. `results` is None if they are computed on first use."""
+    """Return the constants that an operation computes. Elements of `results` are None if computed on first use."""
     depth = 1 + max((i.depth for i in inputs), default=0)
 
     def make(k: int) -> Array:

@@ -1,4 +1,4 @@
-"""One inference in progress, node by node, and the services it offers to operations."""
+"""One inference in progress: runs plans and single nodes, and serves operations with bodies or state."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class InterpreterRun:
         """The schedule of each body for the dtypes and shapes of its last call."""
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
-        """Return the results of a graph. A plan runs all nodes with known types, the others run one by one.
+        """Return the results of a graph. A plan runs all nodes with known types; the other nodes run one by one.
 
         With `wide`, 16-bit results may be f32.
         """
@@ -116,7 +116,7 @@ class InterpreterRun:
     def nodes(
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
-        """Return the results of the nodes of a schedule. `plan`: runs its planned part."""
+        """Return the results of the nodes of a schedule. `plan` runs the planned part; if None, `run_part` does."""
         with single_threaded_blas if self.compiled.threads == 1 else nullcontext():
             return self._in_order(schedule, arrays, plan, wide=wide)
 
@@ -160,7 +160,7 @@ class InterpreterRun:
             self._fill(slots, part.result_slots, results)
 
     def _tail(self, schedule: Schedule, slots: list[Array | None]) -> bool:
-        """Run the tail of a schedule by a plan for the shapes that are known now. False if there is none."""
+        """Run the tail of a schedule by a plan for the shapes that are known now. False without a tail or a plan."""
         tail = schedule.tail
         if tail is None:
             return False
@@ -265,7 +265,7 @@ class InterpreterRun:
         self.deadline.check()
 
     def read_variable(self, name: str) -> Array | None:
-        """Return the value of a variable, None before its first assignment."""
+        """Return the value of a variable, or None before its first assignment."""
         return self.variables.get(name)
 
     def grow_variables(self, rows: GrownRows) -> None:
@@ -274,7 +274,7 @@ class InterpreterRun:
 
     def write_variable(self, name: str, value: Array) -> None:
         """Set a variable for the next inference, or for the next iteration of the body that contains the Assign."""
-        # Copied if it is a view of a plan's memory, which the next step and the next inference overwrite.
+        # The value is copied if it is a view of a plan's memory, which the next step or inference overwrites.
         self._assigned[name] = value.copy() if isinstance(value.base, np.ndarray) else value
 
 

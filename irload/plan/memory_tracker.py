@@ -1,4 +1,4 @@
-"""Memory of an interpreted run: the bytes alive, and the limit that allocations are checked against."""
+"""The memory of an interpreted run: counts the bytes of live arrays, and checks allocations against the limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from irload.safety.limits import Limits
 class MemoryTracker:
     """Counts the memory of the arrays of a run. An array counts once while it or any view of it is held.
 
-    `alive` is the sum in bytes; code that allocates other memory for the run adds it there.
+    `alive` is the sum in bytes. Code that keeps further arrays for the run may `hold` them, too.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""The time of an inference by step, with the arithmetic and memory traffic of steps that can be counted."""
+"""The times of the steps of an inference, with their arithmetic operations and memory traffic."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ __all__ = ["BodySteps", "StepTime", "medians", "of_interpreted", "of_plan", "wit
 class StepTime:
     """One step of a plan and the seconds it takes.
 
-    `operation`: the types of the layers fused into it, `layer` the name of the last of them, `kernel` the chosen
-    kernel, `shape` the shape of its first output. `flops` counts multiplications and additions of convolutions, matmuls
-    and attention, 0 for other steps; `nbytes` the minimum of bytes read and written; `origin`: the layers. `reach`: the
-    rate as a fraction (0–1) of this machine's measured peak, in f32, bf16 or int8, depending on the kernel, or of
-    copying; None if unknown, as in plans without compiled kernels. `inside`: the steps of the bodies that the step
-    runs, whose `seconds`, `flops` and `nbytes` are summed over all iterations; `seconds` of the step itself includes
-    their time.
+    - `operation`: the types of the layers fused into the step; `origin`: these layers; `layer`: the name of the last.
+    - `kernel`: the selected kernel; `shape`: the shape of the first output.
+    - `flops`: the number of multiplications and additions of convolutions, matmuls and attention; 0 for other steps.
+    - `nbytes`: the minimum number of bytes read and written.
+    - `reach`: the rate as a fraction (0–1) of this machine's measured peak: of arithmetic in f32, bf16 or int8,
+      depending on the kernel, or of copying if `flops` is 0. None if unknown, as in plans without compiled kernels.
+    - `inside`: the steps of the bodies that the step runs. Their `seconds`, `flops` and `nbytes` are summed over all
+      iterations. `seconds` of the step itself includes their time.
     """
 
     operation: str
@@ -72,7 +73,7 @@ def medians(rounds: Sequence[Sequence[StepTime]]) -> list[StepTime]:
 
 
 def _median(steps: Sequence[StepTime]) -> StepTime:
-    """Return a step with its median time; a rate is a median, too."""
+    """Return a step with its median time, and its median `reach`."""
     reached = [step.reach for step in steps if step.reach is not None]
     reach = median(reached) if reached else None
     return replace(steps[-1], seconds=median([step.seconds for step in steps]), reach=reach)
@@ -110,7 +111,7 @@ def of_interpreted(
 
 
 def with_bodies(steps: Sequence[StepTime], model: Graph, rounds: Sequence[BodySteps]) -> list[StepTime]:
-    """Return the steps, with the steps of their bodies as `inside`. Times are medians over the rounds."""
+    """Return the steps, with the steps of their bodies as `inside`, whose times are medians over the rounds."""
     bodies: dict[Node, list[Graph]] = {}
     for graph in model.walk():
         for node, _, body in graph.subgraphs():

@@ -1,7 +1,7 @@
 """The sanitizer: runs a plan and checks its memory accesses. For tests, since the checks take longer than the run.
 
 Every buffer is poisoned before its first write and after its last read. No step may change a value that is still
-needed, or an array of the caller, and results must not share memory. Back ends check more when they compile.
+needed, or an array of the caller, and results must not share memory. Back ends run further checks when they compile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The switch of the sanitizer, which tests turn on: whether new plans check their memory accesses."""
+"""Switches the sanitizer on or off: whether new plans check their memory accesses. Only tests turn it on."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ __all__ = ["Schedule", "ScheduledNode", "State", "StaticPart", "schedule_graph"]
 
 
 State = Mapping[Node, TensorType | None]
-"""For each ReadValue of a graph the type of the value that it reads; None if the variable has no value yet."""
+"""For each ReadValue of a graph, the type of the value that it reads; None if the variable has no value yet."""
 
 
 @record()
@@ -43,13 +43,13 @@ class ScheduledNode:
     types: tuple[TensorType, ...]
     known: bool
     short: bool = False
-    """True if an input or output is a 16-bit float, as far as types are known."""
+    """True if the type of an input or output is known and a 16-bit float."""
     nbytes: int = 0
     """The bytes of all outputs, if known."""
     inferred: dict[Hashable, tuple[TensorType, ...]] = field(
         default_factory=dict[Hashable, tuple[TensorType, ...]], repr=False
     )
-    """The last inference at run time, keyed by its inputs."""
+    """The result of the last inference at run time, keyed by the inputs of the node."""
 
 
 @record(eq=False)
@@ -93,9 +93,9 @@ class Schedule:
     rest: tuple[ScheduledNode, ...] = ()
     """The remaining nodes; all if nothing is planned."""
     tail: Tail | None = None
-    """The last nodes of `rest` as a graph. Its Parameters are the slots `read`, and its Results the slots `written`.
+    """The last nodes of `rest` as a graph. `read`: the slots of its Parameters; `written`: the slots of its Results.
 
-    The first `ahead` nodes of `rest` run one by one, before it.
+    The first `ahead` nodes of `rest` run one by one, before the tail.
     """
     ahead: int = 0
     read: tuple[int, ...] = ()
@@ -169,7 +169,8 @@ def schedule_graph(
         slot.setdefault(output, len(slot))
     results = tuple(slot[o] for o in returned)
     scheduled: list[ScheduledNode] = []
-    # A file may list more or fewer ports than the operation has: inferred at run time, so the schedule is interpreted.
+    # If the file lists more or fewer ports than an operation has, its types are inferred at run time, so the schedule
+    # is not static.
     for node in nodes:
         before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
         after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
@@ -270,7 +271,10 @@ def _part(
     types: Mapping[Output, TensorType],
     is_static: bool,
 ) -> StaticPart | None:
-    """Return the part to plan: all nodes, or the nodes before the first unknown types, unless they are few."""
+    """Return the part to plan: all nodes of a static graph, otherwise the `planned` nodes.
+
+    None if there are fewer than FEW planned nodes, and none of them computes products.
+    """
     key: Hashable = object()  # unique, since a plan of all nodes belongs to one schedule
     if not is_static:
         if len(planned) < FEW and all(macs(s.node) == 0 for s in planned):
@@ -288,7 +292,7 @@ def _leading(
     constants: Iterable[Output],
     types: Mapping[Output, TensorType],
 ) -> list[ScheduledNode]:
-    """Return the nodes of known types whose inputs all have known types."""
+    """Return the nodes with known types that depend only on nodes with known types."""
     available = {*constants, *parameters}
     available = {o for o in available if _is_flat(types.get(o, UNKNOWN))}
     leading: list[ScheduledNode] = []
@@ -306,7 +310,7 @@ def _remaining(
     known: set[Output],
     part: StaticPart | None,
 ) -> tuple[list[ScheduledNode], int]:
-    """Return the unplanned nodes, and how many of them, at the start, read only values of known types."""
+    """Return the unplanned nodes, and the number of leading ones that read only values of known types."""
     before = {s.node for s in leading}
     available = known | {o for s in leading for o in s.node.outputs}
     first = {s.node for s in nodes if s.node in before or available.issuperset(s.node.inputs)}
@@ -322,7 +326,10 @@ def _key(
     constants: Mapping[Output, Constant],
     types: Mapping[Output, TensorType],
 ) -> Hashable:
-    """Return the key of a part: all facts that its plan depends on. Constants may depend on any shape of the graph."""
+    """Return the key of a part: all properties on which its plan depends.
+
+    Constants are part of the key because they may depend on any shape of the graph.
+    """
     used = dict.fromkeys(i for s in planned for i in s.node.inputs if i in constants)
     numbers = tuple(c.array.tobytes() if c.held and c.nbytes <= SMALL else c for c in map(constants.__getitem__, used))
     given = tuple((o, types[o].element.name, types[o].shape) for o in parameters)

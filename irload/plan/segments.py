@@ -1,4 +1,4 @@
-"""The back end of each step, the memory requests of all back ends, and conversions between their private layouts."""
+"""Divides a program among back ends: assigns its steps, merges memory requests, converts between private layouts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def divide(
     """Let all back ends rewrite the program, then assign every step to the first one that supports it.
 
     Layouts with a stored type are private to the back end that requests them. If steps of other back ends, or the
-    caller, read a value in a private layout, a Relayout step of the owning back end is inserted; likewise for
-    results that a back end converts to a planar layout itself, and for the copies that steps read.
+    caller, read a value in a private layout, a Relayout step of the owning back end is inserted. Relayout steps are
+    also inserted after `relaid` results and before `reordered` steps (see `MemoryRequests`).
 
     `arrange` may reorder the steps and assign them to other back ends that support them.
     """
@@ -50,13 +50,16 @@ def _requests(program: Program, backends: Sequence[Backend], owners: Owners) -> 
     steps = program.steps
     requests = MemoryRequests.together(b.requests(program, [s for s in steps if owners[s] is b]) for b in backends)
     outside = {*program.inputs, *(s.output for s in steps if isinstance(s, RelayoutStep))}
-    # Back ends share these values, so they are stored in their logical type.
+    # Several back ends or the caller access these values, so they are stored in their logical type.
     requests.layouts = {v: layout for v, layout in requests.layouts.items() if not (layout.is_private and v in outside)}
     return requests
 
 
 def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> bool:
-    """Insert Relayout steps after values that are private to a back end and read by others. True if any was needed."""
+    """Insert a Relayout step after each private value that the caller or another back end reads.
+
+    Returns True if a step was inserted.
+    """
     needed = False
     producers = program.producers()
     for value in [v for v in producers if v in private]:
@@ -77,7 +80,10 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
 
 
 def _insert_reorders(program: Program, owners: Owners, requests: MemoryRequests) -> None:
-    """Insert a Relayout step before the first step that reads its first input from a copy; other readers share it."""
+    """Insert Relayout steps that copy the first input of each step in `requests.reordered`.
+
+    Steps that read equal copies share one Relayout step, before the first of them.
+    """
     copies: dict[Hashable, Value] = {}
     for step in program.steps:
         layout = requests.reordered.get(step)

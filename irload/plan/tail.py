@@ -1,4 +1,4 @@
-"""The tail of a graph: the layers behind NonZero and other layers whose output shapes depend on values.
+"""The tail of a graph: the layers after NonZero and other layers whose output shapes depend on values.
 
 When these shapes are known, the tail is planned as a separate graph, whose Parameters are the values that it reads.
 """
@@ -18,15 +18,16 @@ from irload.record import record
 FEW = 8
 """Minimum number of layers that are planned; fewer run one by one, unless they multiply matrices."""
 DEEPEST = 32
-"""Maximum number of tails within tails, as each runs inside another."""
+"""Maximum nesting of tails: a tail inside another one runs while the outer one runs."""
 
 
 @record(frozen=False, eq=False)
 class Tail(Graph):
     """The layers of a tail.
 
-    `elements`: the element types of its Parameters. `declared`: the shapes of the Parameters as far as they are known;
-    for a Parameter whose value depends on shapes alone (`valued`), which elements of this value are numbers.
+    `elements`: the element types of its Parameters. `valued`: whether the value of a Parameter depends only on shapes.
+    `declared`: for each Parameter, its shape as far as it is known; if `valued`, a shape with one dim per element of
+    the value, which is 0 if the element is a number and unknown if it is a symbolic size.
     """
 
     elements: Sequence[ElementType] = ()
@@ -38,12 +39,12 @@ class Tail(Graph):
 
     @property
     def key(self) -> Hashable:
-        """Equal for tails with the same layers and the same facts about inputs."""
+        """Equal for tails with the same layers, and the same known shapes and values of their inputs."""
         inputs = tuple(p.outputs[0] for p in self.parameters)
         return tuple(self.nodes), inputs, tuple(self.declared), tuple(self.valued)
 
     def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
-        """Return the dtypes and shapes of these arrays, and the contents of known values, on which plans depend."""
+        """Return the properties of these arrays on which plans depend: dtypes, shapes, and the contents if `valued`."""
         pairs = zip(arrays, self.valued, strict=True)
         return [(array.dtype, array.shape, array.tobytes() if valued else None) for array, valued in pairs]
 
@@ -60,9 +61,9 @@ class Tail(Graph):
 
 
 def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> Tail | None:
-    """Return the tail of a graph that consists of these nodes, and of the constants that they read.
+    """Return the tail of a graph that consists of these nodes and of the constants that they read.
 
-    `nodes`: in order; none is constant. None if there are too few.
+    `nodes`: in order, none of them constant. Returns None if there are fewer than FEW, or if tails are nested too deep.
     """
     depth = graph.depth + 1 if isinstance(graph, Tail) else 1
     if len(nodes) < FEW or depth > DEEPEST:
@@ -103,7 +104,7 @@ def _elements(tensor: TensorType) -> Shape:
 
 
 def _dims(shape: Shape) -> Shape:
-    """Return the shape with unknown dims where they depend on symbols."""
+    """Return the shape; dims that depend on symbols are unknown."""
     if shape.rank is None:
         return shape
     return Shape(*(None if is_size(dim.lo) or is_size(dim.hi) else dim for dim in shape.dims))

@@ -1,4 +1,4 @@
-"""The thread pool of the process, which runs the parts of a phase in parallel."""
+"""The thread pool of the process, which runs parts of the work of a plan in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ThreadCalls = list[Call]
 
 
 class Team(Protocol):
-    """Shared memory through which one thread leads others. Helpers run compiled code without the GIL.
+    """Threads that share memory: a leader, which assigns work, and helpers, which run compiled code without the GIL.
 
     `threads`: the maximum number of threads, including the leader.
     """
@@ -59,7 +59,7 @@ class ThreadPool:
     """Threads that run parts. Several threads may call `run` concurrently; each caller also runs parts.
 
     Threads are started on first use and kept until the process ends: at most `processors() - 1`, or the number that
-    one `run` needs. If no thread is idle, the caller runs all parts, so there are no circular waits.
+    one `run` needs. If no thread is available, the caller runs all parts, so there are no circular waits.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ class ThreadPool:
     def run(self, parts: Sequence[ThreadCalls]) -> None:
         """Run the parts and wait for all of them; the calling thread runs the first.
 
-        Raises an exception of one of them. When an exception leaves, KeyboardInterrupt included, no part is still
-        running.
+        If parts raise exceptions, raises one of them. No part is still running when an exception, including
+        KeyboardInterrupt, leaves this method.
         """
         hired: list[_Worker] = []
         try:
@@ -94,7 +94,7 @@ class ThreadPool:
             raise failure
 
     def run_together(self, work: Together, most: int) -> None:
-        """Run work in the calling thread, which leads up to `most` threads. Helpers remain in the team afterwards."""
+        """Run work in a team of up to `most` threads, which the calling thread leads. Helpers then stay in the team."""
         hired: list[_Worker] = []
         try:
             crew = self._crew(work, most, hired)
@@ -109,7 +109,7 @@ class ThreadPool:
             raise
 
     def _crew(self, work: Together, most: int, hired: list[_Worker]) -> _Crew:
-        """Return a team without a leader, if possible with `most` − 1 helpers, which are also added to `hired`."""
+        """Return a team that no thread leads, if possible with `most` − 1 helpers, which are also added to `hired`."""
         crew: _Crew | None = None
         with self._lock:
             if self._free:
@@ -147,9 +147,10 @@ class ThreadPool:
         return failures
 
     def _hire(self, count: int, hired: list[_Worker]) -> None:
-        """Extend `hired` to `count` threads: idle ones, helpers of teams without a leader, or new ones.
+        """Extend `hired` to `count` threads if possible: idle ones, helpers of teams without a leader, or new ones.
 
-        Every thread is always in a list: of idle threads, of the helpers of a team without a leader, or of a caller.
+        At any time, each thread is in a list: of idle threads, of the helpers of a team, or of threads `hired` by a
+        caller.
         """
         crews: list[_Crew] = []
         with self._lock:
@@ -192,7 +193,7 @@ class ThreadPool:
             worker.end()
         for worker in hired:
             while worker.is_alive():
-                with suppress(KeyboardInterrupt):  # it is ending already
+                with suppress(KeyboardInterrupt):  # the thread is already ending
                     worker.join()
 
 
@@ -238,11 +239,11 @@ class _Worker(Thread):
         self._ending = True
         if self._team is not None:
             self._team.dismiss()
-        with suppress(RuntimeError):  # its part was assigned but has not started
+        with suppress(RuntimeError):  # the lock is already released: a part was assigned, but has not started
             self._go.release()
 
     def run(self) -> None:
-        """The loop of the thread."""
+        """Run parts until `end` is called."""
         with np.errstate(all="ignore"):
             while True:
                 self._go.acquire()
@@ -259,7 +260,7 @@ class _Worker(Thread):
         calls, self._part = self._part, []
         try:
             for function, arguments in calls:
-                if self._ending:  # the phase that hired it failed or was interrupted
+                if self._ending:  # the `run` that hired this thread failed or was interrupted
                     break
                 function(*arguments)
         except BaseException as error:

@@ -27,7 +27,7 @@ class TimedRun(InterpreterRun):
         super().__init__(compiled, variables)
         self.steps: list[StepTime] = []
         self._within = False
-        """True while a step runs."""
+        """True while a step is timed. Steps inside it are not recorded."""
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run an operation that no plan runs."""
@@ -43,7 +43,7 @@ class TimedRun(InterpreterRun):
         return results
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
-        """Run a plan kernel by kernel, to time each; the plan of a body as a whole."""
+        """Run a plan kernel by kernel, to time each kernel. Plans of bodies run as a whole."""
         if self._within:
             return super().run_plan(plan, arrays, wide=wide)
         self._within = True
@@ -54,7 +54,7 @@ class TimedRun(InterpreterRun):
 
 
 class BodyRun(InterpreterRun):
-    """A run that sums the seconds of each step of a body over all iterations, in `steps`, by body and step."""
+    """A run that records the steps of bodies in `steps`, by body and step, with times summed over all iterations."""
 
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
@@ -70,7 +70,7 @@ class BodyRun(InterpreterRun):
             self._body = outer
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
-        """Run a plan; the plan of a body kernel by kernel, to time each."""
+        """Run a plan. The plan of a body runs kernel by kernel, to time each kernel."""
         if self._body is None:
             return super().run_plan(plan, arrays, wide=wide)
         results, seconds = plan.timed(arrays, self, wide=wide)

@@ -16,7 +16,7 @@ from irload.record import record
 from irload.system.portable import COMMITS_LATE
 
 LEAST_ROOM = 4096 if COMMITS_LATE else 64
-"""Rows of the first memory of variables that grow, if the limits allow it."""
+"""Minimum number of rows for which memory of variables that grow is reserved, if the limits allow it."""
 
 
 @record()
@@ -65,7 +65,7 @@ class Room:
 
 @record(frozen=False, eq=False)
 class GrownRows:
-    """The first `length` rows of the variables in a `Room`, which are never modified.
+    """The first `length` rows of the variables in a `Room`. These rows are never modified.
 
     `successor`: data for the next inference, set by the plan that has written the last rows.
     """
@@ -91,8 +91,8 @@ class GrownRows:
     ) -> GrownRows:
         """Return copies of arrays in a new room, followed by `more` rows, which the caller must write.
 
-        The room has `LEAST_ROOM` rows or twice the rows needed, if the system provides it and `allowed` is true for its
-        bytes. Raises MemoryError.
+        The room has twice the needed rows, but at least `LEAST_ROOM`. If `allowed` is false for its bytes, or the
+        system does not provide them, it has twice the needed rows, or else only the needed rows. Raises MemoryError.
         """
         length = arrays[0].shape[forms[0].axis]
         needed = length + more
@@ -112,12 +112,12 @@ class GrownRows:
 
 
 class Variables(MutableMapping[str, Array]):
-    """Values by name. Arrays of variables that grow are views of rows that are never modified."""
+    """The values of variables by name. Values of variables that grow are views of rows that are never modified."""
 
     def __init__(self, arrays: Mapping[str, Array] | None = None) -> None:
         self._arrays: dict[str, Array] = dict(arrays or {})
         self.rows: GrownRows | None = None
-        """The variables that grow; the others are in a dict."""
+        """The values of the variables that grow; the other values are in a dict."""
 
     def __getitem__(self, name: str) -> Array:
         rows = self.rows
@@ -142,13 +142,13 @@ class Variables(MutableMapping[str, Array]):
         return len(self._arrays) + (0 if self.rows is None else len(self.rows.room.index))
 
     def copy(self) -> Variables:
-        """Return a copy. Later assignments to one do not change the other."""
+        """Return a copy that shares the arrays. Later assignments to one object do not change the other."""
         other = Variables(self._arrays)
         other.rows = self.rows
         return other
 
     def hold(self, rows: GrownRows) -> None:
-        """Set the variables that grow."""
+        """Set the values of all variables that grow."""
         if self.rows is not None and self.rows.room.index.keys() != rows.room.index.keys():
             self._separate(*self.rows.room.index)
         for name in self._arrays.keys() & rows.room.index.keys():
@@ -157,7 +157,7 @@ class Variables(MutableMapping[str, Array]):
 
     @property
     def separate(self) -> Mapping[str, Array]:
-        """The variables that do not grow."""
+        """The values of the variables that do not grow."""
         return self._arrays
 
     def _separate(self, *names: str) -> None:

@@ -1,7 +1,7 @@
-"""16-bit floats computed as f32: optimized runs round only the results of the graph.
+"""16-bit floats computed as f32: optimized runs round only the results of the graph to 16 bits.
 
-Run alone, an operation rounds its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models in f32
-throughout. Operations with bodies or state, and operations of extensions, get the types of the graph.
+The reference `compute` of an operation rounds its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models
+in f32 throughout. Operations with bodies or state, and operations of extensions, get the types of the graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from irload.core.tensor import Array, TensorType
 from irload.graph import Node
 
 SHORT = {np.dtype(np.float16): element.f16, np.dtype(bfloat16): element.bf16}
-"""The types by their NumPy dtype."""
+"""The 16-bit float types by NumPy dtype."""
 
 
 def is_short(tensor: TensorType) -> bool:
@@ -26,12 +26,12 @@ def is_short(tensor: TensorType) -> bool:
 
 
 def takes_its_own_types(node: Node) -> bool:
-    """True for operations that must run on the types of the graph: with bodies or state, and of extensions."""
+    """True for nodes that must run on the types of the graph: operations with bodies or state, and extensions."""
     return not is_builtin(node.op) or node.op.signature.compute_context
 
 
 def wide_type(tensor: TensorType) -> TensorType:
-    """The type in which a tensor is computed."""
+    """Return the type in which a tensor is computed: f32 for 16-bit floats, otherwise unchanged."""
     return replace(tensor, element=element.f32) if is_short(tensor) else tensor
 
 
@@ -41,7 +41,7 @@ def widened_array(array: Array) -> Array:
 
 
 def rounded_array(array: Array, tensor: TensorType) -> Array:
-    """An array in the type of the graph: itself, or rounded to 16 bits."""
+    """Return an array in the type of the graph: unchanged, or rounded to 16 bits."""
     if not is_short(tensor) or array.dtype != np.float32:
         return array
     with np.errstate(all="ignore"):

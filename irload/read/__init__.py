@@ -1,4 +1,4 @@
-"""Reading IR: XML into raw layers, the .bin file into weights, both into a Model. Nothing is inferred here."""
+"""Reads IR: XML into raw layers, the .bin file into weights, both into a Model. Nothing is inferred here."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def read_graph(
 
     `source`: path of the XML, or its bytes. `weights`: path or bytes of the .bin; by default the file beside the XML
     with the suffix .bin, if it exists. Faults go to `report`. `mmap`: map the .bin file. `sha256`: expected digests of
-    the files; `hashed`: compute the model's `digests` in any case. `files`: the files of this path, opened before; no
-    other file is read then. Raises ReadError if nothing can be read.
+    the files; `hashed`: compute the model's `digests` even without `sha256`. `files`: the files of this path if they
+    are already open; then no other file is read. Raises ReadError if nothing can be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         name, source = None, bytes(source)
@@ -72,7 +72,7 @@ def read_graph(
 def open_weights(
     source: str | Path | bytes, weights: Any = None, limits: Limits = DEFAULT, *, mmap: bool = False
 ) -> Weights:
-    """Return the weights of a model: the given ones, else the .bin file next to the XML, else no weights."""
+    """Return the weights of a model: `weights` if given, else the .bin file next to the XML, else no weights."""
     if weights is not None or isinstance(source, bytes):
         return weights if isinstance(weights, Weights) else Weights(weights, limits, mmap=mmap)
     beside = Path(source).with_suffix(".bin")

@@ -1,4 +1,4 @@
-"""From raw layers to the graph: operations resolved and parsed, edges connected, bodies built, constants bound."""
+"""Builds the graph from raw layers: resolves and parses operations, connects edges, builds bodies, binds constants."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Builder:
                 nodes[layer.id] = self.node(layer, self.operation(layer))
             except IRError as error:
                 self.report(error.at(self.where(layer)))
-                # Infer it as its ports declare, so that later layers can still be examined.
+                # Its outputs get the declared types, so that later layers can still be checked.
                 nodes[layer.id] = self.node(layer, UnknownOp(layer.type, layer.version, layer.data, layer.bodies))
         self.connect(raw, layers, nodes)
         ordered = self.order(nodes)
@@ -92,7 +92,7 @@ class _Builder:
 
     def order(self, nodes: Mapping[int, Node]) -> list[Node]:
         try:
-            # No edge connects a ReadValue with its Assign, so the variable must be known before the Assign is reached.
+            # No edge connects a ReadValue to its Assign. Assigns are last, because inference requires their variables.
             return topological(sorted(nodes.values(), key=lambda n: n.type == "Assign"), self.file)
         except ReadError as error:
             self.report(error)
@@ -133,7 +133,7 @@ class _Builder:
         return op
 
     def supplied(self, cls: type[Op], layer: RawLayer) -> dict[str, Any]:
-        """Attach the parts of a layer outside `data`."""
+        """Return the attributes without a text form: bodies, and the data of a constant."""
         parts: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data" and layer.values is not None:

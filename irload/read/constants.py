@@ -40,7 +40,7 @@ def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[
     _check_size(element, shape, count, size, warn)
     if weights.present:
         weights.check(offset, size)
-    if count == 0:  # written with one byte of filler
+    if count == 0:  # an empty constant takes one byte of padding
         return _nothing(element, shape)
     return StoredConstant(weights, offset, size, element, shape)
 
@@ -59,7 +59,7 @@ class StoredConstant:
         return self.weights.array(self.offset, self.size, self.element, self.shape)
 
     def codes(self) -> Array:
-        """The bytes, in which values of few bits are packed."""
+        """The bytes as stored: values of fewer than 8 bits are packed."""
         return self.weights.bytes(self.offset, self.element.bytes_for(prod(self.shape)))
 
 

@@ -1,4 +1,4 @@
-"""XML elements → raw layers, ports and edges. Reading continues after faults, which are reported."""
+"""Converts XML elements to raw layers, ports and edges. Faults are reported, and reading continues."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Elements:
             )
 
     def dim(self, element: Element) -> int:
-        """Read a dimension of a port. An invalid one is reported and declares nothing."""
+        """Read a dimension of a port. An invalid dimension is reported and read as one that declares nothing."""
         text = (element.text or "").strip()
         size = self.number(text)
         if size is not None:
@@ -232,7 +232,7 @@ class Elements:
         return None
 
     def number(self, text: str) -> int | None:
-        """Parse a number with fewer than 19 digits; None for other text. Cached, because few numbers recur often."""
+        """Parse a number with fewer than 19 digits; None for other text. Cached, because the same few numbers recur."""
         number = self.numbers.get(text)
         if number is None and text.isascii() and text.isdigit() and len(text) < 19:
             number = self.numbers[text] = int(text)

@@ -1,4 +1,4 @@
-"""Reporting of faults, with an upper bound, because a file may consist of nothing else."""
+"""Reports faults, up to a maximum number, because a file may consist of nothing but faults."""
 
 from __future__ import annotations
 

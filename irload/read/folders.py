@@ -7,4 +7,4 @@ ENCODER, DECODER = "openvino_encoder_model.xml", "openvino_decoder_model.xml"
 DECODER_WITH_PAST = "openvino_decoder_with_past_model.xml"
 MODELS, TOKENIZER_MODELS = (MODEL, ENCODER, DECODER, DECODER_WITH_PAST), (TOKENIZER, DETOKENIZER)
 CONFIG_BYTES = 64 << 20
-"""The largest JSON file or template that is read."""
+"""Maximum size in bytes of a JSON file or template."""

@@ -1,4 +1,4 @@
-"""The bytes before the root element of an XML file, examined before any parser reads them."""
+"""Examines the bytes before the root element of an XML file, before any parser reads them."""
 
 from __future__ import annotations
 

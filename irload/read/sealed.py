@@ -1,4 +1,4 @@
-"""Weights verified against a fingerprint: planning reads the contents that were hashed, or raises ReadError."""
+"""Weights verified against a fingerprint: reading returns the contents that were hashed, or raises ReadError."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from irload.safety.opened import WeightsFile
 from irload.system.forks import unforked
 
 ALIGNMENT = 64
-"""Ranges at multiples of it are views of the blocks that are read, if these have few other bytes."""
+"""In bytes. A range at a multiple of it is a view of the blocks read if it takes at least 3/4 of them, else a copy."""
 
 
 class SealedWeights(Weights):
-    """The weights of a fingerprinted file. Each block that is read must match its hash.
+    """The weights of a fingerprinted file. Each block that is read must match its hash, else ReadError is raised.
 
-    Reads the descriptor while it is open, then reopens the path.
+    While the file is open, its descriptor is read; afterwards its path is opened for each read.
     """
 
     def __init__(self, file: WeightsFile, limits: Limits) -> None:

@@ -25,7 +25,7 @@ from irload.system.portable import read_at
 PART = 1 << 24  # pragma: no mutate
 """Bytes hashed per read."""
 _NO_WEIGHTS = ("a Git-LFS", "an HTML")
-"""Signatures that never start weights; most other signatures may occur there by chance."""
+"""Formats whose signatures never begin a .bin file of weights. Weights may begin with other signatures by chance."""
 
 
 class Weights:
@@ -46,7 +46,7 @@ class Weights:
     ) -> None:
         self.limits = limits
         self.beside = beside
-        """The default .bin file beside the model, if no other was named."""
+        """The default .bin file beside the model, if no other file was given."""
         self.path: str | None = None
         self._blob: Array | None = None
         self._ranges: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
@@ -195,7 +195,7 @@ class Weights:
         descriptor, size = open_regular(path, "the weights")
         try:
             self._identity = _identity(descriptor)
-            # More than any signature takes.
+            # Longer than any signature.
             head = bytearray(256)  # pragma: no mutate
             kind = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
         except OSError as error:

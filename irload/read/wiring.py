@@ -18,7 +18,7 @@ def wired(layer: RawLayer, name: str, body: Graph) -> Subgraph:
     parameters = {n.id: k for k, n in enumerate(body.parameters)}
     results = {n.id: k for k, n in enumerate(body.results)}
     lines = layer.maps.get(f"{name.removesuffix('body')}port_map", [])
-    # Inputs are numbered by the layer's ports; of outputs, the external ids define only the order.
+    # External ids of inputs are ids of the layer's input ports. External ids of outputs define only their order.
     inputs = {p.id: k for k, p in enumerate(layer.inputs)}
     outputs = {e: k for k, e in enumerate(sorted(_external_outputs(lines)))}
     _require_one_source(layer, name, lines)
@@ -41,7 +41,7 @@ def _require_one_source(layer: RawLayer, name: str, lines: list[dict[str, str]])
 
 
 def fed_twice(layer: RawLayer, name: str, lines: list[dict[str, str]]) -> list[tuple[str, str, list[str]]]:
-    """Yield the Parameters of a body that several lines feed: (the attributes, the layer's id, the sources)."""
+    """Return the Parameters that several lines feed: (kind of the lines, id of the Parameter, ids of the sources)."""
     fed: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         if line["tag"] == "input":

@@ -93,7 +93,7 @@ class _Reader:
             events=("start", "end"),
             tag=(tag, *_TAGS),
             encoding=encoding(head),
-            # `root_tag` refuses a DOCTYPE, so nothing that these three forbid reaches the parser.
+            # These three options have no effect at present: `root_tag` rejects a DOCTYPE before the parser is called.
             resolve_entities=False,  # pragma: no mutate
             no_network=True,  # pragma: no mutate
             load_dtd=False,  # pragma: no mutate
@@ -214,7 +214,7 @@ class _Reader:
         parent = element.getparent()
         while element.getprevious() is not None:
             del parent[0]
-        if parent is not self.swept:  # no element can be inserted before an open one
+        if parent is not self.swept:  # once per parent: no element is added before an open one later
             self.swept = parent
             self.sweep(parent)
 
@@ -238,7 +238,7 @@ class _Reader:
         text = root.get("version", "").lstrip()
         version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
         if version is None:
-            raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 10 or 11", where)
+            raise ReadError(f"has version '{text[:40]}' on <net>; an IR states 2 to 7, 10 or 11", where)
         if version > VERSIONS[-1]:
             raise ReadError(f"is IR version {version}, newer than 11, the newest that irload supports", where)
         if version not in VERSIONS:

@@ -26,10 +26,10 @@ LONG = 300
 
 @dataclass(slots=True)
 class Layers:
-    """All layers, the layers of a body after the graph that contains it, and the index of each node in the list.
+    """All layers (the layers of a body follow the graph that contains it), and the index of each node in the list.
 
-    `by_name` maps an unambiguous name with its bodies to a layer, `by_id` the path of bodies and the id, the key used
-    by findings.
+    `by_name` maps an unambiguous name, prefixed by the bodies (`loop/body/add`), to a layer; `by_id` maps the path of
+    bodies and the id, as findings state them.
     """
 
     graphs: list[LayerEntry] = field(default_factory=list[LayerEntry])
@@ -140,7 +140,7 @@ def _constant(node: Node, *, read: bool) -> LayerEntry:
 
 
 def _parameters(node: Node) -> int:
-    """Return the elements of a float constant, or of packed ones followed by a Convert, unless it is a scalar."""
+    """Return the number of elements of a float constant, or of a packed one before a Convert; 0 for scalars."""
     while node.type in ("Convert", "Reshape") and node.inputs:
         node = node.inputs[0].node
     if node.type != "Const" or isinstance(node.op, UnknownOp):

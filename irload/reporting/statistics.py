@@ -19,7 +19,7 @@ BLOCK = 1 << 20
 FIRST = 8
 """Elements shown individually."""
 SAMPLE = 1 << 22
-"""Upper bound of the elements in a histogram, evenly spaced samples; the other statistics cover all elements."""
+"""Maximum number of elements in a histogram: of larger constants, evenly spaced samples. Other statistics use all."""
 
 
 def statistics(node: Node) -> dict[str, Any] | None:

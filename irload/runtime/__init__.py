@@ -1,1 +1,1 @@
-"""Running a model: `CompiledModel`, infer requests, variables, inputs, results, and observation of layers."""
+"""Runs a model: `CompiledModel`, infer requests, variables, inputs, results, and observation of layers."""

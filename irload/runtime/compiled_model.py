@@ -1,4 +1,4 @@
-"""Inference on a model: inputs bound to its ports, results in the order of its outputs."""
+"""CompiledModel: inference on a model, with inputs bound to its ports, and results in the order of its outputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CompiledModel(Plans):
     """A compiled model. Call it with an array, a sequence in input order, or a dict by name or position.
 
     Thread-safe for models without state; each request created by `create_infer_request` has a separate state. Usable in
-    a forked child, too. A copy, deep or not, has separate plans and state and shares the model and its weights.
+    a forked child, too. A copy, shallow or deep, has separate plans and state, and shares the model and its weights.
     """
 
     def __init__(self, model: Model, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
@@ -64,7 +64,7 @@ class CompiledModel(Plans):
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule | BoundShape] | None = None
         """The input types of the last run, its comparison with the file, and its schedule or traced plan."""
         self._variables = Variables()
-        """The variables between calls. An infer request would be a cycle, which keeps the model alive."""
+        """The variables between calls. Not an infer request, whose reference to this object would form a cycle."""
         if options.jit is not None or options.precision != "f32":
             from irload.plan.backends.registry import compiled_backend
 
@@ -124,7 +124,7 @@ class CompiledModel(Plans):
     def prepare(self, inputs: Any = None) -> None:
         """Create the plan for the shapes of these inputs, so that the first inference on them is as fast as the next.
 
-        `inputs` as for a call. Without them, the plan is for the shapes of the model; if these are dynamic, this is a
+        `inputs`: as for a call. Without them, the plan is for the shapes of the model; if these are dynamic, this is a
         no-op. `compile_model` calls this method without inputs. Raises InputInvalid, LimitExceeded, OutOfMemory, and
         with `strict` DeclaredDiffers.
         """
@@ -155,8 +155,8 @@ class CompiledModel(Plans):
         """Return the steps of an inference in execution order, each with its median time over `rounds`.
 
         The inference starts from the current state, which does not change. Operations outside of plans are timed one
-        by one. A step with bodies lists their steps as `inside`, which are measured in separate runs, so that timing
-        them does not slow down the step.
+        by one. `inside` of a step with bodies lists the steps of the bodies. They are measured in separate runs, so
+        that timing them does not slow down the step.
         """
         from irload.plan.profile import medians, with_bodies
         from irload.plan.timed_run import BodyRun, TimedRun
@@ -179,7 +179,7 @@ class CompiledModel(Plans):
     def explain(self, inputs: Any = None) -> str:
         """Return a text that explains the plan: fusions, the selected kernels with reasons, and memory.
 
-        `inputs` as for a call. Without them, the plan is for the shapes of the model; raises InputInvalid if these are
+        `inputs`: as for a call. Without them, the plan is for the shapes of the model; raises InputInvalid if these are
         dynamic.
         """
         from irload.plan.explain import explain_interpreted, explain_plan, explain_rest
@@ -200,12 +200,12 @@ class CompiledModel(Plans):
     def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:
         """Run every layer, including layers of bodies, by its reference `compute`, and pass each to `observe`.
 
-        States do not change. `inputs` as for a call. Returns the results of the graph; raises the errors of a call and
+        States do not change. `inputs`: as for a call. Returns the results of the graph; raises the errors of a call and
         of `observe`.
         """
         from irload.runtime.observation import ObservedRun
 
-        # Layers that a plan has folded are shown, too.
+        # Without `optimize`, layers that plans fold or fuse run and are observed, too.
         plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
         arrays, given = plain._bound(inputs)
         run = ObservedRun(plain, dict(self._variables), observe)
@@ -215,9 +215,9 @@ class CompiledModel(Plans):
     def intermediates(self, inputs: Any = None, layers: str | Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
         """Yield the name and array of each output of each layer while the model runs by the reference `compute`.
 
-        `inputs` as for a call. `layers`: name patterns (`*`, `?`), all layers by default. `loop/body[2]/add` is a layer
-        of a body in the third iteration, `split:1` the second output of a layer. Arrays are read-only, and the iterator
-        holds no reference to previous ones; the state does not change. Raises the errors of a call.
+        `inputs`: as for a call. `layers`: name patterns (`*`, `?`), by default all layers. `loop/body[2]/add` is a
+        layer of a body in the third iteration, `split:1` the second output of a layer. Arrays are read-only, and the
+        iterator holds no reference to previous arrays. The state does not change. Raises the errors of a call.
         """
         from irload.runtime.observation import as_patterns, values
 
@@ -264,7 +264,7 @@ class CompiledModel(Plans):
         if state and held and self._traced.applies:  # planning each length takes longer than interpreting
             schedule = self.schedule(self.model, given, run.differences)
             if not all(t is None or schedule.types[n.outputs[0]].shape.contains(t.shape) for n, t in state.items()):
-                schedule = schedule.unplanned()  # it is planned for the shapes of initial values
+                schedule = schedule.unplanned()  # its plan is for the shapes of the initial values
             return self._run_with(run, schedule, arrays)
         return self._run_with(run, self.schedule(self.model, given, run.differences, state), [*arrays, *held])
 
@@ -289,7 +289,7 @@ class CompiledModel(Plans):
         return read_nodes(self.model)
 
     def _differences_for(self, given: Sequence[TensorType]) -> RunDifferences | None:
-        """Return the object that compares types with the file, None if inputs of these types need no comparison."""
+        """Return the object that compares types with the file, or None if inputs of these types need no comparison."""
         return self._by_runs if self._by_runs.applies_to(given) else None
 
 

@@ -1,4 +1,4 @@
-"""The traced plans of a model by the pattern of their input shapes: looked up, restored from files, or traced."""
+"""The traced plans of a model, by the pattern of input shapes: looks plans up, restores them from files, or traces."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ PATTERNS = 256
 REUSE = 4
 """Mean number of shapes per plan below which, after `VARIANTS` plans of one pattern, shapes are planned separately."""
 TAIL_VARIANTS = 4
-"""The number for a tail, of plans of all patterns together, as dims that depend on values may vary freely."""
+"""Like VARIANTS, for a tail: the plans of all patterns are counted, because dims that depend on values vary freely."""
 ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
-"""Errors that end a trace. The shape is then planned without symbols, which raises true errors of planning again."""
+"""Errors that end a trace. The shape is then planned without symbols; that raises genuine errors of planning again."""
 
 
 @record(eq=False)
 class Variant:
     """A traced plan, the symbols and element types of its inputs, and its idle workspaces.
 
-    `template`: the plan of the first nodes, None if they are too few; `remainder`: the nodes behind it, None if it runs
-    the entire graph. `holds` returns True if all guards hold for values of the symbols.
+    `template`: the plan of the first nodes, None if they are too few; `remainder`: the nodes that run after the plan,
+    None if it runs the entire graph. `holds`: returns True if all guards hold for values of the symbols.
     """
 
     template: Template | None
@@ -68,7 +68,10 @@ class Variant:
 
 @record(eq=False)
 class BoundShape:
-    """A traced plan and the values of its symbols for the shapes of an inference."""
+    """A traced plan, and the values of its symbols for the shapes of an inference.
+
+    `compares`: whether inferred types are compared with the file.
+    """
 
     variant: Variant
     values: tuple[int, ...]
@@ -77,7 +80,11 @@ class BoundShape:
 
 @record(frozen=False, eq=False)
 class Family:
-    """The traced plans of one pattern. `bound`: number of shapes that use them; `reason`: why the last trace failed."""
+    """The traced plans of one pattern of input shapes.
+
+    `traced`: the number of plans traced or restored so far; `bound`: the number of shapes that use them; `failed`: the
+    number of traces that failed; `reason`: why the last one failed.
+    """
 
     variants: list[Variant] = field(default_factory=list[Variant])
     traced: int = 0
@@ -161,7 +168,7 @@ class PlanFamilies:
         return self._bound(family, variant, symbols, differences)
 
     def _family(self, key: Hashable) -> Family:
-        """Return the plans of a pattern; of too many patterns, the oldest without plans is removed."""
+        """Return the plans of a pattern. If there are PATTERNS already, the oldest one without plans is removed."""
         family = self._by_pattern.get(key)
         if family is None:
             if len(self._by_pattern) >= PATTERNS:
@@ -200,7 +207,7 @@ class PlanFamilies:
         return repr((symbols.pattern, [t.element.name for t in types], variables, differences is None, self._declared))
 
     def _restored(self, name: str, family: Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
-        """Restore stored plans until the guards of one hold, and return this plan."""
+        """Restore stored plans one by one, and return the first whose guards hold; None if no guards hold."""
         while self.kept is not None and not family.complete:
             template = None
             with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
@@ -219,7 +226,7 @@ class PlanFamilies:
         if (family.failed and not family.traced) or family.failed >= VARIANTS:
             return False
         if self._tail is None and not symbols.values:
-            return False  # the shape is planned alone
+            return False  # no dim is a symbol, so the plan would serve only this shape
         served, most = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
         traced = sum(f.traced for f in served)
         if not traced and sum(f.failed for f in served) >= most:
@@ -237,7 +244,7 @@ class PlanFamilies:
         differences: RunDifferences | None,
         state: State | None,
     ) -> Variant | None:
-        """Trace a plan. None if planning fails, or reaches code that requires numbers instead of sizes."""
+        """Trace a plan and add it. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
                 variant = self._variant(symbols, types, differences, state)
@@ -252,7 +259,7 @@ class PlanFamilies:
         return self._added(family, variant)
 
     def _added(self, family: Family, variant: Variant) -> Variant:
-        """Add a plan to its family."""
+        """Add a plan to its family. The least recently used plan of the model is dropped if there are too many."""
         family.variants.insert(0, variant)
         family.traced += 1
         self.recent[variant] = family

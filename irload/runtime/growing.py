@@ -1,4 +1,4 @@
-"""The memory of variables that grow, before an inference that appends to them."""
+"""Variables that grow: reserves memory for the rows that an inference appends, and finds its plan without a search."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @record(eq=False)
 class Successor:
-    """The traced plan that has appended the last rows, and usually runs the next token.
+    """The traced plan that has appended the last rows; it usually runs the next token, too.
 
-    `known`: the values of symbols that dims of the variables determine, None for the others; `axis`: the symbol of
-    the growing axis; `compares`: whether types are compared with the file.
+    `known`: the values of the symbols that the dims of the variables determine, None for other symbols; `axis`: the
+    index of the symbol of the growing axis; `compares`: whether types are compared with the file.
     """
 
     variant: Variant
@@ -33,7 +33,7 @@ class Successor:
 
     @staticmethod
     def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
-        """Return the successor for variables in `room`; None if the plan has others, or variables of other shapes."""
+        """Return the successor for variables in `room`; None if the plan reads further variables or other shapes."""
         growth, filled, pattern = variant.planned.growth, variant.planned.filled, variant.symbols.pattern
         if growth is None or len(filled) + len(growth.growing) != len(pattern):
             return None
@@ -75,10 +75,10 @@ def _fits(size: int, code: int, known: list[int | None]) -> bool:
 
 
 def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run: InterpreterRun) -> GrownRows:
-    """Return the variables with room for the rows of this inference: in place if possible, otherwise copied.
+    """Return the variables, extended by the rows that this inference will write: in place if possible, else copies.
 
-    In place requires that no other inference has appended to the same rows. `arrays`: the inputs of the plan. Raises
-    LimitExceeded.
+    Rows are appended in place only if no other inference has appended to the same rows. `sizes`: the values of all
+    sizes of the plan; `arrays`: the inputs of the plan. Raises LimitExceeded.
     """
     forms, (length, more, size) = growth.forms(sizes), growth.rows(sizes)
     order = None if growth.order is None else _reordering(arrays[growth.order], size)
@@ -100,5 +100,5 @@ def extended(growth: Growth, sizes: Sequence[int], arrays: Sequence[Array], run:
 
 
 def _reordering(order: Array, size: int) -> Array | None:
-    """Return the indices of a Gather, None if they are 0, 1, 2, … over the entire axis."""
+    """Return the indices of a Gather, or None if they are 0, 1, 2, … over the entire axis."""
     return None if order.tolist() == list(range(size)) else order

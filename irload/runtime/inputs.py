@@ -1,4 +1,4 @@
-"""Binds the inputs of a call to the ports of a model: by position or name, converted to the port's type, checked."""
+"""Binds the inputs of a call to the ports of a model by position or name; converts and checks them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Binding", "as_element", "bind", "bind_typed"]
 FORMS = 64
 """Maximum number of cached combinations of input dtypes and shapes."""
 _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
-"""Floats narrower than f32; they include bf16 and f8, whose NumPy kind is not `f`."""
+"""The dtypes of floats narrower than f32, including bf16 and f8, whose NumPy kind is not `f`."""
 
 
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     """Return one array per port, from an array, a sequence in port order, or a dict by name, position or Port.
 
     Arrays are converted to the element type of the port as in the runtime's Python API: any boolean, integer or float
-    to any other, by the rules of Convert; text is parsed as numbers; a number becomes a tensor of one element; UTF-8
-    bytes and text become strings. Python numbers must fit the type. Raises InputInvalid, which names the input and
-    both shapes or types.
+    to any other, by the rules of Convert; text is parsed as numbers; a number becomes a tensor of one element. For
+    ports of strings, text and UTF-8 bytes are accepted. Python numbers must be representable in the type. Raises
+    InputInvalid, whose message names the input and both shapes or types.
     """
     given = _by_port(ports, inputs)
     return [_fit(port, given[k]) for k, port in enumerate(ports)]
@@ -55,10 +55,10 @@ class Binding:
         self._wide = wide
         takes = [p for p in ports if _takes_as_they_are(p, wide=wide)]
         self._accepts = [(p.element_type.dtype, p.output.type.element, p.partial_shape) for p in takes]
-        """For each port that takes a dtype unconverted: this dtype, the type in the graph, and the shape."""
+        """For each port that accepts arrays without conversion: the accepted dtype, type in the graph, and shape."""
         self._known: dict[tuple[Any, ...], list[TensorType]] = {}
         self._known_types: list[dict[tuple[int, ...], TensorType]] = [{} for _ in takes]
-        """For each port, the types of arrays that need no conversion, by shape."""
+        """For each of these ports, the types of arrays that need no conversion, by shape."""
         self._orders: dict[tuple[Any, ...], list[Any]] = {}
         """For dicts that have a value for each port: the keys in port order, by the keys in the order given."""
 
@@ -75,7 +75,7 @@ class Binding:
         return bind_typed(self._ports, inputs, wide=self._wide) if types is None else (list(given), types)
 
     def _in_order(self, inputs: Any) -> Sequence[Any]:
-        """Return the inputs in port order; empty if `bind` must look them up."""
+        """Return the inputs in port order; empty if only `bind` can determine the order."""
         if type(inputs) is np.ndarray:
             return (inputs,)
         if type(inputs) is dict:
@@ -112,7 +112,7 @@ class Binding:
 
 
 def _form(given: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return the dtypes and shapes of inputs in port order; None unless all are arrays in C order."""
+    """Return dtype and shape of each input, in port order, as one flat tuple; None unless all are arrays in C order."""
     form: list[Any] = []
     for array in given:
         if type(array) is not np.ndarray or not array.flags.c_contiguous:
@@ -130,7 +130,10 @@ def _takes_as_they_are(port: Port, *, wide: bool) -> bool:
 
 
 def as_element(element: ElementType, array: Array) -> Array:
-    """Convert an array between the type that a port shows and the type in the graph, which differ for IR v10."""
+    """Convert an array to an element type by the rules of Convert.
+
+    The type that a port shows and the type in the graph differ for IR v10.
+    """
     if element is dynamic or array.dtype == element.dtype:
         return array
     with np.errstate(all="ignore"):
@@ -234,7 +237,7 @@ def _numbers(port: Port, array: Array) -> Array:
 
 
 def _within(port: Port, element: ElementType, array: Array) -> Array:
-    """Check the values of integers of fewer than 8 bits, whose dtype also holds larger values."""
+    """Check the values of integers of fewer than 8 bits, whose dtype can also represent larger values."""
     if element.is_integer and element.bits < 8 and array.size:
         low, high = (-8, 7) if element.is_signed else (0, (1 << element.bits) - 1)
         if array.min() < low or array.max() > high:

@@ -1,4 +1,4 @@
-"""Traced plans that are stored for other processes, which restore them without planning."""
+"""Stores traced plans for other processes, and restores them without planning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptPlans", "ModelPlans", "PlanStore", "restored"]
 
 DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of decoding a document that does not describe a plan."""
+"""Errors that decoding raises for a document that does not describe a plan."""
 
 
 class PlanStore(Protocol):
@@ -63,7 +63,10 @@ def restored(
 
 
 class ModelPlans:
-    """`KeptPlans` of a model as it was read. `largest`: the maximum bytes of the constants of one plan."""
+    """`KeptPlans` of a model that was read from a file, valid until the model is edited.
+
+    `largest`: the maximum bytes of the constants of one plan.
+    """
 
     def __init__(self, store: PlanStore, largest: int, model: Model, folding: Folding) -> None:
         self.folding = folding
@@ -77,7 +80,7 @@ class ModelPlans:
         return restored(self._store.find(name), self, options, shared) if self._is_unchanged() else None
 
     def keep(self, name: str, template: Template) -> None:
-        """Store a plan, unless an object cannot be encoded or the model was edited."""
+        """Store a plan, unless one of its objects cannot be encoded, or the model was edited."""
         from irload.plan.traced.storing import stored_program
 
         if self._is_unchanged():
@@ -88,7 +91,7 @@ class ModelPlans:
             self._store.keep(name, stored.encoded, stored.arrays)
 
     def node(self, number: int) -> Node:
-        """Return a layer."""
+        """Return the layer with this number."""
         return self._model.nodes[number]
 
     def constant(self, node: Node, tensor: TensorType, offset: int, size: int) -> Constant:
@@ -101,5 +104,5 @@ class ModelPlans:
 
 
 def _graph(model: Model) -> list[tuple[object, ...]]:
-    """Return the operations and the edges of a model, which are compared by identity."""
+    """Return the operations and edges of a model in a form that can be compared; nodes are compared by identity."""
     return [(node, node.op, *node.inputs) for node in model.nodes]

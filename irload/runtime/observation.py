@@ -1,4 +1,4 @@
-"""Observe each layer of a run: its inputs, its outputs, and its name, including the path of bodies."""
+"""Observes each layer of a run: its inputs, its outputs, and its name, including the path of bodies."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["Observe", "ObservedRun", "Visit", "as_patterns", "chosen", "labels",
 class Visit:
     """One layer that has just run.
 
-    `name` is the layer's name after the path of bodies: `loop/body[2]/add` is in the third iteration,
-    `if/then_body/add` in a branch. `owner` is the name of the layer whose body contains it, "" outside of bodies. The
-    arrays must not be written to.
+    `name` is the path of bodies, followed by the layer's name: `loop/body[2]/add` is in the third iteration,
+    `if/then_body/add` in a branch. `owner` is the name of the layer whose body contains this layer, "" outside of
+    bodies. The arrays must not be written to.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Visit:
     owner: str = ""
 
     def named(self) -> Iterator[tuple[str, TensorType, Array]]:
-        """Each output with its name: the layer's name, with `:1` appended if there are several."""
+        """Yield the name, type and array of each output. The index is appended to the name of several: `split:1`."""
         several = len(self.outputs) > 1
         for k, (tensor, array) in enumerate(zip(self.types, self.outputs, strict=False)):
             yield f"{self.name}:{k}" if several else self.name, tensor, array
 
 
 Observe = Callable[[Visit], Sequence[Array] | None]
-"""Called with each layer, in execution order. Later layers get the returned outputs instead, unless None."""
+"""Called with each layer, in execution order. If it returns arrays, later layers read them instead of the outputs."""
 
 
 class ObservedRun(InterpreterRun):
@@ -76,7 +76,7 @@ class ObservedRun(InterpreterRun):
         return results if instead is None else tuple(instead)
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a body. Names of its layers start with the name of its layer and the iteration number."""
+        """Run a body. Names of layers in it start with the name of the layer that runs it and the iteration number."""
         node, outer, iteration = self._running, (self._path, self._owner), self._passes
         if node is not None:
             bodies = {name: getattr(getattr(node.op, name), "body", None) for name in node.op.supplied}
@@ -116,7 +116,7 @@ def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
 
 
 class _Stopped(BaseException):
-    """Ends a run early. Not an Exception, because exceptions in operations become errors of the model."""
+    """Ends a run early. Not an Exception, because an Exception in an operation becomes an error of the model."""
 
 
 def values(

@@ -56,11 +56,11 @@ class Plans:
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
         self._planned: Counter[Graph] = Counter()
-        """Number of schedules of each body: a body whose shapes grow in each iteration is soon not planned any more."""
+        """Number of planned schedules of each graph. A body has at most PLANS, as its shapes may grow forever."""
         self._graphs = sum(1 for _ in model.walk())
         self._tails: OrderedDict[Hashable, TracedPlans] = OrderedDict()
         self._operations: dict[Node, Op] = {}
-        """Operations that replace others outside of plans."""
+        """The operations with compiled inner functions, by node, for nodes that run outside of plans."""
         self._lock = Lock()
         self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
         _all.add(self)
@@ -77,9 +77,10 @@ class Plans:
         differences: RunDifferences | None,
         state: State | None = None,
     ) -> Schedule:
-        """Return the schedule of the graph or a body for these input types, which is created on first use.
+        """Return the schedule of the graph or a body for these input types. It is created on first use.
 
-        The inferred types are passed to `differences` when it is created. `state`: see `schedule_graph`.
+        When the schedule is created, `differences` compares the inferred types with the file. `state`: see
+        `schedule_graph`.
         """
         held = () if state is None else tuple(t and (t.element.name, t.shape) for t in state.values())
         key = (id(graph), differences is None, state is None, held, *((t.element.name, t.shape) for t in given))
@@ -112,7 +113,7 @@ class Plans:
             results = run.run_plan(plan, arrays, wide=wide)
         except Exception:
             self.give_back(part, plan)
-            raise  # only an interrupt may leave a thread that still writes to the plan's memory
+            raise  # after an interrupt the plan is not reused: a thread may still write to its memory
         self.give_back(part, plan)
         return results
 
@@ -153,12 +154,12 @@ class Plans:
             raise out_of_memory("for the plan", error) from None
 
     def give_back(self, part: StaticPart, plan: Executor) -> None:
-        """Return a plan to the idle ones."""
+        """Make a plan available again for `take`."""
         with self._lock:
             self._pools.setdefault(part.key, []).append(plan)
 
     def operation(self, node: Node) -> Op:
-        """Return the operation that runs a node outside of plans: unchanged, or one with compiled inner functions."""
+        """Return the operation that runs a node outside of plans: unchanged, or with compiled inner functions."""
         if not self.optimize or not node.op.replaceable:
             return operation_of(node)
         op = self._operations.get(node)

@@ -1,4 +1,4 @@
-"""Requests: inferences that share one state."""
+"""Infer requests: inferences that share one state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class InferRequest:
         return result
 
     def query_state(self) -> list[VariableState]:
-        """The variables of the model, in file order."""
+        """Return the variables of the model, in file order."""
         reads: dict[str, Node] = {}
         for graph in self.compiled.model.walk():
             for node in graph.nodes:

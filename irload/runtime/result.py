@@ -50,6 +50,6 @@ class Result(Mapping[Any, Array]):
 
 
 def owned(result: Array, used_ids: Collection[int]) -> Array:
-    """Return a result that shares no memory: a copy of a view, a constant, or an array whose id is in `used_ids`."""
+    """Return a result that shares no memory. Views, constants, and arrays with an id in `used_ids` are copied."""
     unshared = result.flags.owndata and result.flags.writeable and id(result) not in used_ids
     return result if unshared else result.copy()

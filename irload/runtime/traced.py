@@ -1,4 +1,4 @@
-"""The traced plans of a model's graph, and the decision which shapes they run."""
+"""The traced plans of a model, and the decision which shapes they run."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SHAPES = 256
 
 
 class NotBound(Exception):
-    """A traced plan cannot be bound to a shape for which its guards hold."""
+    """A traced plan cannot be bound to a shape, although its guards hold."""
 
 
 class TracedPlans:
     """The traced plans of a model. Thread-safe.
 
-    The first shape without values of variables is planned alone. A model with variables whose plans are stored is an
-    exception: its first shape is traced, because the lengths of prompts differ.
+    The first shape for which no variable has a value is planned alone, that is, without symbols. If the model has
+    variables and its plans are stored, this shape is traced as well, because the lengths of prompts differ.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class TracedPlans:
         self._variables = {n: n.outputs[0].type.shape for n in reads}
         self.families = PlanFamilies(model, self._declared, self._variables, options, folding, shared, kept, tail)
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
-        """By the types of inputs and variables; None for the shape that is planned alone."""
+        """The traced plans by the types of inputs and variables; None for the shape that is planned alone."""
         self._alone: Hashable = None
-        """The shape that is planned alone."""
+        """The key in `_shapes` of the shape that is planned alone."""
         self._traces = traces
-        """False if plans are only restored."""
+        """False if plans are only restored, never traced."""
         self.lock = Lock()
         _all.add(self)
 
     def of_tail(self, tail: Tail) -> TracedPlans:
-        """Return the plans of a tail of the model. Each shape is traced, also the first."""
+        """Return the plans of a tail of the model. Every shape is traced, including the first."""
         families = self.families
         return TracedPlans(families.model, (), self._options, families.folding, families.shared, tail=tail)
 
@@ -173,7 +173,7 @@ class TracedPlans:
         return workspace, plan
 
     def give_back(self, shape: BoundShape, workspace: Workspace) -> None:
-        """Return a workspace to the idle ones."""
+        """Make a workspace available again for `take`."""
         with self.lock:
             shape.variant.idle.append(workspace)
 
@@ -204,7 +204,7 @@ class TracedPlans:
             results = run.run_plan(plan, arrays, wide=wide)
         except Exception:
             self.give_back(shape, workspace)
-            raise  # only an interrupt may leave a thread that still writes to the memory
+            raise  # after an interrupt the workspace is not reused: a thread may still write to its memory
         self.give_back(shape, workspace)
         if rows is not None:
             run.grow_variables(rows)
@@ -221,7 +221,7 @@ class TracedPlans:
     def next(
         self, given: Sequence[TensorType], differences: RunDifferences | None, variables: Variables
     ) -> BoundShape | None:
-        """Return the plan that has appended the last rows, if it is valid for these inputs; a shortcut for `find`."""
+        """Return the plan that has appended the last rows, if it is valid for these inputs. Faster than `find`."""
         rows = variables.rows
         last = None if rows is None or variables.separate else rows.successor
         if rows is None or not isinstance(last, Successor) or last.compares != (differences is not None):

@@ -27,7 +27,7 @@ def read_nodes(model: Model) -> list[Node]:
 
 
 def state_of(reads: Sequence[Node], variables: Mapping[str, Array]) -> tuple[State | None, list[Array]]:
-    """Return the types of the variables, None for a model without variables, and the values that are set."""
+    """Return the types of the variables (None if there are no `reads`), and the values of variables that are set."""
     values = [variables.get(node.op.attributes["variable_id"]) for node in reads]
     state = {n: None if v is None else _type_of(n, v) for n, v in zip(reads, values, strict=True)}
     return state or None, [v for v in values if v is not None]

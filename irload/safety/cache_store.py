@@ -1,4 +1,4 @@
-"""A kind of files in the user's cache: how many there are, their bound, and their removal."""
+"""One kind of files in the user's cache: counts and removes them."""
 
 from __future__ import annotations
 

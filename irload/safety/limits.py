@@ -115,7 +115,7 @@ def checkpoint() -> None:
 
 @contextmanager
 def bounded(limits: Limits) -> Generator[None]:
-    """Bound the time between `checkpoint`s, unless an enclosing stage already bounds it."""
+    """Limit the time of the block by `wall_time`, which `checkpoint` checks, unless an enclosing stage has a limit."""
     if _current.get() is not None:
         yield
         return
@@ -124,7 +124,7 @@ def bounded(limits: Limits) -> Generator[None]:
 
 
 class Deadline:
-    """The end of a stage's time, which starts when this is created."""
+    """The end of a stage: `wall_time` after the Deadline is created."""
 
     __slots__ = ("at", "limits")
 

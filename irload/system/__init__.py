@@ -1,1 +1,1 @@
-"""The operating system: processors and threads this process may use, and differences between platforms."""
+"""The operating system: processors and threads that this process may use, forks, and differences between platforms."""

@@ -1,4 +1,4 @@
-"""BLAS limited to one thread: in plans, whose threads share the work of each step, and in models of one thread."""
+"""Limits BLAS to one thread: in plans, whose threads share the work of each step, and in models of one thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SingleThreaded:
     def __init__(self) -> None:
         self._lock = Lock()
         self._inside: list[int] = []
-        """The threads inside, with multiplicity."""
+        """The identifiers of the threads inside, once per entry."""
         self._before: list[int] = []
 
     @cached_property
@@ -71,9 +71,9 @@ after_fork_in_child(single_threaded_blas.after_fork_in_child)
 
 @cache
 def small_kernels() -> bool:
-    """True if BLAS multiplies small matrices in place, as OpenBLAS does on processors with AVX-512.
+    """True if BLAS reads the operands of small products in place, as OpenBLAS does on processors with AVX-512.
 
-    Otherwise BLAS packs its operands at each call, and small products are slow.
+    Otherwise BLAS packs its operands at each call, so that small products are slow.
     """
     libraries = single_threaded_blas.libraries
     return bool(libraries) and all(getattr(one, "architecture", None) in AVX512 for one in libraries)

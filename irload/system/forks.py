@@ -1,7 +1,7 @@
 """Sections of code during which other threads must not fork.
 
-A forked child has only the forking thread. The state left by other threads is frozen there: a lock of an import, of
-LLVM or of BLAS is never released, and a disabled garbage collector stays off.
+A forked child has only the forking thread. State of the other threads never changes in the child: a lock of an import,
+of LLVM or of BLAS that another thread held is never released, and a disabled garbage collector stays off.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ PATIENCE = 30
 
 
 class Unforked(ContextDecorator):
-    """A context, or decorator, whose end a fork waits for. Threads may nest it, and may fork inside it."""
+    """A context or decorator. A fork waits until all other threads have left it.
+
+    A thread may enter it several times, and may fork inside it.
+    """
 
     def __init__(self) -> None:
         self._changed = Condition(Lock())
         self._forking: list[int] = []
-        """The threads that are about to fork."""
+        """The identifiers of the threads that are about to fork."""
         self._inside: list[int] = []
-        """The threads inside, once per entry."""
+        """The identifiers of the threads inside, once per entry."""
 
     def __enter__(self) -> None:
         ident = get_ident()
@@ -40,7 +43,7 @@ class Unforked(ContextDecorator):
                 self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Block further entries, and wait for the threads inside. The fork happens with the lock held."""
+        """Block further entries, and wait for other threads inside. This thread holds the lock during the fork."""
         self._changed.acquire()
         self._forking.append(get_ident())
         end = monotonic() + PATIENCE
@@ -50,7 +53,7 @@ class Unforked(ContextDecorator):
     def after_fork_in_parent(self) -> None:
         """Allow entries again."""
         if get_ident() not in self._forking:
-            return  # the fork had begun when the hooks were registered
+            return  # the hooks were registered during the fork, after `before_fork` would have run
         self._forking.remove(get_ident())
         self._changed.notify_all()
         with suppress(RuntimeError):  # Ctrl-C interrupted the wait

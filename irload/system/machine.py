@@ -15,11 +15,14 @@ from irload.system.quota import processor_quota
 AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")
 """OpenBLAS kernel sets that use AVX-512."""
 OFF = ("0", "off", "no", "false")
-"""Values that disable a feature in an environment variable, in any case."""
+"""Values of an environment variable that disable its feature; upper and lower case are equivalent."""
 
 
 def processors() -> int:
-    """The number of processors this process may use: by its affinity mask, and by its container's quota, rounded up."""
+    """Return the number of processors that this process may use: by its affinity mask, and at most by its quota.
+
+    The quota of the process's container is rounded up.
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     quota = processor_quota()
@@ -33,7 +36,7 @@ def exceeds_quota(threads: int) -> bool:
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads: `threads`, else IRLOAD_NUM_THREADS, else one for each of `processors`.
+    """Return the number of threads: `threads`, else IRLOAD_NUM_THREADS, else the number of `processors`.
 
     Raises InputInvalid for anything but a positive integer.
     """
@@ -46,13 +49,13 @@ def thread_count(threads: int | None) -> int:
 
 
 def turned_off(variable: str) -> str | None:
-    """The setting `VARIABLE=off` as written in the environment, None if the variable does not disable its feature."""
+    """Return the setting of a variable that disables its feature, as `VARIABLE=off`; None if it does not disable it."""
     value = os.environ.get(variable, "").strip()
     return f"{variable}={value}" if value.lower() in OFF else None
 
 
 def processor(cpuinfo: str = "/proc/cpuinfo") -> str:
-    """The name of the processor, if known."""
+    """Return the name of the processor; the platform's name if it is unknown."""
     with suppress(OSError), open(cpuinfo, encoding="ascii", errors="replace") as file:
         for line in file:
             if line.startswith("model name"):
@@ -61,7 +64,7 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> str:
 
 
 def cache_folder() -> Path:
-    """The folder for data that can be recomputed: IRLOAD_CACHE_DIR, or `irload` in the user's cache."""
+    """Return the folder for data that can be recomputed: IRLOAD_CACHE_DIR, or `irload` in the user's cache folder."""
     configured = os.environ.get("IRLOAD_CACHE_DIR")
     if configured:
         return Path(configured)

@@ -51,7 +51,10 @@ def anonymous_pages(size: int) -> mmap.mmap:
 
 
 def _read_flags() -> int:
-    """O_NONBLOCK keeps a FIFO from blocking, O_BINARY keeps Windows from converting line ends and stopping at ^Z."""
+    """Return the flags that exist on this system, combined.
+
+    O_NONBLOCK prevents blocking on a FIFO. O_BINARY prevents Windows from converting line ends and stopping at ^Z.
+    """
     names = ("O_RDONLY", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
     return sum({getattr(os, name, 0) for name in names})
 
@@ -81,7 +84,7 @@ def read_at(descriptor: int, target: memoryview, offset: int) -> int:
 
 
 def replace(source: str | Path, target: str | Path) -> None:
-    """`os.replace`, repeated for up to a second on Windows, which refuses while the target is open."""
+    """Call `os.replace`. On Windows, where it fails while the target is open, repeat it for up to a second."""
     for pause in _PATIENCE if sys.platform == "win32" else ():
         try:
             os.replace(source, target)
@@ -110,10 +113,10 @@ def around_fork(
 
 @contextmanager
 def interrupts_held() -> Generator[None]:
-    """Defer SIGINT until the end of the block. Processes started within ignore it.
+    """Defer SIGINT until the end of the block. Processes that are started inside the block ignore it.
 
-    They inherit the mask of blocked signals, not handlers. The kernel may deliver the signal to another thread, for
-    which Python still calls the handler of the main thread; so a handler is installed that only records it.
+    These processes inherit the mask of blocked signals, but not handlers. The kernel may deliver the signal to another
+    thread; Python then still calls the handler in the main thread. So a handler is installed that only records it.
     """
     held: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
@@ -168,18 +171,18 @@ def keep_to(thread: int, processors: frozenset[int]) -> None:
 
 @cache
 def c_library() -> ctypes.CDLL:
-    """The C library, with errno. Cached, as each CDLL creates a class that only the garbage collector frees."""
+    """Return the C library, with errno. Cached, as each CDLL creates a class that only the garbage collector frees."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 @cache
 def _processor() -> Callable[[], int]:
-    """Return the current processor of the calling thread."""
+    """Return a function that returns the current processor of the calling thread, or −1 if that is unknown."""
     return getattr(c_library(), "sched_getcpu", lambda: -1)
 
 
 def physical_memory() -> int | None:
-    """The memory of this machine in bytes; None if the system does not report it."""
+    """Return the memory of this machine in bytes; None if the system does not report it."""
     if sys.platform == "win32":
         return _windows_memory()
     with suppress(OSError, ValueError, AttributeError):
@@ -189,7 +192,7 @@ def physical_memory() -> int | None:
 
 
 def resident_memory() -> int | None:
-    """The resident memory of this process in bytes; None if the system does not report it (Linux does)."""
+    """Return the resident memory of this process in bytes; None if the system does not report it (Linux does)."""
     if sys.platform == "win32":
         return None
     with suppress(OSError, ValueError, AttributeError, IndexError):
@@ -228,8 +231,9 @@ def _windows_memory() -> int | None:
 def file_name(text: str, otherwise: str) -> str:
     """Derive from `text` a file name that every system accepts as a plain file in its folder.
 
-    Letters, digits, `_`, `.` and `-` stay; no leading or trailing dots, at most 100 characters, and devices of Windows
-    (`nul`, `con.txt`) are prefixed with `_`. `otherwise` if nothing remains.
+    Letters, digits, `_`, `.` and `-` are kept, other characters become `_`. The name has at most 100 characters, and no
+    leading or trailing dots. Device names of Windows (`nul`, `con.txt`) are prefixed with `_`. Returns `otherwise` if
+    the name is empty.
     """
     name = _UNSAFE.sub("_", text)[:100].strip(".")
     if not name:

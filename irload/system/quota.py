@@ -1,7 +1,7 @@
 """The share of processors that Linux control groups grant this process: `docker --cpus`, limits in Kubernetes.
 
-A group may use its quota of processor time in each period, regardless of the number of processors: more threads than
-the quota exhaust it early, and all of them stall until the next period.
+A group may use its quota of processor time in each period, on any number of processors. If more threads run than the
+quota grants processors, they exhaust it early, and all of them stall until the next period.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @cache
 def processor_quota(root: str = "/") -> float | None:
-    """The processors granted by the tightest quota of the group and its ancestors; None if there is no quota.
+    """Return the processors granted by the tightest quota of the group and its ancestors; None if there is no quota.
 
     `root`: the folder that contains `proc` and the control groups. The result of the first call is cached.
     """
@@ -26,7 +26,7 @@ def processor_quota(root: str = "/") -> float | None:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """The folder of each group of the process, and of its ancestors as far as they are mounted."""
+    """Yield the folder of each group of the process, and of its ancestors as far as they are mounted."""
     groups = _groups(root)
     for point, mounted, kind, options in _mounts(root):
         group = groups.get("" if kind == "cgroup2" else "cpu" if "cpu" in options else "none")
@@ -34,14 +34,14 @@ def _folders(root: Path) -> Iterator[Path]:
             continue
         folder = root / point.lstrip("/")
         inside = PurePosixPath(group)
-        # The mounted group may be a descendant of the first group of the path, or a sibling.
+        # If the mounted group is not an ancestor of the process's group, as in a container, only its folder is used.
         parts = inside.relative_to(mounted).parts if inside.is_relative_to(mounted) else ()
         for k in range(0 if ".." in parts else len(parts), -1, -1):
             yield folder.joinpath(*parts[:k])
 
 
 def _groups(root: Path) -> dict[str, str]:
-    """The path of the process's group by controller; the controller of version 2 is ``."""
+    """Return the path of the process's group by controller; the controller of version 2 is the empty string."""
     groups: dict[str, str] = {}
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
@@ -50,7 +50,7 @@ def _groups(root: Path) -> dict[str, str]:
 
 
 def _mounts(root: Path) -> Iterator[tuple[str, str, str, list[str]]]:
-    """The mounts of control groups: folder, group, file system type, options."""
+    """Yield the mounts of control groups: folder, group, file system type, options."""
     for line in _lines(root / "proc/self/mountinfo"):
         mount, sign, system = line.partition(" - ")
         fields, kinds = mount.split(" "), system.split(" ")
@@ -68,7 +68,7 @@ def _v1(folder: Path) -> float | None:
 
 
 def _share(quota: str, period: str) -> float | None:
-    """`max`, −1 or an empty text mean unlimited."""
+    """Return quota / period; None if the quota is unlimited: `max`, −1 or an empty text."""
     return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
 
 

@@ -1,1 +1,1 @@
-"""Folders of language models: tokenizers and generation of text, on the public API of compiled models."""
+"""Runs the language model of a folder: tokenizers and generation of text, on the public API of compiled models."""

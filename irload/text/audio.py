@@ -1,4 +1,4 @@
-"""Audio files as samples: .wav and .npy, mixed to one channel and resampled."""
+"""Reads audio files (.wav, .npy) as samples, mixed to one channel and resampled."""
 
 from __future__ import annotations
 

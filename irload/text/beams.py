@@ -26,8 +26,8 @@ def beam_search(decoder: Decoder, start: Start, settings: Settings, ends: Set[in
     """The best continuation of at most `max_tokens` tokens.
 
     Each step keeps the `beams` running continuations with the highest sums of log probabilities. The search ends when
-    `beams` continuations have finished, and the best running one, at its current length, does not exceed the worst of
-    their scores.
+    `beams` continuations have finished, and the score of the best running continuation, at its current length, does not
+    exceed the lowest of their scores.
     """
     beams = settings.beams
     prompt = start.tokens

@@ -142,7 +142,7 @@ class TextGeneration:
 
         Up to 8 texts are in progress, one token of each in turn; the next prompt starts when one of them ends.
         `keep_going`: yield the error of a prompt and continue with the others, instead of raising it. `numbers`: one
-        per prompt, which separate their random numbers; by default the indices.
+        per prompt; each selects a separate stream of random numbers. By default the indices.
         """
         settings = Settings.of(self.folder, **options)
         waiting = deque(enumerate(prompts))
@@ -179,7 +179,7 @@ class TextGeneration:
         return running(start_of_decoder(self.folder, ids) if self._encoder is None else self._encoder.of_ids(ids))
 
     def _ids(self, prompt: Prompt) -> list[int]:
-        """The ids of a prompt. Raises InputInvalid if there are none, and no id begins a text."""
+        """The ids of a prompt. Raises InputInvalid if it is empty and the model has no begin token."""
         if isinstance(prompt, str | Path):
             ids = self.tokenizer.encode(str(prompt))
         elif len(prompt) > 0 and isinstance(prompt[0], Mapping):

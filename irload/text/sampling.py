@@ -50,7 +50,7 @@ def allowed(logits: Array, settings: Settings, *, first: bool) -> Array:
 
 
 class Sampler:
-    """Chooses tokens for one sequence. `stream` separates the random numbers of sequences with one seed."""
+    """Chooses tokens for one sequence. `stream`: sequences with the same seed draw different numbers by its value."""
 
     def __init__(self, settings: Settings, stream: int) -> None:
         self._settings = settings

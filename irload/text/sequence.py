@@ -45,7 +45,7 @@ class Generation:
 
 
 class Running:
-    """The generation of one text. `index` separates its random numbers from other prompts' numbers."""
+    """The generation of one text. `index` selects its stream of random numbers."""
 
     def __init__(
         self, decoder: Decoder, start: Start, settings: Settings, index: int, text: TextStream, ends: Set[int]

@@ -108,7 +108,7 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
 
 def _configured(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of generation_config.json. Its sampling parameters count if it or the caller samples."""
+    """The settings of generation_config.json. Its sampling parameters apply if it or the caller enables sampling."""
     settings: dict[str, Any] = {
         ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)
     }

@@ -106,7 +106,7 @@ class EncoderDecoder:
         return {"encoder_hidden_states": results[0]}
 
     def _marks(self, context: Context, settings: Settings) -> list[int]:
-        """The tokens that specify language and task to Whisper, and that it predicts no timestamps."""
+        """The tokens that select Whisper's language and task, and disable timestamps."""
         config = self._folder.generation
         languages, tasks = _ids(config, "lang_to_id"), _ids(config, "task_to_id")
         marks: list[int] = []

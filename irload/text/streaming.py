@@ -14,8 +14,8 @@ _WINDOW = 6
 class TextStream:
     """The text of a growing sequence of tokens, in parts that later tokens do not change.
 
-    `stop`: strings that end the text. The end of a text that may be the begin of a stop string is withheld until later
-    tokens decide. `live`: False decodes all tokens at the end, unless there are stop strings.
+    `stop`: strings that end the text. An ending that may begin a stop string is withheld until later tokens decide.
+    `live`: False decodes all tokens at the end, unless there are stop strings.
     """
 
     def __init__(self, tokenizer: Tokenizer | None, stop: Sequence[str] = (), *, live: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The results of a folder for texts: embeddings, classes or generated texts."""
+"""Applies the text model of a folder to texts: returns embeddings, classes or generated texts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TextOptions:
 
 
 class TextTask(Protocol):
-    """Maps texts to results. `together`: the number of texts per call up to which larger calls are faster."""
+    """Maps texts to results. `together`: the number of texts up to which larger calls take less time per text."""
 
     compiled: CompiledModel
     fields: tuple[Field, ...]
@@ -60,7 +60,7 @@ class TextTask(Protocol):
     words: str
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:
-        """The results of each text, or its error. `numbers` separate the random numbers of texts."""
+        """The results of each text, or its error. `numbers`: one per text, to select its stream of random numbers."""
         ...
 
 

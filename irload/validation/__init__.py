@@ -1,1 +1,1 @@
-"""Comparison of the types and shapes that ports declare with the inferred ones."""
+"""Compares the types and shapes that ports declare with the inferred ones."""

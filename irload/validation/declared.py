@@ -1,4 +1,4 @@
-"""Comparison of a port's declaration with its inferred type, which the runtime never makes.
+"""Compares a port's declaration with its inferred type. The runtime never does.
 
 Shared by `irrun infer`, which shows both, `irrun check`, which reports differences, and `differences.py`, which
 compares every model that is read or run.
@@ -71,7 +71,7 @@ def _says_just(declared: Declared, inferred: TensorType) -> bool:
     if declared.element is not inferred.element or dims is None or shape.rank != len(dims):
         return False
     for claim, dim in zip(dims, shape.dims, strict=True):
-        # Equal sizes, or any size on one side and several on the other.
+        # The declaration must equal a static dim, and be −1 for a dynamic dim.
         if claim != dim.lo if dim.lo == dim.hi else claim != -1:
             return False
     return True
@@ -120,7 +120,7 @@ def judge_input(node: Node, index: int, inferred: TensorType) -> Judgement:
 
 @record()
 class Contradiction:
-    """A contradiction between a port's declaration and its inferred type: in the element type, in the shape."""
+    """Whether a port's declaration contradicts its inferred type: in the `element` type, in the `shape`."""
 
     element: bool
     shape: bool
@@ -138,7 +138,7 @@ def own_type(output: Output) -> TensorType:
 
 
 def compare(output: Output, *, static_file: bool, type_of: TypeOf = own_type) -> Contradiction:
-    """Return whether the declaration of an output contradicts its inferred type. A less specific one does not.
+    """Return whether the declaration of an output contradicts its inferred type. A less specific declaration does not.
 
     A declared −1 admits any size. A port without dims contradicts an inferred rank only in a file that is otherwise
     static (`declares_static`). Declarations accepted by `is_decompression` are allowed.

@@ -1,4 +1,4 @@
-"""Comparison of every port's declaration with its inferred type, when a model is read and for the shapes of each run.
+"""Compares every port's declaration with its inferred type, when a model is read and for the shapes of each run.
 
 A contradiction does not prevent a run, which uses the inferred types; it becomes a `DeclaredDiffers` among the
 warnings.
@@ -29,7 +29,7 @@ from irload.validation.declared import (
 __all__ = ["RunDifferences", "note_differences", "refusal"]
 
 KEPT = 10_000
-"""Maximum number of differences recorded per model; beyond it, all ports may be wrong."""
+"""Maximum number of differences recorded per model. If there are more, probably all its ports are wrong."""
 
 
 def note_differences(model: Model) -> None:
@@ -51,7 +51,7 @@ def refusal(differences: Sequence[DeclaredDiffers]) -> DeclaredDiffers:
 class RunDifferences:
     """Compares the ports of a model again if a run determines types that were unknown when the model was read.
 
-    `differences` has the additional ones. With `strict`, the first one is raised.
+    `differences` lists the additional differences. With `strict`, the first one is raised.
     """
 
     def __init__(self, model: Model, *, strict: bool) -> None:

@@ -1,1 +1,1 @@
-"""Writing IR: a Model as model.xml and model.bin that OpenVINO loads (`save`), and repairs of a file (`patch`)."""
+"""Writes IR: a Model as model.xml and model.bin that OpenVINO loads (`save`), and corrections of a file (`patch`)."""

@@ -18,7 +18,7 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> N
     path = Path(path)
     try:
         _write_atomically(path, write)
-    except OSError as error:  # names the temporary file, or none where a write to the open file fails
+    except OSError as error:  # it names the temporary file, or no file if a write to the open file failed
         if error.errno is None or error.filename == str(path):
             raise
         raise type(error)(error.errno, error.strerror, str(path)) from error

@@ -52,13 +52,13 @@ def halves(values: Array, element: et.ElementType) -> Array | None:
         result = np.clip(values, -F16_MAX, F16_MAX).astype(np.float16)
         error = np.abs(result.astype(values.dtype) - values)
         tolerance = SCALAR_TOLERANCE if values.size == 1 else TOLERANCE
-        # In this form NaN is a misfit.
+        # Comparisons with NaN are false, so NaN counts as a misfit.
         fits = (error <= ABSOLUTE_TOLERANCE) & (error <= tolerance * np.abs(values)) & (np.abs(values) <= F16_MAX)
     return None if np.count_nonzero(~fits) >= MISFITS * values.size else result
 
 
 def bfloats(values: Array, element: et.ElementType) -> Array | None:
-    """The values as bf16, which has the range of f32. None for single numbers, such as an epsilon, and no number."""
+    """The values as bf16, which has the range of f32. None for fewer than two values, for example an epsilon."""
     return None if values.size < 2 else values.astype(et.bf16.dtype)
 
 

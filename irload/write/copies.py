@@ -1,4 +1,4 @@
-"""Copies of graphs, which functions that return a changed model work on."""
+"""Copies graphs, for functions that return a changed model and leave the original unchanged."""
 
 from __future__ import annotations
 

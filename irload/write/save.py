@@ -1,4 +1,4 @@
-"""save_model: a Model as IR v11."""
+"""save_model: writes a Model as IR v11."""
 
 from __future__ import annotations
 

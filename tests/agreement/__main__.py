@@ -1,11 +1,18 @@
 """`python -m tests.agreement DIR… [--relaxed] [--json]`: checks every IR below DIR and prints a row per model.
 
-Any *.xml that is an IR counts; inputs in_0.npy, in_1.npy, … next to it are used, otherwise random ones. Columns:
-whether it loads; the result of `check` (errors, warnings, true mismatches of declarations); layers whose inferred types
-and shapes differ from the runtime's; the plan at 1 and 2 threads against plain execution, or against the runtime if the
-graph is f16, which both compute in f32; plain execution against the runtime; each as the largest difference of an
-output in standard deviations; seconds. Each model runs in a separate process. `--relaxed` also compares shapes with
-dynamic inputs. Exits 1 if anything fails.
+Every *.xml file that is an IR is a model. Its inputs are in_0.npy, in_1.npy, … next to it, otherwise random. Columns:
+
+type                    f16 if the model computes in narrow floats, else f32
+load                    whether irload loads the model
+errors, warn, declared  findings of `check`: errors, warnings, declarations that really differ from inference
+shapes                  layers whose inferred types and shapes differ from the runtime's, of the layers compared
+plan 1, plan 2          the plan at 1 and 2 threads against plain execution. For f16 graphs against the runtime, which
+                        computes in f32 as plans do
+runtime                 plain execution against the runtime
+s                       seconds
+
+Differences of results are the largest difference of an output, in standard deviations of this output. Each model runs
+in a separate process. `--relaxed` also compares shapes with dynamic inputs. Exits 1 if anything fails.
 """
 
 from __future__ import annotations

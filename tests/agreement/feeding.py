@@ -30,7 +30,7 @@ _PASSING = (
 )
 """Operations whose output is an index if their input is."""
 _INDEXED = {"Gather": 1, "EmbeddingBagOffsetsSum": 1, "EmbeddingBagPackedSum": 1, "GatherElements": 1, "OneHot": 0}
-"""The port of the indices."""
+"""Operations with indices, and the port of their indices."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Wanted:
 
 
 def wanted_by_runtime(model: ov.Model) -> list[Wanted]:
-    """The inputs of the runtime's model."""
+    """The requirements of the inputs of the runtime's model."""
     return [
         Wanted(element(i.element_type.get_type_name()), shape_of(i.partial_shape), index_limit(i)) for i in model.inputs
     ]
 
 
 def wanted_by_irload(model: irload.Model) -> list[Wanted]:
-    """The inputs of irload's model, for models that the runtime rejects."""
+    """The requirements of the inputs of irload's model, for models that the runtime rejects."""
     return [Wanted(p.element_type, p.partial_shape) for p in model.inputs]
 
 

@@ -44,7 +44,10 @@ class Row:
     model: str
     precision: str = ""
     quantized: bool = False
-    """FakeQuantize turns a rounding at the border of two levels into a whole step, which later layers amplify."""
+    """True for models with FakeQuantize: a rounding error at the border of two levels selects another level there.
+
+    Later layers amplify this difference.
+    """
     load: str = ""
     layers: int = 0
     errors: int = 0
@@ -56,10 +59,13 @@ class Row:
     plan: dict[str, float | str] = field(default_factory=dict[str, "float | str"])
     """Difference of the plan from its reference, by number of threads."""
     judge: str = "plain"
-    """Or "the runtime": for graphs of f16, which the runtime and plans compute in f32, unlike plain execution."""
+    """The reference of the plan: "plain" execution, or "the runtime" for f16 graphs.
+
+    The runtime and plans compute f16 graphs in f32, unlike plain execution.
+    """
     runtime: float | str | None = None
     sensitivity: float = 0.0
-    """Difference between two runs of the runtime whose inputs differ by a rounding, if measured."""
+    """Difference between two runs of the runtime whose inputs differ by a rounding error, if measured."""
     refused: str = ""
     """Why the runtime rejects or cannot run the model; then there is no comparison."""
     inputs: list[str] = field(default_factory=list[str])
@@ -178,7 +184,7 @@ def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.Compile
     for threads in THREADS:
         row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, given, steps, wanted))
     if row.faults and expected is not None and run is not None:
-        # Quantized models and detectors amplify a rounding; the runtime measures by how much.
+        # Quantized models and detectors amplify rounding errors; two runs of the runtime measure by how much.
         row.sensitivity = worst(run([_nudged(a, ROUNDING[row.precision]) for a in given]), expected)
 
 
@@ -208,7 +214,7 @@ def _computed_by_the_runtime(
 
 
 def _nudged(array: Any, rounding: float) -> Any:
-    """The array with each float moved by a rounding, alternately up and down."""
+    """The array with each float moved by a rounding error, alternately up and down."""
     if array.dtype.kind != "f":
         return array
     signs = np.resize(np.array([1, -1], array.dtype), array.shape)

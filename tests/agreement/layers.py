@@ -21,7 +21,7 @@ def relaxed_shapes(model: irload.Model) -> list[tuple[str, dict[int, irload.Shap
 
 
 def compare_relaxed(file: Path) -> tuple[int, list[str]]:
-    """(layers compared, descriptions of the layers that differ) on the model with dynamic inputs."""
+    """Compare the model with dynamic inputs. Returns (layers compared, descriptions of the layers that differ)."""
     compared, differing = 0, list[str]()
     for title, shapes in relaxed_shapes(irload.read_model(file)):
         theirs = core().read_model(file)
@@ -36,7 +36,7 @@ def compare_relaxed(file: Path) -> tuple[int, list[str]]:
 
 
 def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str]]:
-    """(layers compared, descriptions of the layers that differ)."""
+    """Compare each layer's outputs. Returns (layers compared, descriptions of the layers that differ)."""
     ours = {n.name: n for n in model.nodes}
     shown = {p.node: p.element_type for p in model.inputs}  # IR v10 declares some types differently
     compared, differing = 0, list[str]()
@@ -53,7 +53,7 @@ def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str
 
 
 def _written(kind: str) -> str:
-    """A type of the runtime as files write it; the runtime also gives names of layers to Converts that it inserts."""
+    """A type of the runtime as files write it. (The runtime gives inserted Converts the names of layers, too.)"""
     return {"Constant": "Const"}.get(kind, kind)
 
 

@@ -1,3 +1,5 @@
+"""Fixtures of the tests of batches: `irrun` and `irrun batch`, run in this process."""
+
 from __future__ import annotations
 
 import json

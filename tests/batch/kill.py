@@ -1,4 +1,4 @@
-"""Kills a batch job at random moments, its parent or a worker, resumes it until it completes, and counts the results.
+"""Kills the parent or a worker of a batch job at random moments, resumes the job until it completes, checks results.
 
 python -m tests.batch.kill [KILLS] [SEED] [ITEMS] [folder|parquet|jsonl]
 """
@@ -87,7 +87,7 @@ def kill_amid(job: subprocess.Popen[str], output: Path, form: str) -> bool:
 
 
 def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: float = 2.0) -> dict[str, int]:
-    """Run a job through `kills` kills. Raises AssertionError for an item lost, duplicated or truncated."""
+    """Run a job that is killed `kills` times. Raises AssertionError for an item lost, duplicated or truncated."""
     samples = digits(folder / "in", items)
     output = folder / ("out" if form == "folder" else f"out.{form}")
     rng = random.Random(seed)
@@ -105,7 +105,7 @@ def torture(folder: Path, kills: int, seed: int, items: int, form: str, delay: f
         if job.poll() is None:  # the last kill hit a worker: the job continues
             job.wait(timeout=HANGING)
         report, errors = job.communicate()
-        given_up = "workers died while loading" in errors  # killed three times before they could begin: resumed, too
+        given_up = "workers died while loading" in errors  # workers killed three times while loading; resumed, too
         assert job.returncode in (0, -signal.SIGKILL) or given_up, errors
         if job.returncode == 0 and hits["parent"] + hits["worker"] < kills:
             check(output, form, samples, json.loads(report))

@@ -1,4 +1,4 @@
-"""Small models with one trait each, as XML."""
+"""Small models, each with one property, as XML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _port(dims: str, tag: str = "output", id: int = 0) -> str:
 def unary(
     path: Path, shape: str, type: str, attributes: str = "", out: str | None = None, opset: str = "opset1"
 ) -> Path:
-    """x → one operation of one input → y. `shape` is that of x, `out` that of y."""
+    """x → one operation of one input → y. `shape` is the shape of x, `out` the shape of y."""
     layers = (
         f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="{shape}" element_type="f32"/>'
         f"{_port(shape).replace('<port ', '<port names=' + chr(34) + 'x' + chr(34) + ' ')}</layer>"

@@ -96,7 +96,7 @@ def test_modes(tmp_path):
 
 
 def png(width, height):
-    """A few bytes that declare a grey image."""
+    """A PNG file of a few bytes that declares a grey image of this size."""
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)),
         (b"IDAT", zlib.compress(b"\0" * 9)),

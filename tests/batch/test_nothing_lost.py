@@ -217,7 +217,7 @@ def test_changed_added_and_removed_inputs(batch, model, tmp_path, form, verify):
     assert batch(*words, model=model, code=FINDINGS)["done"] == 5
     before = os.stat(tmp_path / "in" / "2.npy")
     np.save(tmp_path / "in" / "2.npy", ONE * 20)
-    if verify:  # the size and time from before
+    if verify:  # same size and modification time as before
         os.utime(tmp_path / "in" / "2.npy", ns=(before.st_atime_ns, before.st_mtime_ns))
     np.save(tmp_path / "in" / "00.npy", ONE * 30)
     (tmp_path / "in" / "3.npy").unlink()

@@ -1,4 +1,4 @@
-"""Nulls among lists of fixed size go through parquet files, with every version of pyarrow that irload runs on."""
+"""Fixed-size lists with nulls survive a round trip through parquet, with every supported version of pyarrow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHERS = {
 
 @pytest.fixture(params=[18, 25, None], ids=["an old pyarrow", "pyarrow 25", "this pyarrow"])
 def version(request, monkeypatch):
-    """Files are written and read as by this version, or by the installed one if that is older."""
+    """The version of pyarrow, at most the installed one, that irload detects when it writes and reads files."""
     if request.param is not None:
         known = parquet._version()
         monkeypatch.setattr(parquet, "_version", lambda: min(known, request.param))

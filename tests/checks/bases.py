@@ -1,7 +1,7 @@
 """Valid models in IR text for the tests of rules, one element per line, and edits of them.
 
-Each is a block: its layers and edges, ids from 0, and its weights. Several blocks form one file, so that unrelated
-faults can be combined.
+Each model is a block: its layers and edges, with ids from 0, and its weights. Several blocks form one file, so that
+unrelated faults can be combined.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Block:
 
 
 def net(*blocks: Block, version: str = "11") -> tuple[str, bytes]:
-    """(text, weights) of a file that holds the blocks."""
+    """(text, weights) of a file that consists of the blocks."""
     parts: list[Block] = []
     blob = b""
     for k, block in enumerate(blocks):

@@ -1,3 +1,5 @@
+"""Fixtures of the tests of `irrun check`."""
+
 from __future__ import annotations
 
 import pytest

@@ -31,7 +31,7 @@ DEAD_CONST = extra(9, "dead", "Const", [], [("FP32", (2,))], 'element_type="f32"
 
 
 def through(bits: int) -> tuple[tuple[str, str], ...]:
-    """Sizes that are converted to a float type and back."""
+    """Edits that convert the target sizes of the Reshape to a float type and back."""
     element, wide = f"f{bits}", (f"FP{bits}", (2,))
     return (
         (
@@ -45,7 +45,7 @@ def through(bits: int) -> tuple[tuple[str, str], ...]:
 
 
 def huge(size: int) -> tuple[tuple[str, str], ...]:
-    """An image with these rows and columns, and matching ports."""
+    """Edits that give the image `size` rows and columns, and all ports matching dims."""
     inside, outside = f"<dim>{size}</dim><dim>{size}</dim>", f"<dim>{size - 2}</dim><dim>{size - 2}</dim>"
     return (
         ("1,3,8,8", f"1,3,{size},{size}"),
@@ -149,7 +149,7 @@ TARGET_ROWS = [
     row("IR902", "conv", huge(200_000), huge(1000)),
     row(
         *("IR902", "conv", (), ()),
-        options={"limits": Limits(tensor_bytes=767)},  # of the image
+        options={"limits": Limits(tensor_bytes=767)},  # the image has 768 bytes
         near_options={"limits": Limits(tensor_bytes=768)},
         alone=True,
     ),

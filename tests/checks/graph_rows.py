@@ -51,13 +51,13 @@ STATE_ADD = '<port id="1" precision="FP32"><dim>1</dim><dim>3</dim></port>\n</in
 
 
 def wrong(text: str, old: str, new: str) -> tuple[str, str]:
-    """The edit of a part of a text, where the part is given whole."""
+    """The edit that replaces `old` by `new` once within `text`, for an `old` that is not unique in the file."""
     assert old in text
     return text, text.replace(old, new, 1)
 
 
 def laid_out(layout: str) -> tuple[str, str]:
-    """The layout of the input x."""
+    """The edit that adds a layout to the input x."""
     attribute = f'<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info>'
     return wrong(f"<data {X_DATA}/>\n", "/>", f"/>{attribute}")
 
@@ -68,12 +68,12 @@ def padded(count: int) -> Weights:
 
 
 def marked(text: str, layout: str) -> str:
-    """An rt_info with a layout after a text."""
+    """The text, followed by an rt_info with a layout."""
     return f'{text}<rt_info><attribute name="layout" version="0" layout="{layout}"/></rt_info>'
 
 
 def compressed(precision: str) -> tuple[tuple[str, str], ...]:
-    """A constant of f16 and the Convert that decompresses it, whose port declares a precision."""
+    """Edits that add an f16 constant and the Convert that decompresses it, whose port declares `precision`."""
     half, whole = ("FP16", (2,)), (precision, (2,))
     info = '<rt_info><attribute name="decompression" version="0"/></rt_info>'
     return (
@@ -85,7 +85,7 @@ def compressed(precision: str) -> tuple[tuple[str, str], ...]:
 
 
 def joined(dims: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
-    """A Concat of the input, five times, whose port declares dims."""
+    """Edits that add a Concat with the input at five ports, whose output port declares `dims`."""
     image = ("FP32", (1, 3, 8, 8))
     return (
         extra(9, "join", "Concat", [image] * 5, [("FP32", dims)], 'axis="1"'),
@@ -95,7 +95,7 @@ def joined(dims: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def long_const(rank: int) -> tuple[tuple[str, str], ...]:
-    """A constant of one value and many axes."""
+    """Edits that add a constant with one value and `rank` axes."""
     given = ("FP32", (1,) * rank)
     data = f'element_type="f32" shape="{(",1" * rank)[1:]}" offset="432" size="4"'
     ends = f'{TO_RESULT}<edge from-layer="8" from-port="0" to-layer="9" to-port="0"/>\n'
@@ -142,7 +142,7 @@ XML_ROWS = [
 ]
 
 alone: Any = {"weights": lambda blob: blob[:64], "near_weights": same, "alone": True}
-"""Few bytes of weights: no finding if no constant takes them."""
+"""Options for a faulty constant, which takes no bytes: cutting the weights to 64 bytes then adds no finding."""
 
 OPERATION_ROWS = [
     row("IR301", "conv", ('type="ReLU"', 'type="FooOp"'), ('type="ReLU"', 'type="relu"')),

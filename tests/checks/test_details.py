@@ -22,7 +22,7 @@ from tests.checks.test_reports import write
 
 
 def checked(folder: Path, *blocks: Block, version: str = "11", **options: object) -> list[Finding]:
-    """The findings about a file that holds the blocks."""
+    """The findings about a file that consists of the blocks."""
     text, blob = net(*blocks, version=version)
     (folder / "model.xml").write_text(text, encoding="utf-8")
     return irload.check(folder / "model.xml", blob, **options).findings  # pyright: ignore[reportArgumentType]
@@ -138,7 +138,7 @@ def test_older_files_are_for_older_releases(tmp_path):
 
 
 def test_each_circle_is_reported_once(tmp_path):
-    """Two circles of two layers; layers before and after them are not part of them."""
+    """Two cycles of two layers each; the layers before and after a cycle are not part of it."""
     block = BASES["conv"].edited(
         *(extra(k, f"r{k}", "ReLU", [SIX], [SIX]) for k in (9, 10, 11, 12, 13)),
         *(extra(k, f"add{k}", "Add", [SIX, SIX], [SIX], 'auto_broadcast="numpy"') for k in (20, 21)),

@@ -30,7 +30,7 @@ def said(file: Path, *codes: str) -> list[str]:
 
 
 def tokenizer(type: str, port: int, tokens: int, ports: int) -> ir.Graph:
-    """A layer whose input `port` has that many elements, and all others more."""
+    """A layer whose input `port` has `tokens` elements; the other inputs have 5 · SIZE."""
     graph = ir.Graph()
     inputs = [graph.parameter(f"p{k}", "i32", (tokens if k == port else 5 * SIZE,)) for k in range(ports)]
     (out,) = graph.layer(type, inputs, [("i32", ("?",))], version="extension")

@@ -35,7 +35,7 @@ def odd(count: int, wild: int) -> np.ndarray:
     [(8, 2, 3, True), (9, 2, 3, False), (12, 3, 3, True), (2, 1, 3, False), (8, 2, 2, False), (2, 2, 100, True)],
 )
 def test_implausible_constants(tmp_path, floats, wild, size, foreign):
-    """At least two and a fourth of the constants, each with more than a fiftieth of implausible values."""
+    """IR611 requires at least two constants, and a fourth of all, with more than 1/50 of implausible values each."""
     arrays = [odd(100, size if k < wild else 0) for k in range(floats)]
     few = [odd(15, 15)] * 9  # too few values to be weights
     found = irload.check(constants(tmp_path, [*arrays, *few, np.arange(100)])).findings
@@ -58,7 +58,7 @@ WORDS: dict[ElementType, tuple[type, list[int], list[int], list[int]]] = {
 @pytest.mark.parametrize("element", WORDS, ids=lambda e: e.name)
 @pytest.mark.parametrize("offset", [0, 1])
 def test_counts_of_values(element, offset):
-    """NaNs, infinities, magnitudes from 1e18 on, next to the values just below each, in two blocks."""
+    """NaNs, infinities and magnitudes from 1e18 on count; the values just below each limit do not. In two blocks."""
     kind, nans, infinities, large = WORDS[element]
     below = [word - 1 for word in large] + [1, 0]
     words = [*nans, *infinities, *large, *below] + [0] * BLOCK + [*nans, *infinities, *large, *below]
@@ -97,7 +97,7 @@ def test_each_overlap_names_the_constant_that_reaches_farthest(tmp_path):
 
 @pytest.mark.parametrize(("element", "size", "code"), [("string", 40, "IR605"), ("f32", 12, "IR604"), ("f32", 8, "")])
 def test_the_range_of_a_constant(tmp_path, element, size, code):
-    """That of its shape; strings, whose shape does not give one, take the size that they state."""
+    """The shape determines the range; for strings, whose shape does not, the declared size does."""
     graph = ir.Graph()
     first = {"element_type": element, "shape": "2", "offset": 0, "size": size}
     second = {"element_type": "f32", "shape": "8", "offset": 8, "size": 32}
@@ -119,7 +119,7 @@ def test_the_constants_beyond_a_truncated_file(tmp_path):
     ("start", "size", "codes"), [(228, 327, ["IR612"]), (228, 328, []), (229, 328, ["IR602"]), (229, 329, [])]
 )
 def test_truncated_or_misplaced(tmp_path, start, size, codes):
-    """Truncated if the constants, with 64 bytes of padding each, can reach the end that they state."""
+    """The file counts as truncated if constants, padded by up to 64 bytes each, can reach the declared end."""
     file = constants(tmp_path, [np.ones(25, np.float32), np.ones(25, np.float32)])
     file.write_text(file.read_text("utf-8").replace('offset="100"', f'offset="{start}"'), encoding="utf-8")
     assert [f.code for f in irload.check(file, bytes(size)).findings if f.severity == "error"] == codes

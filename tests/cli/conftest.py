@@ -1,3 +1,5 @@
+"""Fixtures and helpers that run the command line: in this process, or in a new one."""
+
 from __future__ import annotations
 
 import json

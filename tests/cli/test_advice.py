@@ -1,4 +1,4 @@
-"""Errors contain a remedy: wrong files and names, as users give them."""
+"""Errors for wrong files and names, as users pass them, contain a remedy."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ NAMES = (
 )
 
 POWERSHELL = [("powershell", "conv", None)] if get_completion_class("powershell") else []
-"""Only recent versions of click complete for it."""
+"""PowerShell, if click is recent enough to support its completion."""
 
 
 def named(folder: Path, *names: str) -> Path:

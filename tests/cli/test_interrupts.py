@@ -71,7 +71,7 @@ os.environ["IRLOAD_MODEL_CACHE"] = "off"
 
 
 def test_two_interrupts():
-    """During the report of the first one, the second ends the process."""
+    """A second interrupt during the report of the first one ends the process."""
     text = """
 interrupt_at("irrun.run")
 write = sys.stderr.write
@@ -100,7 +100,7 @@ def test_an_interrupt_after_the_command():
 
 
 def test_the_entry_point_imports_nothing_before_the_handler():
-    """Otherwise Ctrl-C gives a traceback meanwhile."""
+    """Otherwise Ctrl-C during these imports would print a traceback."""
     code = """
 import sys
 before = set(sys.modules)

@@ -18,7 +18,7 @@ MOST = 9
 
 @dataclass(frozen=True)
 class Point:
-    """Two numbers that the command has, and one that it need not have."""
+    """Two required fields and an optional one."""
 
     x: int
     y: int

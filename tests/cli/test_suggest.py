@@ -1,4 +1,4 @@
-"""The shapes for which --random needs values if inputs are dynamic: shapes that the model's layers accept."""
+"""irrun run --random suggests shapes for dynamic inputs: shapes that all layers of the model accept."""
 
 from __future__ import annotations
 

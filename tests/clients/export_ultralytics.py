@@ -11,8 +11,8 @@ torch.manual_seed(3)
 for name in ("yolov8n", "yolo11n-seg", "yolov8n-cls"):
     model = YOLO(f"{name}.yaml")
     for module in model.model.modules():
-        if isinstance(module, torch.nn.Conv2d):  # larger than ultralytics' initial weights, whose outputs are constant
+        if isinstance(module, torch.nn.Conv2d):  # ultralytics' smaller initial weights give constant outputs
             torch.nn.init.kaiming_normal_(module.weight)
-            if module.bias is not None:  # of the scores of classes, which would all be close to 0
+            if module.bias is not None:  # the initial bias makes all class scores close to 0
                 torch.nn.init.zeros_(module.bias)
     model.export(format="openvino", imgsz=64)

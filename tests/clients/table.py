@@ -32,6 +32,6 @@ CLIENTS = (
         ("openvino-model-api==0.4.*",),
     ),
     Client("ultralytics", ("AutoBackend", "YOLO"), ("ultralytics==8.4.*",)),
-    # It imports openvino.runtime, which the wheel no longer has.
+    # It imports openvino.runtime, which current wheels of OpenVINO no longer contain.
     Client("rapidocr", ("RapidOCR",), ("rapidocr-openvino==1.4.*",), "openvino==2024.0.*"),
 )

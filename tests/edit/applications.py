@@ -26,7 +26,7 @@ def name_of(output: Output) -> str:
 
 
 def inner(source: Source) -> list[Output]:
-    """The tensors of the model that do not depend on constants alone, by names that only they have."""
+    """The tensors that depend on an input and are outputs of layers with unique names."""
     constant = constant_nodes(source.model.nodes)
     names = [n.name for n in source.model.nodes]
     names += {t for n in source.model.nodes for o in n.outputs for t in o.names if t != n.name}
@@ -40,7 +40,7 @@ def inner(source: Source) -> list[Output]:
 
 
 def extract(source: Source, rng: Random) -> Edited | None:
-    """A part between random tensors. Inputs that a first choice leaves over are added."""
+    """A part between random tensors. If it depends on more than the chosen inputs, the model's inputs are added."""
     tensors = inner(source)
     part: irload.Model
     ends = sorted({int(k) for k in rng.integers(len(tensors), size=int(rng.integers(1, 3)))})

@@ -1,3 +1,5 @@
+"""The models that the tests of irload.edit change."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -25,11 +25,11 @@ from tests.harness.runtime import array_of, core, tensor
 TOLERANCE = 1e-5
 """The largest difference of an output by irload, relative to the largest value of the output (at least 1)."""
 BY_RUNTIME = 1e-3
-"""The same for the runtime, which fuses layers, against irload.
+"""The same for the runtime, which fuses layers, against irload's values.
 
-Where an output is one of the original, the runtime is compared with itself. In graphs of f16, which it computes in f32,
-and of FakeQuantize, which amplifies the last bit, other tensors are not compared, nor any tensor after an edit that
-changes the layers.
+An output that the original model also has is compared with the runtime's value of the original. In graphs with f16,
+which the runtime computes in f32, or with FakeQuantize, which amplifies the last bit, other tensors are not compared,
+and after an edit that changes the layers no tensor is compared.
 """
 
 
@@ -59,7 +59,7 @@ class Source:
 
     @staticmethod
     def of(file: Path, seed: int = 0) -> Source:
-        """Read a model and run it on the inputs beside it, else on random ones. Raises IRError."""
+        """Read a model and run it on the inputs next to its file, else on random ones. Raises IRError."""
         model = irload.read_model(file)
         try:
             core().read_model(file)
@@ -86,7 +86,7 @@ class Source:
 
     @cached_property
     def codes(self) -> set[str]:
-        """The codes of the findings of the file, and of the same model saved again."""
+        """The codes of the findings of the file."""
         return {f.code for f in check(self.file).findings}
 
     @cached_property
@@ -96,7 +96,7 @@ class Source:
 
     @cached_property
     def is_exact(self) -> bool:
-        """False if irload and the runtime may differ in tensors inside the model by more than f32 explains."""
+        """False if irload and the runtime may differ in intermediate tensors by more than the rounding of f32."""
         short = any(o.type.element.bits == 16 for o in self.values)
         return not short and not any(n.type == "FakeQuantize" for n in self.model.nodes)
 

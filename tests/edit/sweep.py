@@ -1,7 +1,7 @@
 """Random edits of whole models: `python -m tests.edit.sweep N SEED FOLDER… [--tool NAME]`.
 
-Applies each tool N times to random models of the folders. An edited model must keep the outputs that it must keep (by
-irload, and by the runtime), pass `check` without new findings, and load. Prints each fault, and the counts.
+Applies each tool N times to random models of the folders. An edited model must give the expected outputs by irload and
+by the runtime, pass `check` without new findings, and load. Prints each fault, and the counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.edit.applications import APPLICATIONS
 from tests.edit.source import Source
 
 REFUSALS = {"set_batch": (irload.ShapeMismatch, irload.InputInvalid)}
-"""The errors by which a tool may refuse a model."""
+"""Tool → errors that it may raise for a model that it does not support."""
 
 
 def main(words: list[str]) -> int:

@@ -16,7 +16,7 @@ STEPS = 3
 
 @pytest.fixture
 def model(tmp_path) -> irload.Model:
-    """A Loop whose body multiplies by weights, adds a number that counts up, and a sum of two constants."""
+    """A Loop whose body multiplies by weights, then adds the iteration number and the sum of two constants."""
     state, number = op.parameter([1, 32], np.float32), op.parameter([1], np.float32)
     product = op.matmul(state, op.constant(WEIGHTS / 8), False, True)
     total = op.add(op.constant(np.float32([1])), op.constant(np.float32([2])))

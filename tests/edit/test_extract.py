@@ -1,4 +1,4 @@
-"""extract: parts between tensors, selected in each way, and the cuts that are refused."""
+"""extract: parts between tensors, selected in each way, and cuts that are rejected."""
 
 from __future__ import annotations
 

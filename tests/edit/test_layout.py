@@ -1,4 +1,4 @@
-"""layout: Transposes at ports, left in or merged with Transposes of the model."""
+"""layout: Transposes at ports, which remain or are merged with Transposes of the model."""
 
 from __future__ import annotations
 

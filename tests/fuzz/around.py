@@ -29,7 +29,7 @@ BOUNDS = [f"--limit={n.replace('_', '-')}={getattr(LIMITS, n)}" for n in ("tenso
 
 
 def command(file: Path, words: Sequence[str]) -> str | None:
-    """Why a command of irrun ended wrongly, or None. Its output is discarded."""
+    """Why the exit code of a command of irrun is wrong, or None. Its output is discarded."""
     os.environ["IRRUN_TRACEBACK"] = "1"
     code = main([words[0], str(file), *words[1:], *BOUNDS])
     return None if code in CODES else f"irrun {' '.join(words)} exits {code}"

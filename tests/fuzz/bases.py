@@ -53,7 +53,7 @@ def chosen(rng: Random) -> Base:
 
 @cache
 def models() -> list[Base]:
-    """All models, each once."""
+    """The models of models/ and nets.py; read once per process."""
     found: list[Base] = []
     for file in sorted(MODELS.glob("*/model.xml")):
         inputs = [np.load(f) for f in sorted(file.parent.glob("input_*.npy"))]

@@ -1,6 +1,6 @@
 """Runs random chains of quantized layers: `python -m tests.fuzz.chains [N] [--seed S]`.
 
-Each runs in integers and by `compute`, and must give equal results. Exits 1 if one differs.
+Each chain runs in integers and by `compute`; both results must be equal. Exits 1 if a chain differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A separate process for each mutant, with limits on memory, time and files; forked, because importing takes longer.
+"""Runs each mutant in a forked process with limits on memory, time and files. Forking is faster than importing irload.
 
 The forking process has a single thread: OPENBLAS_NUM_THREADS=1 is set before NumPy is imported.
 """
@@ -27,7 +27,7 @@ LIMITS = irload.Limits(tensor_bytes=1 << 27, peak_bytes=1 << 29, iterations=1000
 MEMORY = 1 << 31
 """Bytes of address space that a mutant may add."""
 LARGEST_FILE = 1 << 26
-"""Bytes of a file that a mutant may write where writing is allowed."""
+"""Maximum size in bytes of a file that a mutant may write, if writing is allowed."""
 SECONDS = 60
 """Processor seconds after which a mutant counts as hanging: far more than the slowest machine needs."""
 PATIENCE = 10
@@ -88,7 +88,7 @@ def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
             if not piece:
                 break
             data += piece
-            if late:  # the rest of the answer arrives at once
+            if late:  # the rest of the stack follows immediately
                 deadline = time.perf_counter() + 1
         elif not late:  # request its stack, then stop it
             late, deadline = True, time.perf_counter() + GRACE

@@ -1,4 +1,4 @@
-"""Inputs for a mutant: the inputs of its base where they fit, otherwise small random arrays."""
+"""Inputs for a mutant: the inputs of its base if they fit, otherwise small random arrays."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def wiring(m: Mutant) -> bool:
 
 
 def _carried(line: Element) -> bool:
-    """Whether a back edge also feeds the Parameter of this entry; the entry may then omit its external port."""
+    """Whether a port map entry may omit its external port: a back edge feeds its Parameter, or it is output −1."""
     layer = line.getparent().getparent()
     back = layer.find("back_edges")
     fed = [] if back is None else [e.get("to-layer") for e in back]

@@ -34,7 +34,7 @@ class Made:
     inputs: Sequence[Array]
     done: Sequence[str]
     seed: int = 1
-    """Seed of the random numbers that running it takes."""
+    """Seed of the random numbers used to run the mutant."""
 
     def write(self, folder: Path) -> Path:
         """Write model.xml and model.bin. Returns the former."""

@@ -112,7 +112,7 @@ def _none(complaint: str | None) -> None:
 def run(
     file: Path, good: Sequence[Array], rng: Random, stage: Stage, *, odd: bool
 ) -> tuple[list[Array], list[list[Array]] | None]:
-    """The inputs, and the results of `compute` and of the plan after comparing them; None if inputs are too large.
+    """Compare the plan with `compute`. Returns the inputs and the results of both; None if inputs are too large.
 
     `odd`: the constants contain NaN or infinities, or values so large that sums overflow.
     """
@@ -159,7 +159,7 @@ def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] 
 
 
 def _as_base(made: Made, results: list[list[Array]] | None) -> bool:
-    """Compare with the base bit by bit. False if the base is not deterministic (random numbers)."""
+    """Compare the results with the base's bit by bit. False if the base is not deterministic (random numbers)."""
     model = irload.read_model(made.base.xml, made.base.blob, limits=LIMITS)
     given = inputs_for(model, made.inputs, np.random.default_rng(made.seed))
     if given is None or results is None:

@@ -1,4 +1,4 @@
-"""Changes after which the file probably still runs: other graphs over the same tensors, for inference and plans."""
+"""Changes after which the file probably still runs: other graphs over the same tensors, to test inference and plans."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def nest(m: Mutant) -> bool:
 
 
 def metadata(m: Mutant) -> bool:
-    """Add runtime information, preprocessing and legacy elements, where they are valid and where not."""
+    """Add runtime information, preprocessing and legacy elements at valid and at invalid positions."""
     place: Element = m.one("layer", "port", "net", "body", "layers")
     tag = m.of(
         ("rt_info", "pre-process", "meta_data", "quantization_parameters", "cli_parameters", "statistics", "foo")

@@ -61,7 +61,7 @@ def integer(m: Mutant) -> int:
 
 
 def number_text(m: Mutant) -> str:
-    """The text of a number, or almost of one."""
+    """The text of a number, or a similar text."""
     return str(integer(m)) if m.chance(0.6) else m.of(REAL) if m.chance(0.7) else m.of(ODD)
 
 

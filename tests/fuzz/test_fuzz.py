@@ -1,3 +1,5 @@
+"""A small campaign of mutants, saved regressions, and the fuzzer itself."""
+
 from __future__ import annotations
 
 import json

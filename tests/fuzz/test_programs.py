@@ -1,3 +1,5 @@
+"""A few random programs, saved regressions, and the generator, the tolerances and the shrinking themselves."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -41,7 +43,7 @@ def test_random_programs(tmp_path):
 
 
 def test_random_programs_in_bf16(tmp_path, monkeypatch):
-    """Only where the processor multiplies bf16. Elsewhere kernels compute in f32, which is at least as accurate."""
+    """On processors without bf16 instructions, kernels compute in f32, which is at least as accurate."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     tally = Tally(BF16_SEED)
     for found in outcomes(BF16_COUNT, BF16_SEED, tmp_path, share=0, precision="bf16"):
@@ -108,7 +110,7 @@ def test_rounding_is_measured_again_before_a_difference_counts():
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])
 def test_programs_in_16_bits_are_held_to_their_twins_in_f32(element):
-    """The rounded result passes; one that differs by eight units of the 16 bits fails."""
+    """The rounded result passes; a result that differs by eight units in the last place of the 16-bit type fails."""
     programs = (g for g in (make(13, k) for k in range(200)) if "short" in g.traits and "odd" not in g.traits)
     sharp = 0
     for graph in programs:

@@ -1,4 +1,4 @@
-"""A case: one operation with attributes and inputs, from which everything else is derived."""
+"""A case: one operation with attributes and inputs, from which its IR text and all checks are derived."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Case:
     """One operation, its attributes as XML text, its inputs, and how its outputs are compared with the runtime's.
 
     `oracle`: "reference" (Model.evaluate), "cpu" (the CPU plugin at f32), "both" to try the reference first and the CPU
-    where it has no kernel (the default), or "none" for operations that no runtime executes: those carry `expected`.
-    `rtol` and `atol` bound the difference. Control flow carries in `xml` its bodies and port maps
-    (tests/harness/body.py) and in `weights` the constants of those bodies, which come first in the .bin.
+    where it has no kernel (the default), or "none" for operations that no runtime executes, which have `expected`.
+    `rtol` and `atol` bound the difference. For control flow, `xml` has the bodies and port maps
+    (tests/harness/body.py), and `weights` the constants of the bodies, which come first in the .bin.
     """
 
     type: str
@@ -59,9 +59,9 @@ class Case:
     xml: str = ""
     weights: bytes = b""
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
-    """Replaces the elementwise comparison, for outputs whose order or padding is free: (ours, theirs) → agree."""
+    """Replaces the elementwise comparison if the order or padding of outputs is unspecified: (ours, theirs) → agree."""
     wider: bool = False
-    """The runtime infers shapes that its results break, so irload's need only be compatible (see deviations)."""
+    """True if the runtime's results contradict its inferred shapes. irload's must then only be compatible."""
 
     @property
     def row(self) -> tuple[str, str]:

@@ -41,8 +41,8 @@ def in_children(
 ) -> Iterator[Any]:
     """The results of `task(0)`, `task(1)`, … in order, computed by a child process, or Died if it did not survive.
 
-    `seconds`: after which a task counts as hanging. `memory`: bytes of address space that a child may add. Fork before
-    anything starts threads.
+    `seconds`: time after which a task counts as hanging. `memory`: bytes of address space that a child may add. It
+    forks, so call it before anything starts threads.
     """
     fork = multiprocessing.get_context("fork")
     done = 0

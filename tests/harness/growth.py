@@ -14,14 +14,14 @@ FACTOR = 16
 """Ratio of the larger input's size to the smaller one's."""
 
 LINEAR = 2.5
-"""Growth that still counts as linear. Quadratic work alone grows by FACTOR; the rest is for caches and noise."""
+"""Growth that still counts as linear: 1 plus a margin for caches and noise. Quadratic work grows by FACTOR."""
 
 
 def growth(prepare: Callable[[int], Task], large: int) -> float:
-    """Processor time of the task for `large` over FACTOR times that for the FACTOR-th part of it: 1 is linear.
+    """Processor time for size `large`, divided by FACTOR times the time for size `large // FACTOR`: 1 for linear work.
 
-    `prepare(size)` returns the task to be measured. Both times are the least of three; a growth that passes is not
-    repeated.
+    `prepare(size)` returns the task to be measured. Each time is the minimum of three runs; a growth below LINEAR is
+    not measured again.
     """
     few, many = prepare(large // FACTOR), prepare(large)
     few()  # the first run imports modules
@@ -36,7 +36,7 @@ def growth(prepare: Callable[[int], Task], large: int) -> float:
 
 
 def calls(task: Task) -> int:
-    """The number of calls of functions, in Python or in C, that a task causes: deterministic, on any machine."""
+    """The number of Python and C function calls of a task. It is the same in every run and on every machine."""
     count = 0
 
     def count_calls(frame: Any, event: str, argument: Any) -> None:

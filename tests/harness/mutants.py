@@ -28,7 +28,7 @@ Mutation = Callable[[Random, Case], "Case | None"]
 
 
 def mutant(seed: int, index: int) -> Case:
-    """Mutant `index` of a seed: rows take turns, and each mutant has a separate random generator."""
+    """Mutant `index` of a seed. Consecutive mutants use consecutive rows; each has a separate random generator."""
     rows = sorted(GENERATORS)
     rng = np.random.default_rng([seed, index])
     row = rows[index % len(rows)]
@@ -136,7 +136,7 @@ def change_type(rng: Random, case: Case) -> Case | None:
 
 
 def change_constant(rng: Random, case: Case) -> Case | None:
-    """Put an integer of a small secondary input out of range; the input may become a constant for it."""
+    """Set an integer of a small secondary input out of range; the input may become a constant."""
 
     def changed(given: Input) -> Input | None:
         kind = given.value.dtype.kind

@@ -1,9 +1,9 @@
 """Comparisons with the OpenVINO runtime that have passed, so that `make test` repeats only changed ones.
 
-tests/data/agreed.csv holds a digest per comparison, of all its data on irload's side: models, inputs, results,
-tolerances. Equal bytes agree with the runtime as they did when they were recorded; anything else, such as a last bit
-that another processor rounds differently, is compared with the runtime immediately. The nightly run compares
-everything. `python -m tests.harness.recorded` compares everything and writes the file.
+tests/data/agreed.csv has a digest per comparison, of all its data on irload's side: models, inputs, results,
+tolerances. Data with a recorded digest agree with the runtime as before. Other data, for example with a last bit that
+another processor rounds differently, are compared with the runtime immediately. The nightly run compares everything.
+`python -m tests.harness.recorded` compares everything and writes the file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ class Strictness:
     """A difference and its reason.
 
     `side`: the verdict of irload (`rejected` or `accepted`; the runtime's is the opposite); `types`: the operations
-    concerned (none: all); `words`: a pattern that the complaint matches, irload's or the runtime's; `why`: the reason.
+    concerned (none: all); `words`: a pattern that the error message matches, irload's or the runtime's; `why`: the
+    reason.
     """
 
     side: str

@@ -15,20 +15,21 @@ NIGHTLY = os.environ.get("IRLOAD_TESTS") == "all"
 SEEDS = 8
 """The number of seeds per commit of a test parametrized by `seed`.
 
-A multiple of the small cycles by which tests derive targets, layouts and padding from the seed.
+A multiple of the small numbers by which tests reduce the seed to select targets, layouts and padding.
 """
 
 
 def tiered(commit: T, nightly: T) -> T:
-    """One value on a commit, another one (more cases, longer chains) in the nightly run."""
+    """`commit` on a commit, `nightly` (more cases, longer chains) in the nightly run."""
     return nightly if NIGHTLY else commit
 
 
 def nightly_only(tests: Iterable[pytest.Function]) -> Iterator[pytest.Function]:
     """The tests that `make test` omits.
 
-    They are marked `nightly`, or are cases with a high seed, or of a grid marked `one_in(n)` cases in which the
-    positions of the values do not add up to a multiple of n: so each value of each parameter remains.
+    These are tests marked `nightly`, cases with a seed of at least SEEDS, and most cases of grids marked `one_in(n)`:
+    all except cases in which the indices of the parameter values add up to a multiple of n. Every value of every
+    parameter is still tested.
     """
     if NIGHTLY:
         return

@@ -32,7 +32,7 @@ def _given(case: Case) -> list[Array]:
 def run(case: Case) -> list[Array]:
     """irload's plain outputs, after the checks that need no other runtime.
 
-    Inference agrees, inputs are not mutated, and the planned run gives the same as the plain one.
+    Inference agrees, inputs are not mutated, and the planned run gives the same outputs as the plain one.
     """
     model = load(case)
     given = _given(case)
@@ -56,7 +56,7 @@ def run(case: Case) -> list[Array]:
 def same_up_to_rounding(plain: Array, fast: Array, tolerance: float = 1e-5) -> bool:
     """True if two runs differ by no more than the order of additions explains, relative to the largest value.
 
-    Below 0.1 the difference counts absolutely: functions like GELU cancel in their tails.
+    If the largest value is below 0.1, the difference is relative to 0.1: functions like GELU cancel in their tails.
     """
     if plain.dtype != fast.dtype or plain.shape != fast.shape:
         return False
@@ -108,7 +108,7 @@ def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: 
 
 
 def check_relaxed_contains(case: Case, shapes: Sequence[str | None], results: Sequence[Array]) -> None:
-    """Types inferred from relaxed inputs accept the computed results, and running on relaxed inputs gives the same."""
+    """Types inferred from relaxed inputs accept the results, and a run with relaxed inputs gives the same results."""
     model = load(case, shapes)
     for port, array in zip(model.outputs, results, strict=True):
         if not port.partial_shape.contains(Shape(*array.shape)):
@@ -160,7 +160,7 @@ def _brief(a: Array) -> str:
 
 
 class Proofs:
-    """All proofs of one case. Proofs within irload run at once, comparisons with the runtime in `check`."""
+    """All checks of one case. The constructor runs the checks within irload; `check` compares with the runtime."""
 
     def __init__(self, case: Case, rng: Random) -> None:
         self.case = case
@@ -186,7 +186,7 @@ class Proofs:
             yield repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
 
     def check(self, tally: Counter[str] | None = None) -> None:
-        """Compare values and shapes with the runtime, and run on relaxed shapes where it takes them."""
+        """Compare values and shapes with the runtime, and run on relaxed shapes if the runtime accepts them."""
         case = self.case
         check_values(case, self.results)
         try:

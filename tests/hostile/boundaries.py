@@ -40,7 +40,7 @@ Verdict = tuple[str, str]
 
 
 def boundary_case(seed: int, index: int, rows: Sequence[tuple[str, str]]) -> Case:
-    """Return case `index` of a seed. Rows are used in turn, and each case has a separate random generator."""
+    """Return case `index` of a seed. Consecutive cases use consecutive rows; each has a separate random generator."""
     rng = np.random.default_rng([seed, index, 99])
     row = rows[index % len(rows)]
     case = pick(rng, GENERATORS[row])(rng)

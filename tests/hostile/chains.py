@@ -56,7 +56,7 @@ def tail(count: int) -> Graph:
 
 
 def reshape(count: int) -> Graph:
-    """A chain of Reshapes, which are views of views of views."""
+    """A chain of Reshapes, each a view of the previous one."""
 
     def turned(g: Graph, x: Ref) -> Ref:
         dims = tuple(reversed(x.dims))
@@ -77,7 +77,7 @@ def concat(count: int) -> Graph:
 
 
 def shapes(count: int) -> Graph:
-    """A chain of Adds of an integer constant to a shape, which inference follows by value."""
+    """A chain of Adds of an integer constant to a shape, whose values inference computes."""
     g = Graph()
     x = g.parameter("x", "f32", (1, 4))
     ends = g.layer("ShapeOf", [x], [("i64", (2,))])[0]
@@ -135,7 +135,7 @@ def weights(count: int) -> Graph:
 
 
 def doubling(count: int) -> Graph:
-    """x + x of x + x of …: as many paths as 2 to the `count`."""
+    """Repeated x + x, which makes 2 ** `count` paths."""
     return _chain(count, (1, 4), lambda g, x: g.layer("Add", [x, x], [("f32", x.dims)])[0])
 
 

@@ -36,7 +36,7 @@ def npy(array, **options) -> bytes:
 
 
 def header(text: str, data: bytes = b"") -> bytes:
-    """A .npy whose header says anything."""
+    """A .npy file with any text as its header."""
     body = text.encode("latin1") + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(body)) + body + data
 

@@ -157,7 +157,7 @@ def choosing(then_body: str, else_body: str) -> str:
 
 
 def looping(inner: str | None) -> str:
-    """Layers that run a body in a Loop: it takes rows, a condition, a number; returns the first two.
+    """A graph that takes rows, a condition and a trip count; returns the first two. `inner` is the body of its Loop.
 
     The innermost body doubles the rows, so the type of every Loop changes after the first pass.
     """

@@ -94,7 +94,7 @@ def test_chains_and_wide_graphs_run(kind: str, tmp_path: Path) -> None:
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", [kind for kind, (links, _) in LINKS.items() if links > FACTOR**2])
 def test_calls_grow_with_the_length(kind: str, tmp_path: Path) -> None:
-    """Twice as many links cause twice as many calls. Counted, so that quadratic work shows even in short chains."""
+    """Twice as many links cause twice as many calls. Counts of calls show quadratic work even in short chains."""
 
     def work(links: int) -> int:
         save(chains.KINDS[kind](links), tmp_path / str(links), "hostile")

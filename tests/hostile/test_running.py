@@ -311,7 +311,7 @@ def test_small_results_take_little_memory_and_time() -> None:
 
 @pytest.mark.parametrize("optimize", [False, True])
 def test_a_shape_that_contradicts_inference_is_an_error(optimize: bool) -> None:
-    """An unknown axis makes the output of rank 1 less; at run time it names an axis of another length, which stays."""
+    """Inference assumes that the unknown axis has length 1 and is removed. At run time its length is 4: it is kept."""
     squeeze = case("Squeeze", 1, PLANE, param(np.array(2, np.int32)))
     compiled = irload.compile_model(irload.read_model(*ir_of(squeeze)), optimize=optimize)
     with pytest.raises(irload.ExecutionError, match=r"output 0 is of shape \[1,1,4,4\], inferred \[\?,\?,\?\]"):

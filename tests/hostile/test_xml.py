@@ -19,7 +19,7 @@ SECONDS = 300
 
 
 def laughs(levels: int, width: int) -> str:
-    """Entities of entities: `width` to the `levels` letters from a few hundred bytes."""
+    """Nested entities that expand a few hundred bytes to the order of `width` ** `levels` letters."""
     entities = '<!ENTITY e0 "ha">' + "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * width}">' for k in range(levels))
     return changed("<net", f"<!DOCTYPE net [{entities}]><net").replace('name="m"', f'name="&e{levels};"')
 
@@ -108,7 +108,7 @@ LAYER = PARAMETER.replace('id="0" name="in"', 'id="{0}" name="in{0}"')
 
 
 def millions(file: Path, count: int) -> int:
-    """Write a file of that many layers, each with the id of another one; returns its size."""
+    """Write a file of `count` layers with repeated ids; returns its size."""
     block = "".join([LAYER.format(100_000 + k) for k in range(10_000)])
     with file.open("w") as stream:
         stream.write('<net name="m" version="11"><layers>')

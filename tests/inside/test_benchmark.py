@@ -1,4 +1,4 @@
-"""benchmark counts inferences, in turns and with several requests; times are not tested here."""
+"""benchmark counts inferences, of alternating sides and of several requests; times are not tested here."""
 
 from __future__ import annotations
 

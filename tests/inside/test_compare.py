@@ -256,7 +256,7 @@ def test_measures_of_hidden_differences():
 
 
 def test_layers_that_both_sides_share_run_once(monkeypatch):
-    """Up to the edit two models give the same arrays, so their layers run once for each model."""
+    """Layers before the edit compute the same arrays in both models, so each runs only once per model."""
     from irload.plan import interpreter
 
     counts: dict[str, int] = {}
@@ -323,7 +323,7 @@ def test_openvino_agrees(tmp_path, make):
 
 
 def test_openvino_names_a_planted_fault(tmp_path):
-    """The plain side is of the faulty model here, as OpenVINO runs the given file."""
+    """Here the plain side runs the faulty model, because OpenVINO runs the given file."""
     irload.save_model(cnn(), tmp_path / "m.xml")
     loaded = irload.read_model(tmp_path / "m.xml")
     faulty = next(n for n in loaded.nodes if n.name == "elu")

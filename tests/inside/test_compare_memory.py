@@ -1,4 +1,4 @@
-"""Comparing holds a few outputs of layers besides both runs, for any number of layers; measured by allocations."""
+"""compare needs the memory of both runs and a few layer outputs, for any number of layers. Allocations are traced."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_memory_beyond_both_runs(a, optimize):
     runs = [peak(lambda o=o: irload.compile_model(net, optimize=o, jit=False)(X)) for o in (optimize, False)]
     beyond = peak(lambda: irload.compare(a, net, X)) - sum(runs)
     assert beyond < 3 * LAYER + SCRATCH
-    assert BLOCKS * LAYER > 3 * LAYER + SCRATCH  # the size of one output of each block
+    assert BLOCKS * LAYER > 3 * LAYER + SCRATCH  # storing one output per block would exceed the bound
 
 
 def test_passes_of_a_body_are_not_gathered():

@@ -140,11 +140,11 @@ def test_one_level_is_allowed_at_the_edge_of_two_of_the_same_channel(tmp_path):
         return irload.compare(tmp_path / "d.npz", net, x).passed
 
     assert not passes(1, 16 / 15)  # 0.1 is far from an edge
-    x[0, :, 0] = [0.0, 0.0]  # which is one
+    x[0, :, 0] = [0.0, 0.0]  # the edge of two levels
     clean = irload.compile_model(net, optimize=False)(x)[0]
     sign = -np.sign(clean[0, :, 0].astype(np.float32))
     assert passes(0, sign[0] * 2 / 15)
-    assert not passes(0, sign[0] * 16 / 15)  # a level of the other channel
+    assert not passes(0, sign[0] * 16 / 15)  # the size of a level in the other channel
     assert passes(1, sign[1] * 16 / 15)
 
 
@@ -157,12 +157,12 @@ def test_f32_for_an_input_of_f16_is_rounded_on_both_sides(tmp_path):
         attributes = {"levels": 256, "auto_broadcast": "numpy"}
         return g.layer("FakeQuantize", [of, *ends], [("f16", of.dims)], name=name, attributes=attributes)[0]
 
-    bytes_ = fake_quantize(x, 254.5, "bytes")  # fused into the next, so its levels are compared with no others
+    bytes_ = fake_quantize(x, 254.5, "bytes")  # fused into the next FakeQuantize, so the plan has no such levels
     scaled = with_constant(g, "Multiply", bytes_, 1 / 255, "scaled")
     g.result(fake_quantize(scaled, 1.0, "levels"))
-    save(g, tmp_path, "f16", version=10)  # whose inputs are f32
+    save(g, tmp_path, "f16", version=10)  # in IR v10, inputs of f16 models are f32
     net = irload.read_model(tmp_path / "model.xml")
-    around = np.linspace(0.4985, 0.4995, 4096, dtype=np.float32)  # levels 0 and 1; f16 rounds some across the edge
+    around = np.linspace(0.4985, 0.4995, 4096, dtype=np.float32)  # edge of two levels; f16 moves some values across
     assert irload.compare("fast", net, around).passed
 
 
@@ -183,7 +183,7 @@ def test_shapes_that_differ_are_a_finding_and_heirs_are_not_named():
     found = irload.compare(selecting(1.5), selecting(0.5), x)
     assert found.first.name == "shifted_c"
     assert [e.name for e in found.layers if not e.passed] == ["shifted_c", "shifted"]
-    assert {e.name: e.total for e in found.layers}["tanh"] is None  # of another length than on the other side
+    assert {e.name: e.total for e in found.layers}["tanh"] is None  # its length differs from the other side's
     assert not found.passed
 
 

@@ -16,7 +16,7 @@ TYPES = ("ReLU", "Sqrt")
 """Functions whose names have equal length."""
 FILLINGS = (1.0, 2.0, 3.0, 5.0)
 WHEN = 1_700_000_000_000_000_000
-"""The time of every file, in nanoseconds."""
+"""The modification time of every file, in nanoseconds."""
 XML = f"""<?xml version="1.0"?>
 <net name="product" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,{WIDTH}" element_type="f32"/>

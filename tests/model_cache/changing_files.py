@@ -2,10 +2,10 @@
 
 python -m tests.model_cache.changing_files STARTS SEED
 
-A start is a forked process that has run no model. In calm rounds a change is complete before it, and the result must be
-that of the current version. In storms versions flip while it starts. If each file changes atomically, the result must
-be that of one of the versions; a file that is written in place may be half of each, or be rejected. The calm rounds
-that follow test the plans that were cached during storms.
+A start is a forked process that has run no model. In calm rounds a change is complete before the start, and the result
+must be the current version's. In storms the files change while processes start: if each file changes atomically, the
+result must be the result of some version; a file that is written in place may be read half old and half new, or be
+rejected. The calm rounds that follow test the plans that were cached during storms.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def play(starts: int, seed: int, root: Path) -> Tally:
         changes.append(Changing.mounted)
     except OSError as error:
         print(f"without mounts: {error}", file=sys.stderr)
-    irload.compile_model(str(root / "v0" / "model.xml"), 1, cache=False)  # so that forked processes have the code
+    irload.compile_model(str(root / "v0" / "model.xml"), 1, cache=False)  # forked processes inherit the code
     try:
         while tally.starts < starts:
             if rng.random() < 0.15:

@@ -1,7 +1,7 @@
 """Applies a mutant to a process that has imported everything: replaces the code objects of the changed functions.
 
-That takes a millisecond; a new process takes seconds to import. Code that runs at import (constants, defaults,
-decorators, and functions called then) cannot be changed afterwards: `fresh.py` starts a new process for it.
+A replacement takes a millisecond, the imports of a new process take seconds. Code that runs at import (constants,
+defaults, decorators, and functions called then) cannot be changed afterwards: `fresh.py` starts a new process for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def swap(file: str, functions: dict[Place, CodeType]) -> None:
 
 
 class Substitute(MetaPathFinder):
-    """Imports one module from another text than its file."""
+    """Imports one module from a given text instead of its file."""
 
     def __init__(self, module: str, file: str, text: str) -> None:
         self.module, self.file, self.text = module, file, text

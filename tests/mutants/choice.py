@@ -24,20 +24,20 @@ class Reach:
     def of(self, file: str, lines: range, function: range, budget: float) -> list[str]:
         """The tests that reach one of the lines, up to `budget` seconds.
 
-        Half of the time is for tests that also reach a line of the function that at most a tenth of them reach: every
-        check of a file runs all rules, but few checks find something by any one.
+        Half of the budget is for tests that also reach a rare line of the function, which at most a tenth of the tests
+        reach. For example, every test of `check` runs all rules, but each rule reports a finding in few tests.
         """
         return self._rarest(file, function, self._at(file, lines), budget)
 
     def around(self, file: str, budget: float) -> list[str]:
-        """For code that runs at import: half of the time for tests that reach the file, then any others."""
+        """The tests for code that runs at import: half of the budget for tests that reach the file, then any others."""
         lines = self.tests.get(file, ())
         first = self._rarest(file, lines, self._at(file, lines), budget / 2)
         used = sum(self.seconds[t] for t in first)
         return [*first, *self._promising(self.seconds.keys() - set(first), budget - used)]
 
     def _rarest(self, file: str, lines: Iterable[int], tests: set[str], budget: float) -> list[str]:
-        """These tests, first any that reach a line of these that at most a tenth reach."""
+        """The tests within the budget, first tests that reach one of the lines that at most a tenth of them reach."""
         by_line = [self._at(file, [n]) & tests for n in lines]
         rare = set[str]().union(*(found for found in by_line if 10 * len(found) <= len(tests)))
         first = self._promising(rare, budget / 2)
@@ -49,7 +49,7 @@ class Reach:
         return set().union(*(reached.get(n, set()) for n in lines)) & self.seconds.keys()
 
     def _promising(self, tests: set[str], budget: float) -> list[str]:
-        """Fast ones first, but the first case of each test before the second of any."""
+        """The tests within the budget, in an order that prefers fast tests, and first cases of parametrized tests."""
         cases: dict[str, int] = defaultdict(int)
         order: dict[str, float] = {}
         for test in sorted(tests, key=lambda t: (self.seconds[t], t)):

@@ -47,9 +47,9 @@ class _Child:
     job: Job
     started: float = field(default_factory=time.monotonic)
     used: float = 0.0
-    """Processor seconds until now …"""
+    """Clock ticks used by the child until the last check."""
     active: float = field(default_factory=time.monotonic)
-    """… and when they last grew."""
+    """Monotonic time of the check at which `used` last grew."""
 
     def stuck(self) -> bool:
         """Whether the child has been idle for longer than PATIENCE."""

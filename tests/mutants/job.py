@@ -59,7 +59,7 @@ def play(job: Job, root: Path, session: pytest.Session) -> int:
 
 
 def play_fresh(job: Job, root: Path, module: str) -> int:
-    """In a new process that has imported nothing: the same."""
+    """The same as `play`, in a new process that has not imported irload."""
     Substitute(module, str(root / job.mutant.file), job.mutant.after).install()
     files = sorted({test.split("::")[0] for test in job.tests})
     status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *files], plugins=[Only(list(job.tests)), Guard(job)])

@@ -1,4 +1,4 @@
-"""A seeded sample of the mutants that cosmic-ray's operators make of some files."""
+"""A seeded sample of the mutants that cosmic-ray's operators create from given files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PARAMETERS = ("Parameter", "Const", "Result")
 
 
 def built(case):
-    """A model of one operation of a case, built by the factory of its opset; None where no IR of it is valid."""
+    """A model of the case's operation, built by the factory of its opset."""
     inputs, nodes = [], []
     for k, given in enumerate(case.inputs):
         if given.constant:
@@ -44,7 +44,7 @@ def built(case):
 @pytest.mark.parametrize("row", NUMBERED, ids="-".join)
 def test_models_of_every_row_load_in_the_runtime(row, tmp_path):
     if row[0] in BODIES or row[0] in PARAMETERS:
-        return  # test_bodies.py; every model has these
+        return  # tested in test_bodies.py, or part of every model
     rng = np.random.default_rng(zlib.crc32("-".join(row).encode()))
     case = GENERATORS[row][0](rng)
     model = built(case)

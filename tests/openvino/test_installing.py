@@ -47,7 +47,7 @@ def run(code, *arguments):
 
 
 def test_libraries_import_irload_as_openvino():
-    assert run(LIBRARY, DIGITS, IMAGE) == "7 2026.4.0 0\n"  # as the runtime: a version, and the number of a build
+    assert run(LIBRARY, DIGITS, IMAGE) == "7 2026.4.0 0\n"  # digit, version and build number
 
 
 def test_the_version_is_known_where_there_is_no_wheel():

@@ -52,7 +52,7 @@ def specification(rng):
     if colour is not None:
         calls.append(("tensor", "set_color_format", ("ColorFormat", str(colour))))
         calls.append(("steps", "convert_color", ("ColorFormat", target)))
-    if rng.random() < 0.4 and layout in ("NHWC", "NCHW"):  # the plugin resizes other layouts wrongly
+    if rng.random() < 0.4 and layout in ("NHWC", "NCHW"):  # the plugin's results are wrong for other layouts
         height, width = (int(n) * 2 for n in rng.integers(3, 8, 2))
         calls.insert(3, ("tensor", "set_spatial_static_shape", height, width))
         resize = ("steps", "resize", ("ResizeAlgorithm", f"RESIZE_{rng.choice(RESIZES)}"))
@@ -307,7 +307,7 @@ def test_colours_of_images_of_unknown_shape():
 
 
 def padded(ov, output):
-    """The output with padding of sizes 0 that are computed, so that its shape is unknown."""
+    """The output, padded by computed sizes that are all 0, so that its inferred shape is unknown."""
     ops = opset(ov)
     sizes = ops.convert(ops.shape_of(output, "i32"), "f32")
     zeros = ops.convert(ops.floor(ops.divide(sizes, ops.constant(np.float32(1e6)))), "i32")

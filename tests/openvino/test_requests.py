@@ -124,7 +124,7 @@ def test_exceptions_of_callbacks_surface_at_wait():
     request.start_async(image())
     with pytest.raises(ZeroDivisionError):
         request.wait()
-    request.wait()  # once
+    request.wait()  # raises only once
 
 
 def test_a_busy_request_refuses_other_calls():

@@ -191,7 +191,7 @@ def test_changes_of_shapes_keep_the_elements():
 
 
 def test_images_are_copied():
-    class Image:  # as Pillow's
+    class Image:  # like Pillow's images
         __array_interface__ = np.full((2, 3), 7, np.uint8).__array_interface__ | {"owner": None}
 
     assert irov.Tensor(Image()).data.shape == (2, 3)

@@ -1,4 +1,4 @@
-"""Finds the case tables: every `cases.py` below tests/ops."""
+"""Imports the case tables: every `cases*.py` below tests/ops."""
 
 from __future__ import annotations
 

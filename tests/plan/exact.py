@@ -1,6 +1,6 @@
-"""Plans against `compute`, bit for bit: numbers so small and round that sums are exact in any order.
+"""Compares plans with `compute` bit by bit, on small multiples of 1/2, whose sums are exact in any order.
 
-Every kernel that supports a step runs it, not only the one that the rule prefers.
+Every kernel that supports a step runs it, not only the preferred kernel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Plans against `compute` on NaN, infinities and numbers near the limits of f32, by class: finite, NaN, +∞, −∞.
+"""Compares plans with `compute` on NaN, infinities and numbers near the limits of f32, by class: finite, NaN, +∞, −∞.
 
-Each element of a plan has the class of the plain result in f32, or of the plain result in f64 rounded to f32, because a
-sum that overflows only in f32 depends on the order of its terms. Inputs are not judged if the sum of magnitudes in f64
-exceeds a quarter of the largest f32: some order of the terms overflows.
+Each element of a plan's result must have the class of the plain result in f32, or of the plain result in f64 rounded
+to f32: whether a sum overflows in f32 may depend on the order of its terms. Inputs are not judged if a sum of
+magnitudes in f64 exceeds a quarter of the largest f32, because then some order of the terms may overflow.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SUMS = {
     "Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData", "MatMul", "Einsum",
     "ReduceSum", "ReduceMean", "ReduceL1", "AvgPool", "AdaptiveAvgPool", "Interpolate",
 }  # fmt: skip
-"""Operations that only add up products, of which some order may overflow."""
+"""Operations that are sums of products, which may overflow in some order of the terms."""
 CELLS = {"LSTMSequence", "GRUSequence", "RNNSequence", "LSTMCell", "GRUCell", "RNNCell"}
 """Operations that contain sums of products; they are judged on numbers up to 1e30."""
 LARGEST = float(np.finfo(np.float32).max)
 
 
 class Terms(InterpreterRun):
-    """A plain run of an f32 model in f64 that notices sums whose terms might overflow f32."""
+    """A plain run of an f32 model in f64 that detects sums whose terms might overflow f32."""
 
     overflows = False
 
@@ -46,7 +46,7 @@ class Terms(InterpreterRun):
 
 
 def feeds(shapes: Sequence[Sequence[int]], values: Sequence[float], seed: int = 11) -> Iterator[list[Array]]:
-    """Ordinary numbers, each value at one position of one input, in one of its rows, and together with another one."""
+    """Normal random inputs. Each value is put at one position, in a whole row, and next to another of the values."""
     rng = np.random.default_rng(seed)
     for value in values:
         for how in ("position", "row", "pair"):

@@ -102,7 +102,7 @@ def agrees(
 ) -> None:
     """Check the plan against `compute`, at one, two and three threads, each run twice on different numbers.
 
-    With `special` the numbers include NaN and infinities, which the plan must give at the same positions as `compute`.
+    With `special` the inputs include NaN and infinities, and the results must have them at the same positions.
     """
     rng = np.random.default_rng(7)
     given = [[_numbers(rng, shape, special) for shape in shapes] for _ in range(2)]

@@ -46,7 +46,7 @@ def run(
     passes: bool = True,
     layouts: dict[Value, Layout] | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of a program, run twice: the second run must give the same. `layouts`: required layouts of values."""
+    """The outputs of a program, which runs twice with equal results. `layouts`: required layouts of values."""
     program = Program(list(steps), list(inputs), list(outputs))
     offered = [Placed(layouts)] if layouts is not None else None
     plan = Executor(optimize(program) if passes else program, Options(threads), offered)
@@ -57,7 +57,7 @@ def run(
 
 
 class Placed(NumpyBackend):
-    """NumPy's back end, requiring only these layouts."""
+    """NumPy's back end, which requests only the given layouts."""
 
     def __init__(self, layouts: dict[Value, Layout]) -> None:
         self._layouts = layouts

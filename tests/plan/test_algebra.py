@@ -1,4 +1,4 @@
-"""Normal forms equal their expressions: random ones are evaluated both ways."""
+"""Normal forms equal their expressions: random expressions are evaluated in both forms."""
 
 from __future__ import annotations
 

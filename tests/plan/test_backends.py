@@ -1,4 +1,4 @@
-"""Back ends are added by registration; NumPy runs the unsupported steps, whichever layouts the back end uses."""
+"""Back ends are added by registration; NumPy runs unsupported steps, for all layouts that the back end may use."""
 
 from __future__ import annotations
 

@@ -81,6 +81,6 @@ def test_bodies_in_bodies(optimize):
     assert (slow.layer, inner.layer) == ("slow", "inner")
     (fast,) = inner.inside
     assert fast.layer == "fast"
-    assert fast.nbytes == 3 * slow.nbytes  # 6 times against 2
+    assert fast.nbytes == 3 * slow.nbytes  # the inner layer runs 6 times, the outer one 2 times
     assert slow.inside == fast.inside == ()
     assert inner.seconds >= fast.seconds or fast.seconds < 1e-3

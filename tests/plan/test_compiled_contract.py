@@ -1,4 +1,4 @@
-"""A compiled back end needs its provider in the registry and nothing else: the rest of irload reaches it from there."""
+"""A compiled back end needs only its provider in the registry, through which the rest of irload uses it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytest.importorskip("xxhash")
 
 
 class StorableToy(ToyExecutable):
-    """Softmaxes of rows, stored as the offsets and shapes of their operands."""
+    """An executable of softmaxes of rows, stored as the offsets and shapes of their operands."""
 
     def __init__(self, steps: Sequence[Step], memory: Memory) -> None:
         super().__init__(steps, memory)
@@ -55,7 +55,7 @@ class StorableToy(ToyExecutable):
 
 
 class RestoredToy:
-    """What `restore` returns."""
+    """The executable that `restore` returns."""
 
     def __init__(self, code: bytes) -> None:
         self.rows = json.loads(code)
@@ -74,7 +74,7 @@ class RestoredToy:
 
 
 class CompiledToy(Toy):
-    """Softmax of rows."""
+    """A back end that runs softmaxes of rows."""
 
     identity = "toy 1"
     precision = "bf16"
@@ -101,7 +101,7 @@ class CompiledToy(Toy):
 
 
 class ToyProvider:
-    """The back end unless options exclude it."""
+    """Provides the back end unless options exclude it."""
 
     def __init__(self, toy: CompiledToy | None, store: PrivateFolder) -> None:
         self.toy = toy

@@ -13,7 +13,7 @@ from irload.plan.ir import steps
 from irload.plan.ir.program import Step, Value
 
 OPEN = {"MemoryRequests", "SharedPacking", "_Found", "_Cone", "_Between", "_Scores"}
-"""Records with few instances."""
+"""Records with few instances, which need no slots."""
 
 RECORDS = {
     f"{cls.__module__}.{cls.__qualname__}": cls

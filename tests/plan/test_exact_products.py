@@ -16,7 +16,7 @@ from tests.plan.exact import Exact, kernels, same
 
 @pytest.fixture(params=[True, False], ids=["in place", "copied"])
 def in_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Kernels as for a BLAS that reads small operands in place, and as for one that copies them."""
+    """Simulates a BLAS that reads small operands in place (True) or copies them (False)."""
     for module in (packing, streamed):
         monkeypatch.setattr(module, "small_kernels", lambda: request.param)
     return request.param
@@ -38,7 +38,7 @@ def operand(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.
 
 
 def behind(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
-    """Elementwise layers on a result."""
+    """The result after up to four random elementwise layers."""
     for _ in range(int(rng.integers(0, 4))):
         other = operand(net, rng, shape)
         y = net.op("Maximum" if rng.random() < 0.2 else "Add", *((y, other) if rng.random() < 0.7 else (other, y)))

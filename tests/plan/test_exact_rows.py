@@ -1,4 +1,4 @@
-"""Kernels for rows, with blocks so small that each step has several: against `compute`, over shapes and layouts."""
+"""Kernels for rows against `compute`, over shapes and layouts, also with blocks so small that a step has several."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_reductions(seed: int, small: bool) -> None:
 @blocks
 @pytest.mark.parametrize("attention", [False, True])
 def test_masked_scores_give_no_subnormal_powers(attention: bool, small: bool) -> None:
-    """With a mask of −100, as in shifted windows; subnormal exponentials take a processor a hundred times as long."""
+    """Shifted windows have masks of −100. Processors compute subnormal exponentials a hundred times slower."""
     net = Net(0)
     mask = np.linspace(-115, 0, 16, dtype=np.float32)
     x = net.input(2, 5, 8)
@@ -54,7 +54,7 @@ def test_masked_scores_give_no_subnormal_powers(attention: bool, small: bool) ->
 
 
 def behind(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
-    """Scale and shift, constant or computed."""
+    """The result, scaled and shifted by random operands, constant or computed."""
     for type in ("Multiply", "Add", "Add")[: int(rng.integers(0, 4))]:
         other = operand(net, rng, shape)  # type: ignore[arg-type]
         y = net.op(type, *((y, other) if rng.random() < 0.7 else (other, y)))

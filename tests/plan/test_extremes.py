@@ -10,7 +10,8 @@ from tests.plan.graphs import Net
 from tests.plan.lowering.test_lowering import CASES
 
 COMPILED = tuple(v for v in VALUES if not abs(v) >= 1e38 or abs(v) == float("inf"))
-"""Compiled attention multiplies by its scale after the product, which may overflow before (docs/precision.md)."""
+"""The values for compiled kernels: attention scales products of q and k, which may overflow before
+(docs/precision.md)."""
 
 
 @pytest.mark.one_in(2)

@@ -1,4 +1,4 @@
-"""The parts in which arrays are filled."""
+"""Arrays with a short innermost axis are filled one position of this axis at a time, others at once."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_while_another_thread_imports(module):
 
 
 def fork(gate: Unforked) -> None:
-    """The hooks of a fork, in the parent."""
+    """Call the hooks of a fork in the parent."""
     gate.before_fork()
     gate.after_fork_in_parent()
 
@@ -110,7 +110,7 @@ def test_no_thread_enters_during_a_fork():
 
 def test_hooks_that_are_registered_during_a_fork():
     gate = Unforked()
-    gate.after_fork_in_parent()  # of a fork by another thread, which began before
+    gate.after_fork_in_parent()  # the fork of another thread began before the registration
     entered = threading.Event()
 
     def work() -> None:

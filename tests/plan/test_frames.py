@@ -29,7 +29,7 @@ def window(x: Value, weights: Array, out: Value, stride: int = 1, pads: tuple[in
 
 
 def convolved(x: Array, weights: Array, stride: int = 1, pads: tuple[int, ...] = (0, 0, 0, 0)) -> Array:
-    """The same by a sum over taps."""
+    """The convolution, computed as a sum over taps."""
     groups, per_group, _, kh, kw = weights.shape
     wide = np.pad(x, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])]).astype(np.float64)
     oh, ow = ((n - k) // stride + 1 for n, k in zip(wide.shape[2:], (kh, kw), strict=True))

@@ -18,7 +18,7 @@ from tests.plan.graphs import Net
 
 
 def kept_rows(net: Net) -> Model:
-    """A convolution and a matmul, then the rows of which the first element is above zero, doubled."""
+    """A convolution and a matmul, then a selection of the rows whose first element is positive, doubled."""
     x = net.op("ReLU", net.conv(net.input(1, 3, 6, 6), 3, 4, 3))
     rows = net.op("MatMul", net.reshape(x, 4, 16), net.weights(16, 5), transpose_a=False, transpose_b=False)
     first = net.op("Gather", rows, net.constant(0), net.constant(1), version="opset8", batch_dims=0)
@@ -59,7 +59,10 @@ def test_small_parts_are_not_planned() -> None:
 
 
 def recurrence(trips: int, *, grow: bool, element: ElementType = et.f32) -> tuple[Model, np.ndarray]:
-    """x ← tanh(x · W), iterated; also the sum of all x, or with `grow` all of them in one tensor. And an input."""
+    """A model and an input. The model iterates x ← tanh(x · W) and returns x and the sum of all x.
+
+    With `grow` it returns all x in one tensor instead of the sum.
+    """
     rng = np.random.default_rng(0)
     body = Body(bytearray())
     x, seen = body.parameter(element, "2,4"), body.parameter(element, "?,4" if grow else "2,4")

@@ -28,7 +28,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def special(rng: np.random.Generator, *shape: int) -> Array:
-    """Numbers of which many are equal, zeros of both signs, infinities and NaN."""
+    """Random numbers from few values, including zeros of both signs, infinities and NaN."""
     return rng.choice(np.array([0, -0.0, 1, -1, 0.5, np.inf, -np.inf, np.nan], np.float32), shape)
 
 

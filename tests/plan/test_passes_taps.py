@@ -12,7 +12,7 @@ from tests.plan.graphs import Net, agrees
 
 
 def convolution(net: Net, size: int, weights: Array, **geometry: int) -> object:
-    """The shape along the rows of a map; along columns it is 1 × 1."""
+    """A convolution with this geometry along the rows of a map, and a kernel of size 1 along the columns."""
     pairs = {name: f"{value},{0 if 'pads' in name else 1}" for name, value in geometry.items()}
     return net.op("Convolution", net.input(2, 3, size, 4), net.constant(weights), **pairs)
 

@@ -31,7 +31,7 @@ def conv(
     epilogue: Expression = IDENTITY,
     zero_point: int = 3,
 ) -> ConvStep:
-    """The convolution of X and W."""
+    """A convolution with the geometry of EXACT: of data like X by weights like W."""
     return ConvStep(
         [data, weights, *operands],
         [Value(EXACT.shape, out)],
@@ -49,7 +49,7 @@ def per_channel(seed: int) -> Array:
 
 
 def chain(*links: tuple[object, ...], operands: int = 1) -> Expression:
-    """Instructions of (opcode, register of an operand or None, numbers…), each of which takes the last result."""
+    """An expression of links (opcode, register of a second operand or None, numbers…), each applied to the previous."""
     made: list[Instruction] = []
     for opcode, other, *numbers in links:
         last = operands + len(made) - 1 if made else 0

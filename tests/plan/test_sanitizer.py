@@ -1,4 +1,4 @@
-"""The sanitizer on valid and on broken plans: which memory it poisons, when, and which faults it reports."""
+"""The sanitizer on valid and on broken plans: the memory that it poisons, and the faults that it reports."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_threads_share_steps_above_the_threshold(name: str, monkeypatch: pytest.
     ids=["pooling", "transposed", "groups", "resampling", "copy"],
 )  # fmt: skip
 def test_threads_share_large_results(build: Callable[[Exact, int], ir.Ref], kernel: str) -> None:
-    """For at least 2¹⁴ elements."""
+    """Results of at least 2¹⁴ elements are shared."""
     assert parts(lambda net: build(net, 16), kernel) == THREADS
     assert parts(lambda net: build(net, 15), kernel) == 1
 

@@ -1,4 +1,4 @@
-"""Programs that violate one rule each, and plans whose calls or steps violate one."""
+"""`verify` detects programs that violate one rule, the sanitizer plans whose calls or steps violate one."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def changes(step: Step) -> Iterator[tuple[str, Step]]:
 
 
 def passed_over(step: Step, what: str) -> bool:
-    """Changes not covered by rules: operations check their inputs, and sizes of some results are defined only there."""
+    """True for changes that no rule covers: operations check their inputs, and only outputs declare some sizes."""
     if isinstance(step, ComputeStep):
         return what.startswith("inputs")
     if isinstance(step, ConvTransposeStep | PoolStep):

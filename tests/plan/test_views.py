@@ -1,4 +1,4 @@
-"""Only plan/kernels/views.py takes views of bound memory, because NumPy's reshape may copy without notice."""
+"""Only backends/numpy/kernels/views.py reshapes bound memory: NumPy's reshape may copy without notice."""
 
 from __future__ import annotations
 

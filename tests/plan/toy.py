@@ -22,7 +22,7 @@ SUM = Expression(2, (Instruction("add", (0, 1)),))
 
 
 class ToyExecutable:
-    """Functions without arguments, one for each step."""
+    """Runs each step by a function without arguments."""
 
     def __init__(self, steps: Sequence[Step], memory: Memory) -> None:
         self.kernels = [StepKernel(step, "loops", "to be read") for step in steps]
@@ -66,7 +66,7 @@ class Toy:
         return op
 
     def fuse(self, program: Program) -> None:
-        """It fuses nothing."""
+        """A no-op."""
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
         return MemoryRequests({s.output: self.layout for s in steps if self.layout and isinstance(s, PoolStep)})

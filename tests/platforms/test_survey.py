@@ -14,7 +14,7 @@ from tests.platforms.windows import UNIX_ONLY
 
 ROOT = Path(__file__).parents[2]
 NAMES = re.compile("|".join(rf"\b{name}\b" for names in UNIX_ONLY.values() for name in names))
-"""Files without these names need no closer look."""
+"""Matches any of the names. Files without a match are not parsed."""
 FILES = sorted((ROOT / "irload").rglob("*.py")) + sorted((ROOT / "cli").rglob("*.py"))
 
 

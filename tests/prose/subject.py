@@ -1,4 +1,4 @@
-"""Commit subjects. `python -m tests.prose.subject FILE` checks the one of a commit message, as the hook does."""
+"""Commit subjects. `python -m tests.prose.subject FILE` checks the subject of a commit message, as the hook does."""
 
 from __future__ import annotations
 

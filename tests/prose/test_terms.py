@@ -1,4 +1,4 @@
-"""The scan of the prose: which texts are read, which phrases are reported, and that their number only falls."""
+"""The scan of the prose: the texts that it reads, the phrases that it reports, and that their number only falls."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ ALONG = [
 
 
 def neighbours(x: Array) -> Array:
-    """The sums of the squares of the 3 by 3 positions around each."""
+    """For each element, the sum of the squares of the 3 by 3 elements around it."""
     squares = np.pad(x**2, [(0, 0), (0, 0), (1, 1), (1, 1)])
     return np.lib.stride_tricks.sliding_window_view(squares, (3, 3), (2, 3)).sum((-2, -1))
 

@@ -17,7 +17,7 @@ rng = np.random.default_rng(7)
 
 
 def weights(*dims: int) -> Array:
-    """Random values that f16 holds exactly."""
+    """Random values that f16 represents exactly."""
     return rng.standard_normal(dims).astype(np.float16).astype(np.float32)
 
 

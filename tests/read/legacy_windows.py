@@ -39,7 +39,7 @@ def convolved(
 
 
 def transposed(x: Array, w: Array, stride: int, begin: int, size: Sequence[int], groups: int = 1) -> Array:
-    """A transposed convolution of images, of which `size` rows and columns from `begin` on are kept."""
+    """A transposed convolution of images, cropped to `size` rows and columns from `begin` on."""
     per = w.shape[1]
     whole = np.zeros((x.shape[0], per * groups, 40, 40), np.float32)
     for c, i, j in np.ndindex(*x.shape[1:]):
@@ -92,7 +92,7 @@ CONVOLUTIONS = [
         (1, 4, 4, 4),
         lambda x: convolved(x, W, [1, 1], [(0, 0)] * 2),
     ),
-    # The declared sizes decide where the stated pads give others.
+    # If the declared sizes contradict the pads, the sizes are used.
     conv('kernel="3,3" strides="2,2"', W, NCHW, (1, 4, 3, 3), lambda x: strided(x, W, 0, 1)),
     conv('kernel="3,3" pads_begin="1,1" pads_end="0,0"', W, NCHW, FOUR, lambda x: strided(x, W, 1, 1, 1)),
     Row(

@@ -1,4 +1,4 @@
-"""Files other than IR, or other than files: irload reports the kind at once."""
+"""Files other than IR, and paths other than regular files: irload reports their kind at once."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.read.legacy_layers import weights
 
 @pytest.mark.parametrize("index", ['index="0"', ""])
 def test_state(index: str) -> None:
-    """Memory: a running sum. Without an index it is a write."""
+    """Memory layers that keep a running sum. A layer without an index writes."""
     text = f"""<net name="m" version="5" batch="1"><layers>
       <layer id="0" name="x" type="Input" precision="FP32"><output>{ports([(1, 3)], 0)}</output></layer>
       <layer id="1" name="r" type="Memory" precision="FP32"><data id="v" index="1" size="2"/>
@@ -63,7 +63,7 @@ def test_a_body() -> None:
 
 
 def test_a_cell() -> None:
-    """LSTMCell: the weights of input and hidden state are side by side, the gates in the order f, i, c, o."""
+    """LSTMCell: the weights of input and hidden state are concatenated, the gates in the order f, i, c, o."""
     both, biases = weights(8, 5), weights(8)
     text, blob = legacy_net(
         "LSTMCell",
@@ -125,7 +125,7 @@ def test_a_simple_cell_without_biases() -> None:
 
 
 def test_outputs_that_pass_through_several_layers() -> None:
-    """Two layers in a row that are the identity; one output that feeds a layer, and one that does not."""
+    """Two consecutive layers that are the identity; one output that feeds a layer, and one that does not."""
     middle = "".join(
         f'<layer id="{k}" name="copy{k}" type="Copy" precision="FP32"><input>{ports([(1, 3)], 0)}</input>'
         f"<output>{ports([(1, 3)], 1)}</output></layer>"

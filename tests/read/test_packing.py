@@ -103,8 +103,8 @@ def test_the_table_of_nf4_rises() -> None:
         b"",
         b"\1\0\0\0",
         np.array([2, 0, 1, 2], "<i4").tobytes(),  # the characters are missing
-        np.array([3, 0, 1, 2], "<i4").tobytes() + b"ab",  # another count
-        np.array([2, 0, 2, 1], "<i4").tobytes() + b"ab",  # ends that fall
+        np.array([3, 0, 1, 2], "<i4").tobytes() + b"ab",  # the count is not 2
+        np.array([2, 0, 2, 1], "<i4").tobytes() + b"ab",  # ends that decrease
         np.array([2, -1, 1, 2], "<i4").tobytes() + b"ab",
     ],
 )

@@ -84,9 +84,9 @@ def test_ranges_that_were_dropped_do_not_count(file: Path) -> None:
 def test_live_ranges_are_counted_after_each_size_of_the_file(file: Path) -> None:
     weights = Weights(file)
     weights.bytes(0, 50)
-    assert owner_of(weights.bytes(0, 51)).nbytes == 51  # counted: nothing else is held
+    assert owner_of(weights.bytes(0, 51)).nbytes == 51  # 101 bytes read: the live arrays are counted; none is
     held = [weights.bytes(0, 50), weights.bytes(25, 50)]
-    assert [owner_of(a).nbytes for a in held] == [50, 50]  # 100 bytes later
+    assert [owner_of(a).nbytes for a in held] == [50, 50]  # 100 bytes since that count: not counted again
     assert owner_of(weights.bytes(30, 1)).nbytes == 100
 
 

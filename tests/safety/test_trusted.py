@@ -1,4 +1,4 @@
-"""Which folders others cannot change: every component of the path counts."""
+"""Which folders other users cannot change: every component of the path counts."""
 
 from __future__ import annotations
 

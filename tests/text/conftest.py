@@ -21,10 +21,10 @@ TEMPLATE = (
 
 
 def language_model() -> ov.Model:
-    """Logits from the last token and from the sum of all earlier ones, which the state holds as keys and values do."""
+    """A model whose logits depend on the last token and on the sum of all tokens, stored in a state like a KV cache."""
     rng = np.random.default_rng(0)
     table = rng.normal(0, 1, (VOCABULARY, VOCABULARY)).astype(np.float32)
-    table[:, END] -= 1  # texts of some length
+    table[:, END] -= 1  # otherwise texts would end early
     direction = rng.normal(0, 1, (1, 1, VOCABULARY)).astype(np.float32)
     ids = ops.parameter([-1, -1], np.int64, "input_ids")
     mask = ops.parameter([-1, -1], np.int64, "attention_mask")
@@ -34,7 +34,7 @@ def language_model() -> ov.Model:
     size = ops.shape_of(ids)
     rows, count = (ops.gather(size, ops.constant([k]), ops.constant(0)) for k in (0, 1))
     one = ops.constant(np.array([1]))
-    none = ops.subtract(count, count)  # a constant 0 would be the length of the variable in the runtime
+    none = ops.subtract(count, count)  # with a constant, the runtime would infer length 0 for the variable
     empty = ops.broadcast(np.float32(0), ops.concat([rows, one, none, one], 0))
     variable = ops.read_value(empty, "cache", np.float32, [-1, 1, -1, 1])
     past = ops.gather(variable, beams, ops.constant(0))
@@ -51,7 +51,7 @@ def language_model() -> ov.Model:
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as a hub has it."""
+    """A folder with the files that model hubs provide."""
     folder = tmp_path_factory.mktemp("lm")
     ov.save_model(language_model(), folder / "openvino_model.xml", compress_to_fp16=False)
     for file in (DATA / "llama3").iterdir():

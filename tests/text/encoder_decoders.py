@@ -53,7 +53,7 @@ def audio_encoder(frames: int) -> ov.Model:
 
 
 def decoder(kind: str, *, masked: bool) -> ov.Model:
-    """`kind`: "state", or without state "first" and "past" for the first and later tokens."""
+    """A decoder. `kind`: "state", or without state "first" and "past" for the first and later tokens."""
     ids, hidden = parameter("input_ids", [-1, -1]), parameter("encoder_hidden_states", [-1, -1, SIZE], np.float32)
     given = [ids, hidden] + ([parameter("encoder_attention_mask", [-1, -1])] if masked else [])
     new = ops.unsqueeze(ops.convert(ids, "f32"), ops.constant([1, 3]))

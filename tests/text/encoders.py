@@ -1,4 +1,4 @@
-"""Folders of small models of whole texts: hidden states that depend on all tokens, or logits of classes."""
+"""Folders with small models that read whole texts: hidden states that depend on all tokens, or logits of classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def inputs(*names: str) -> list[Any]:
 
 
 def hidden_states(ids: Any, mask: Any) -> Any:
-    """The embedding of each token plus the masked mean over all tokens of a function of them."""
+    """The embedding of each token, plus the masked mean of the sines of all embeddings."""
     rng = np.random.default_rng(1)
     table = rng.normal(0, 1, (VOCABULARY, SIZE)).astype(np.float32)
     weights = ops.unsqueeze(ops.convert(mask, "f32"), ops.constant(np.array([2])))
@@ -49,7 +49,7 @@ def save(folder: Path, output: Any, name: str, parameters: list[Any], **document
 
 
 def embedding_folder(folder: Path, pooling: dict[str, Any] | None = None, **documents: Any) -> Path:
-    """A model of hidden states with the files of sentence-transformers."""
+    """A model that returns hidden states, with the files of sentence-transformers."""
     ids, mask, types = inputs("input_ids", "attention_mask", "token_type_ids")
     hidden = ops.add(hidden_states(ids, mask), ops.convert(ops.unsqueeze(types, ops.constant(np.array([2]))), "f32"))
     kinds = ["Transformer", "Pooling", "Normalize"] if pooling is not None else []
@@ -62,7 +62,7 @@ def embedding_folder(folder: Path, pooling: dict[str, Any] | None = None, **docu
 
 
 def classifier_folder(folder: Path, **config: Any) -> Path:
-    """Three classes: the mean of the first three elements of all hidden states."""
+    """A classifier of three classes: the logits are the first three elements of the first token's hidden state."""
     ids, mask = inputs("input_ids", "attention_mask")
     first = ops.gather(hidden_states(ids, mask), ops.constant(0), ops.constant(1))
     logits = ops.gather(first, ops.constant(np.arange(3)), ops.constant(1))

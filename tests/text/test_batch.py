@@ -36,7 +36,7 @@ def texts(count: int, seed: int = 0) -> list[str]:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """40 texts in a column, beside another column."""
+    """A table of 40 rows with a column of texts and another column."""
     path = tmp_path / "texts.parquet"
     pq.write_table(pa.table({"id": list(range(40)), "body": texts(40)}), path)
     return path
@@ -99,7 +99,7 @@ def test_generated_texts(model_folder: Path, tmp_path: Path) -> None:
     prompts = ["The model", "A file", "x", "y" * 300, "z"]
     pq.write_table(pa.table({"text": prompts}), tmp_path / "in.parquet")
     words = (model_folder, tmp_path / "in.parquet", "-o", tmp_path / "out.jsonl", "--max-tokens", 4)
-    assert run(*words, "--temperature", 1, "--seed", 3) == 1  # one prompt is beyond the positions
+    assert run(*words, "--temperature", 1, "--seed", 3) == 1  # one prompt is longer than the model's positions
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     model = irload.TextGeneration(model_folder)
     kept = [k for k in range(5) if k != 3]

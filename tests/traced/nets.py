@@ -10,7 +10,7 @@ from tests.plan.graphs import Net
 
 
 def encoder(layers: int = 2, width: int = 32, heads: int = 4) -> Model:
-    """Layers of a text encoder on [batch, length, width], whose shape arithmetic is that of exporters."""
+    """Layers of a text encoder on [batch, length, width], with shape arithmetic as exporters write it."""
     net = Net()
     x = net.input(-1, -1, width)
     sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
@@ -95,7 +95,7 @@ def fully_convolutional() -> Model:
 
 
 def backbone() -> Model:
-    """The kinds of convolutions of an image classifier on [1, 3, height, width], a pooling and an enlarged map."""
+    """The kinds of convolutions of an image classifier on [1, 3, height, width], a pooling and an upsampled map."""
     net = Net()
     pads = {"pads_begin": "1,1", "pads_end": "1,1"}
     strided = {**pads, "strides": "2,2"}
@@ -175,7 +175,7 @@ def pyramid() -> Model:
 
 
 def detector() -> Model:
-    """A small SSD on [1, 3, height, width]: strided convolutions, an enlarged map, boxes of each cell."""
+    """A small SSD on [1, 3, height, width]: strided convolutions, an upsampled map, boxes of each cell."""
     net = Net()
     image = net.input(1, 3, -1, -1)
     strided = {"pads_begin": "1,1", "pads_end": "1,1", "strides": "2,2"}

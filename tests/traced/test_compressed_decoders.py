@@ -43,7 +43,7 @@ def decoders() -> list[int]:
 
 @pytest.mark.parametrize("number", decoders())
 def test_quantized_data(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prompts and tokens of several lengths, with traced plans: results move by a few quanta."""
+    """Prompts and tokens of several lengths, with traced plans: results differ by a few quanta."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     pytest.importorskip("llvmlite")
     decoder, rng = CompressedDecoder(number), np.random.default_rng(number)

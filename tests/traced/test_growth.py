@@ -1,4 +1,4 @@
-"""Variables that grow: rows are appended in place, and nobody sees rows of another inference."""
+"""Variables that grow: rows are appended in place, and no reader sees rows of another inference."""
 
 from __future__ import annotations
 

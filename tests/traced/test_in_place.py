@@ -20,7 +20,7 @@ WIDTH = 16
 
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled kernels where they are installed; variables of all sizes are read in place."""
+    """Compiled kernels if they are installed; variables of all sizes are read in place."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     monkeypatch.setattr(growth, "LEAST_IN_PLACE", 1)
 

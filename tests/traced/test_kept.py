@@ -134,7 +134,7 @@ def test_other_shapes(name: str, tmp_path: Path, refusing: Callable[[], None]) -
 
 @pytest.mark.parametrize("element", [et.u4, et.f16])
 def test_data_that_are_copied(element: et.ElementType, tmp_path: Path, refusing: Callable[[], None]) -> None:
-    """With precision="auto", data are quantized for u4, and rounded to bf16 for f16 where the processor has it."""
+    """precision="auto" quantizes the data for u4 weights, and rounds them to bf16 for f16 weights if supported."""
     first, later = ([[values(n, 96, seed=n)] for n in lengths] for lengths in ((14, 20), (26, 8, 38, 20)))
     agree(saved(compressed(element), tmp_path), first, later, refusing, 0.02, "auto")
 
@@ -286,7 +286,7 @@ def test_one_shape_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None
 
 
 def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stored plan serves the shapes for which its guards hold."""
+    """Each stored plan serves the shapes that pass its guards."""
     path = saved(encoder(1), tmp_path)
     with monkeypatch.context() as patch:
         planned = planning.traced_program

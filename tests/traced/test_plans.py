@@ -108,7 +108,7 @@ def test_one_plan_serves_all_lengths() -> None:
 
 
 def test_one_plan_serves_all_image_sizes() -> None:
-    """Odd sizes as well, of which the last windows reach into the padding."""
+    """Odd sizes as well, for which the last windows reach into the padding."""
     compiled = irload.compile_model(detector(), 1)
     plain = irload.compile_model(detector(), 1, optimize=False)
     for height, width in ((40, 48), (64, 56), (37, 51), (72, 33), (39, 64), (50, 94)):
@@ -132,7 +132,7 @@ def test_code_of_products_reads_their_rows_columns_and_depth(monkeypatch: pytest
 
 
 def test_buckets_of_distances_are_computed_when_a_shape_is_bound() -> None:
-    """As in T5: floats in front of integers run with them, not as kernels in front of a segment of NumPy."""
+    """As in T5: float operations before integer ones are computed with them, not by kernels of another segment."""
     net = Net()
     x = net.input(1, -1, 8)
     sizes = net.op("ShapeOf", x, version="opset3", output_type="i64")
@@ -253,7 +253,7 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
 
 
 def _specialised(planned: Callable[..., planning.TracedProgram]) -> Callable[..., planning.TracedProgram]:
-    """Fixes every symbol, as a kernel does in which sizes are compiled in."""
+    """Fixes the size of every symbol, like a kernel with compiled-in sizes."""
 
     def created(part: Any, trace: Any, options: Any, **how: Any) -> planning.TracedProgram:
         for k, hint in enumerate(trace.hints[: trace.symbols]):
@@ -335,7 +335,7 @@ def test_a_product_along_a_dynamic_axis(monkeypatch: pytest.MonkeyPatch) -> None
 def test_late_constants_at_two_positions(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two concatenations of constants, which differ only in which of them depends on the size of the input.
+    """Two concatenations of constants. They differ in the position of the constant that depends on the input's size.
 
     The other constants are the same bytes of the file.
     """

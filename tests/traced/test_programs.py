@@ -13,7 +13,7 @@ from tests.fuzz.programs.graph import ir
 from tests.fuzz.programs.make import make
 
 GROWTH: tuple[dict[int, int], ...] = ({}, {0: 1}, {0: 1, 2: 2, 3: 2, 4: 2}, {0: 3, 2: 2, 3: 4, 4: 2}, {2: 1, 3: 3}, {})
-"""The growth of each axis, in turn."""
+"""The growth of each axis, for consecutive inferences."""
 
 
 def results(compiled: CompiledModel, feed: list[Array]) -> list[tuple[str, tuple[int, ...], bytes]] | str:

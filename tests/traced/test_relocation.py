@@ -69,9 +69,9 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
 
 @pytest.fixture
 def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps with numbers have the code that selections with symbols choose, as it serves more shapes.
+    """Make selections for fixed sizes choose the same code as selections with symbols, which serves more shapes.
 
-    Threads share kernels of few cycles, too, as the cycles at other shapes are estimates.
+    Threads share kernels of few cycles, too, because the cycles at other shapes are estimates.
     """
     monkeypatch.setattr(axes, "SHORT", 0.99)
     monkeypatch.setattr(build, "MANY_COLUMNS", 1)
@@ -82,7 +82,7 @@ def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cycles_are_proportional_to_work(monkeypatch: pytest.MonkeyPatch, backend: CompiledBackend) -> None:
-    """Threads share the kernels of a large image that is bound after a small one, and do not the other way round."""
+    """Threads share the kernels of a large image bound after a small one, but not the reverse."""
     monkeypatch.setattr(launching, "TOGETHER_CYCLES", 0)
     net = Net()
     model = net.model(net.conv(net.input(1, 3, -1, -1), 3, 16, 3))
@@ -132,7 +132,7 @@ def test_other_shapes_change_words_only(values: list[tuple[int, ...]], backend: 
 
 
 def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> None:
-    """Other image sizes run the kernels of the first one with other words, in memory that grows, too."""
+    """Other image sizes run the kernels of the first size with other words in the table, also if memory grows."""
     template, _ = template_of(backbone(), Options(threads=1, resized=True), (1, 3, 64, 96))
     workspace = Workspace(template)
     sizes = [(96, 64), (160, 192), (128, 96), (96, 224), (132, 136), (220, 72)]
@@ -194,7 +194,7 @@ def test_transposed_convolutions_are_selected_with_symbols(stride: int, backend:
 
 
 def test_maps_of_one_position(backend: CompiledBackend) -> None:
-    """A plan that is traced where the last map has one position serves other sizes, and the other way round."""
+    """A plan traced for a last map with one position serves other sizes, and the reverse."""
     shapes = [(4, 3), (8, 16), (20, 4), (3, 24)]
     for shape in shapes:
         template, _ = template_of(pyramid(), Options(threads=1, resized=True), (1, 3, *shape))
@@ -207,7 +207,7 @@ def test_maps_of_one_position(backend: CompiledBackend) -> None:
 def test_relocated_tables_of_a_decoder(
     threads: int, backend: CompiledBackend, monkeypatch: pytest.MonkeyPatch, *, packs: bool
 ) -> None:
-    """Lengths of the past that grow, jump and return, in memory that moves at times.
+    """Lengths of the past that grow, jump and return, in memory that is sometimes moved.
 
     Attention packs keys and values, or reads them in place.
     """
@@ -239,7 +239,7 @@ def test_relocated_tables_of_a_decoder(
 
 
 def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[int, ...], Sequence[int]]]) -> int:
-    """Bind a plan to values of the symbols and addresses, in turn. Returns the number of compared rows."""
+    """Bind a plan to each set of symbol values and addresses. Returns the number of compared rows."""
     workspace = Workspace(template)
     compared = 0
     for values, external in turns:
@@ -266,7 +266,7 @@ def _equal_tables(expected: Any, found: Any, launches: Sequence[Launch]) -> int:
         words, others = (_words(each[ARGUMENTS], count, ctypes.c_uint64) for each in (row, entry))
         tables = {array.ctypes.data: array.nbytes for array in launch.keep}
         for word, other in zip(words.tolist(), others.tolist(), strict=True):
-            if _place(word, found) != _place(other, expected):  # tables that a selection computes for itself
+            if _place(word, found) != _place(other, expected):  # private tables of a selection
                 a, b = (_words(at, tables[other], ctypes.c_uint8) for at in (word, other))
                 np.testing.assert_array_equal(a, b)
         assert _place(int(row[AHEAD]), found) == _place(int(entry[AHEAD]), expected)

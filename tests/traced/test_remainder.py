@@ -50,7 +50,7 @@ def test_errors_behind_the_plan_name_the_layer() -> None:
 
 
 def test_slices_of_dims_that_depend_on_values_are_traced() -> None:
-    """A slice of an axis of unknown size up to a symbol, and a product of sizes of which one is unknown."""
+    """A slice of an axis of unknown size up to a symbol, and a product of sizes one of which is unknown."""
     net = Net()
     y = net.conv(net.input(1, 3, -1, -1), 3, 4, 1)
     sizes = net.op("ShapeOf", y, version="opset3", output_type="i64")

@@ -23,7 +23,7 @@ class Pair:
         self.saved: list[list[Array]] | None = None
 
     def turn(self, rng: np.random.Generator) -> None:
-        """One inference, after a change of the state at times."""
+        """Run one inference; sometimes change the state before it."""
         chance = rng.random()
         order: Array | None = None
         if not self.batch or chance < 0.06:

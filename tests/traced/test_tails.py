@@ -1,4 +1,4 @@
-"""The layers behind NonZero and the like are planned when their shapes are known, and agree with plain execution."""
+"""Layers after NonZero and similar ones are planned when their shapes are known, and agree with plain execution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRODUCT = {"transpose_a": False, "transpose_b": False}
 
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled kernels where they are installed."""
+    """Compiled kernels if they are installed."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
 
 
@@ -40,7 +40,7 @@ def positive_rows(net: Net, x: Any) -> Any:
 
 
 def perceptron(net: Net, x: Any, seed: int) -> Any:
-    """Layers enough for a plan."""
+    """Enough layers for a plan."""
     for k in range(3):
         weights = net.constant(values(8, 8, seed=seed + k) / 3)
         x = net.op("ReLU", net.op("Add", net.op("MatMul", x, weights, **PRODUCT), net.constant(values(8)), **NUMPY))

@@ -30,7 +30,7 @@ def test_sound_models_are_left_alone(file):
 
 
 def edited(source: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """The file with one dim or one precision of an output changed, a dim added, or one taken away."""
+    """The file with one dim or one precision of an output changed, or a dim added or removed."""
     dims = [
         d
         for ports in re.finditer(rb"<output>.*?</output>", source, re.S)

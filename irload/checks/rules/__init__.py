@@ -13,7 +13,7 @@ __all__ = ["all_rules"]
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code. The files of this folder are imported, whose decorators enter them in the table."""
+    """All rules, sorted by code. Imports the files of this folder, whose decorators register the rules."""
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         import_module(module.name)
     return tuple(table[code] for code in sorted(table))

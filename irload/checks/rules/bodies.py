@@ -50,7 +50,7 @@ def port_map(scope: Scope) -> Iterator[Hit]:
 def _strays(
     layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]]
 ) -> Iterator[tuple[dict[str, str], str, str]]:
-    """Lines of a port map or back edges that name no layer of the body: (line, kind of layer, the id they name)."""
+    """Lines of a port map, or back edges, with an id that no layer of the body has: (line, kind of layer, id)."""
     for line in lines:
         kind = {"input": "Parameter", "output": "Result"}.get(line["tag"])
         if kind is not None and line.get("internal_layer_id", "") not in _ids(body, kind):
@@ -76,7 +76,7 @@ def feeds_too_little(layer: RawLayer) -> bool:
 
 
 def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
-    """The unmapped Parameters or Results, unless IR501 reports as many lines that name a missing layer."""
+    """The unmapped Parameters or Results; none if IR501 reports at least as many lines with a wrong layer id."""
     loose = _loose(layer, tag, body, lines, kind)
     strays = sum(k == kind for _, k, _ in _strays(layer, tag, body, lines))
     return loose if strays < len(loose) else []

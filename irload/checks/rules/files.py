@@ -16,12 +16,12 @@ def hit_of(error: IRError) -> Hit:
 
 @file_rule("IR001", "error", "not readable as IR")
 def unreadable(subject: Subject) -> Iterator[Hit]:
-    """The file is not well-formed XML, or not an OpenVINO IR of version 10 or 11.
+    """The file is not well-formed XML, or not an OpenVINO IR of version 2 to 7, 10 or 11.
 
-    The message names the actual format (an old IR, an ONNX file, a Git-LFS pointer, …) and the remedy. Nothing else can
-    be checked.
+    The message names the actual format (an ONNX file, a Git-LFS pointer, …) and the remedy. Nothing else can be
+    checked.
 
-    Example: `<net name="m" version="7">`.
+    Example: `<net name="m" version="9">`.
     """
     if subject.fatal is not None and not isinstance(subject.fatal, LimitExceeded):
         yield hit_of(subject.fatal)

@@ -1,4 +1,4 @@
-"""IR01x: a model among the other files of a language model's folder."""
+"""IR01x: the files of a language model's folder, which must agree with each other and be complete."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _vocabulary_size(subject: Subject) -> int | None:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """An object of a JSON file; empty if the file is missing or another one, which generation reports."""
+    """The object in a JSON file; empty if the file is missing or has no object, which generation reports."""
     try:
         content = json.loads(read_limited(path, "a configuration", CONFIG_BYTES))
     except (OSError, IRError, ValueError, RecursionError):

@@ -176,7 +176,7 @@ def sloppy_text(scope: Scope) -> Iterator[Hit]:
                 except IRError:
                     continue  # IR305 reports it
                 if value is None and declaration.required:
-                    continue  # likewise
+                    continue  # IR305 reports it, too
             for note in notes:
                 yield Hit(layer, note)
 

@@ -1,9 +1,9 @@
-"""IR40x: declared against inferred types of ports.
+"""IR40x: compares the declared types of ports with the inferred types.
 
 Dims are compared as follows: a declared −1 matches any size; a static dim must be in the inferred interval; a port
 without dims is a scalar or of dynamic rank. Each fault is reported once, at the port where it arises: inference
-continues with inferred types, never with declared ones; a declaration that follows from an earlier wrong declaration is
-not reported again, nor is an input port that repeats its producer's port.
+continues with inferred types, never with declared ones. Not reported are declarations that follow from an earlier
+wrong declaration, and input ports that repeat their producer's port.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def extra_output(scope: Scope) -> Iterator[Hit]:
         # The types of a body's Parameters are given, not inferred.
         count = 1 if layer.type == "Parameter" else scope.subject.inference.counts.get(node)
         if count is None or (not count and not has_body(node)) or node in scope.subject.inference.failed:
-            continue  # none: how many it has depends on values
+            continue  # 0 without bodies: the number of outputs depends on values
         if len(layer.outputs) > count:
             extra = layer.outputs[count]
             message = f"lists {len(layer.outputs)} output ports; {node.type} has {count}"

@@ -271,7 +271,7 @@ def foreign(subject: Subject) -> Iterator[Hit]:
 
 
 def _odd(subject: Subject) -> tuple[int, int, bool]:
-    """How many floating-point constants hold implausible values, of how many, and whether that is too many."""
+    """The number of floating-point constants with implausible values, the number of all, and whether too many have."""
     floats = odd = 0
     for _, element_type, shape, offset, _ in constants(subject):
         stats = _scanned(subject, element_type, shape, offset)

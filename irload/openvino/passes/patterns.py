@@ -66,7 +66,7 @@ class WrapType(_Pattern):
 
 
 class Optional(_Pattern):
-    """A node of one of these types, or none if it has inputs: then the first input stands for the output."""
+    """A node of one of these types with these inputs, or else an output that matches the first of these inputs."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         types, inputs, predicate = _arguments(given, named)

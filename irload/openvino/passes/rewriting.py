@@ -15,7 +15,7 @@ from irload.openvino.passes.matching import Matcher
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "Manager", "MatcherPass", "ModelPass", "PassBase"]
 
 ROUNDS = 10_000
-"""The most nodes that rewriting one graph may add."""
+"""Maximum number of new nodes that rewriting one graph matches as well, which bounds its time."""
 
 
 class PassBase:
@@ -56,7 +56,7 @@ class MatcherPass(PassBase):
         self._matcher, self._callback = matcher, callback
 
     def register_new_node(self, node: Node) -> Node:
-        """Match the node as well, which the function has created. Returns the node."""
+        """Match this node, too, which the callback has created. Returns the node."""
         self._new.append(node)
         return node
 

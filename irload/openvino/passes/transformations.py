@@ -59,7 +59,7 @@ class Serialize(ModelPass):
 
 
 class VisualizeTree(ModelPass):
-    """Not there: `irrun report` draws models."""
+    """Not supported: `irrun report` draws models."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         _refuse_drawing()

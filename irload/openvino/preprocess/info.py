@@ -28,7 +28,7 @@ __all__ = [
 
 
 class _Declared:
-    """A layout that is set or not."""
+    """Base of declarations with an optional layout."""
 
     def __init__(self) -> None:
         self.layout: Layout | None = None

@@ -163,7 +163,7 @@ def _resize(state: State, alg: ResizeAlgorithm, sizes: tuple[int, int] | None) -
         shape_calculation_mode="sizes",
         pads_begin=none,
         pads_end=none,
-        cube_coeff=-0.5 if pillow else -0.75,  # the CPU plugin replaces any coefficient by Pillow's
+        cube_coeff=-0.5 if pillow else -0.75,  # in Pillow's modes, the CPU plugin always uses -0.5
     )
 
 

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def replace_node(target: Node, replacement: Node | Sequence[Output], order: Sequence[int] | None = None) -> None:
-    """Feed the consumers of a node from the outputs of another, or from these outputs; the name is not changed."""
+    """Connect the consumers of a node to the outputs of another node, or to a list of outputs. No name is changed."""
     if isinstance(replacement, Node):
         numbers = range(replacement.get_output_size()) if order is None else order
         outputs = [replacement.output(k) for k in numbers]
@@ -44,7 +44,10 @@ def replace_node(target: Node, replacement: Node | Sequence[Output], order: Sequ
 
 
 def replace_output_update_name(output: Output, replacement: Output) -> bool:
-    """Feed the consumers of an output from another, whose node gets the name. Returns True."""
+    """Connect the consumers of an output to another output, whose node gets the name of the old node.
+
+    Returns False without connecting if a Result reads the output and the new node has several outputs, else True.
+    """
     node = output.node
     if any(i.get_node().get_type_name() == "Result" for i in output.target_inputs):
         replacement.node.friendly_name = node.friendly_name

@@ -1,4 +1,4 @@
-"""A constant whose values a function makes when the model is saved or run."""
+"""A constant whose values a function computes when the model is saved or run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PostponedConstant", "make_postponed_constant"]
 
 
 class PostponedConstant(Op):
-    """A constant that takes no memory: `maker()` returns its tensor. Files have it as a Const."""
+    """A constant that takes no memory: `maker()` returns its tensor. It is saved as a Const."""
 
     def __init__(self, element_type: Any, shape: Any, maker: Callable[[], Tensor], name: str | None = None) -> None:
         super().__init__(self)

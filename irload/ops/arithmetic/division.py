@@ -37,7 +37,7 @@ class Divide(Binary, since=1):
         left, right = both
         is_open, with_zero = self.open_ends(left, right), self.aligned(right.lower == 0, left.lower.ndim)
         low, high = (np.where(x == 0, 1, x).astype(x.dtype) for x in (right.lower, right.upper))
-        with np.errstate(over="ignore"):  # from the unbounded end, which is replaced
+        with np.errstate(over="ignore"):  # unbounded ends may overflow; their results are replaced
             lower, upper = self.compute(left.lower, high), self.compute(left.upper, low)
         return [Bounds(np.where(is_open, 0, lower), np.where(is_open | with_zero, UNBOUNDED_HI, upper))]
 

@@ -44,7 +44,10 @@ class If(Op, since=8):
         )
 
     def _check_condition(self, cond: TensorType) -> None:
-        """The runtime accepts more: the first of several elements, bytes, and any number that is known in advance."""
+        """Raise for an invalid condition; remark on one that only the runtime accepts.
+
+        It accepts several elements, of which the first counts, i8 and u8, and any number whose value is known.
+        """
         if cond.shape.meet(Shape()) is None and cond.shape.meet(Shape(1)) is None:
             if cond.rank != 1 or cond.shape.size.hi == 0:
                 raise ShapeMismatch(f"cond must be a scalar or have one element, found {cond.shape}")

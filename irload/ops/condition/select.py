@@ -44,7 +44,7 @@ class Select(AutoBroadcast, since=1):
         return target
 
     def compute(self, cond: Array, then: Array, else_: Array) -> Array:
-        cond = cond.astype(bool, copy=False)  # bounds are integers
+        cond = cond.astype(bool, copy=False)  # `bounds` passes the mask as integers
         if self.auto_broadcast != "pdpd":
             return np.where(cond, then, else_)
         return np.where(self.aligned(cond, then.ndim), then, self.aligned(else_, then.ndim))

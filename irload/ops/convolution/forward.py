@@ -60,7 +60,10 @@ def convolve(
 
 
 def _blocks(positions: Sequence[int], each: int) -> Iterator[tuple[slice, ...]]:
-    """The outputs in blocks of whole rows where these take no more than BLOCK, of `each` elements a position."""
+    """Split the output positions into blocks of whole rows. A position takes `each` elements, a block at most BLOCK.
+
+    A single row that exceeds BLOCK is split along the next axes.
+    """
     row = each * math.prod(positions[1:])
     if row > BLOCK and len(positions) > 1:
         for k in range(positions[0]):

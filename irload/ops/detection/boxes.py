@@ -19,11 +19,11 @@ Overlap = Callable[[Array, Array], Array]
 """Takes boxes that broadcast against each other; returns the intersection over union of each pair."""
 
 TOGETHER, PAIRS = 64, 1 << 20
-"""Boxes that suppression compares with others in one step, and the most pairs of boxes per step."""
+"""Maximum number of boxes that suppression compares with others in one step, and of pairs of boxes per step."""
 MANY = 600
 """From this number on, scores are sorted as integers: for 24,000 scores in a quarter of the time."""
 AHEAD = 1024
-"""Boxes that suppression examines first, before it examines more if needed."""
+"""Number of boxes that suppression examines at a time, until enough boxes are selected."""
 
 
 def sizes(boxes: Array, offset: float = 0) -> Array:

@@ -34,7 +34,7 @@ def check_ports(data: TensorType, rois: TensorType) -> TensorType:
 
 
 def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, Array], Array]) -> Array:
-    """`pool(image, corners)` of every region. A batch element of −1, truncated, ends the list: other rows are 0."""
+    """`pool(image, corners)` of every region. A batch index that truncates to −1 ends the list: later rows are 0."""
     result = np.zeros((len(rois), *shape), data.dtype)
     ends = np.flatnonzero(np.trunc(rois[:, 0]) == -1)
     for k in range(int(ends[0]) if len(ends) else len(rois)):

@@ -11,7 +11,7 @@ from irload.core.tensor import Array
 from irload.errors import ExecutionError, LimitExceeded
 
 SAMPLES = 1 << 28
-"""The most samples of one region, over all channels: 1000 × 1000 cells of 256 channels."""
+"""Maximum number of samples of one region, over all channels: 1000 × 1000 cells of 256 channels."""
 
 ReadCells = Callable[[Array, Array], Array]
 """Takes row and column indices that broadcast; returns the cells at them, with any leading axes."""

@@ -43,7 +43,7 @@ def uniform(
 
 
 def _floats(words: Array, low: Array, high: Array, element: ElementType, alignment: str) -> Array:
-    """Numbers of [low, high): each step is rounded with Philox, only the result with MT19937."""
+    """Numbers in [low, high). With Philox every step is rounded to the type, with MT19937 only the result."""
     if alignment == "tensorflow":
         return unit_by_bits(words, element) * (high - low) + low
     unit = unit_by_division(words, element)

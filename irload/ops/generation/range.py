@@ -19,7 +19,7 @@ from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 def length(start: float, stop: float, step: float) -> int:
     """The number of values from `start` in steps of `step` before `stop`: max(ceil((stop − start) / step), 0).
 
-    0 for a step of 0, which a fraction becomes in an integer type.
+    0 for a step of 0: in an integer type, a step below 1 is truncated to 0.
     """
     if step == 0:
         return 0

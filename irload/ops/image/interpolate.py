@@ -160,7 +160,7 @@ class Interpolate(Resizing, since=1):
     def compute(self, data: Array, target_spatial_shape: Array) -> Array:
         pads = self.pads(data.ndim)
         for axis, size in enumerate(data.shape):
-            if axis not in self.axes:  # an axis that keeps its size: zeros before it shift its last elements out
+            if axis not in self.axes:  # its size is unchanged, so zeros before its elements shift the last ones out
                 begin = min(pads[axis][0], size)
                 data = data[(*(slice(None),) * axis, slice(size - begin))]
                 pads[axis] = begin, 0

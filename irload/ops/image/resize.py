@@ -62,7 +62,7 @@ def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
             data = _settled(mixed(data, a.axis, axis_taps(a, how)), data.dtype)
         return data
     if data.dtype.kind in "iu":
-        # an unchanged height or width takes part in the sum, as two halves of its last element
+        # Height and width are part of the sum even if unchanged: the last element is added as two halves.
         if how.mode == "linear_onnx":
             moving = [a for a in axes if a in moving or a.axis >= data.ndim - 2]
         return _integers(data, _steps(axes, moving, how), how.mode)

@@ -104,8 +104,9 @@ class Iterated(Op):
     ) -> TensorType:
         """The type of an output that is not concatenated: the body's result, or without an iteration the initial value.
 
-        If the number of iterations is unknown, the result's type, as in the runtime; for a value that grows along an
-        axis, the type of the parameter, which admits both. `initial`: the types of the parameters at first.
+        If the number of iterations is unknown, it is the type of the result, as in the runtime. For a value that grows
+        along an axis, it is the type of the parameter, which allows the initial value and all results. `initial`: the
+        types of the parameters in the first iteration.
         """
         source = dict(self.body.back_edges).get(m.inner)
         result = results[m.inner].without_value()
@@ -231,7 +232,7 @@ def part(array: Array, m: PortMap, k: int) -> Array:
 
 
 def grows(initial: Shape, result: Shape) -> bool:
-    """True if the lengths of one axis differ, and that of the result is unbounded."""
+    """True if the shapes cannot be equal along exactly one axis, and the result is unbounded along it."""
     if initial.rank is None or initial.rank != result.rank:
         return False
     different = [b for a, b in zip(initial.dims, result.dims, strict=True) if a.meet(b) is None]

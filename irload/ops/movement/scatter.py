@@ -117,7 +117,10 @@ class ScatterElementsUpdate(Op, since=3):
 
 
 def index_of_slices(indices: Array, axis: int) -> Array | None:
-    """The index of each slice along an axis if all its elements have the same, as exporters of PyTorch expand them."""
+    """The index of each slice along an axis, None unless all elements of a slice have the same index.
+
+    PyTorch's exporters expand the indices of slices in this way.
+    """
     if not indices.size:
         return None
     slices = np.moveaxis(indices, axis, 0).reshape(indices.shape[axis], -1)

@@ -70,9 +70,10 @@ def _extreme_sizes(dim: Dim, *ends: int) -> set[int]:
 
 
 def _one_sided(given: Interval, dim: Dim) -> Interval:
-    """An interval that spans zero, as positions: −1 is the last element, 0 the first.
+    """An interval from a negative to a non-negative number, with its ends in the order of the positions they mean.
 
-    The result spans from the first to the last element, unless both ends are outside the axis anyway.
+    It contains −1, the last element, and 0, the first. So the result is (0, −1), except for ends outside the axis,
+    which are unchanged.
     """
     low, high = given
     if low < 0 <= high:

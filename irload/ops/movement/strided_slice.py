@@ -87,7 +87,7 @@ class StridedSlice(Op, since=1):
                 dims.append(sliced[-1][1] if step is None else self._dim(k, dim, start, stop, step))
         rest = 0 if 1 in self.ellipsis_mask else data.rank - sum(k is not None and a is not None for k, a in plan)
         if sliced and (starts is None or stops is None) and Shape(*dims[: len(dims) - rest]).is_static:
-            # Masks may hide everything unknown, but like the runtime irload does not infer a static shape then.
+            # Even if masks cover all unknown values, irload does not infer a static shape, as the runtime does not.
             dims[sliced[-1][0]] = sliced[-1][1]
         return TensorType(data.element, Shape(*dims))
 

@@ -58,7 +58,7 @@ class NormalizeL2(Op, since=1):
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         check_axes(data, axes, ranks=(0, 1))
-        # For other axes the runtime decomposes to integer operations, and it has no kernel for wider types.
+        # The runtime has kernels for 8-bit integers and these axes only; otherwise it decomposes to integer operations.
         whole = data.element.bits <= 8 and self._kernel_takes(data, axes)
         (prefer_float if whole else require_float)("data", data.element)
         return data.without_value()

@@ -63,7 +63,7 @@ class MaxPool8(MaxPool, type="MaxPool", since=8):
         for k in reversed(range(len(axes))):
             both = over_windows(both, NON_SPATIAL + k, axes[k], _first_largest)
         values, indices = both
-        # Nothing exceeds the lowest value: the index of a window of nothing else is the first element of its channel.
+        # In a window of lowest values no element exceeds `fill`: its index is the first element of the channel.
         return values, self._flat(np.where(values > fill, indices, 0), data.shape)
 
     def _flat(self, indices: Array, shape: tuple[int, ...]) -> Array:

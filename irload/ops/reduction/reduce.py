@@ -52,7 +52,7 @@ class Reduction(Op):
             return Shape(*dims)
         if self.keep_dims:
             return Shape.any(rank)
-        # One axis removes one dim; several unknown ones may be equal.
+        # One axis removes one dim. Several unknown axes may be equal, so the rank is unknown.
         return Shape.any(max(rank - 1, 0)) if axes.shape.size == Dim(1, 1) else Shape.unranked()
 
     def compute(self, x: Array, axes: Array) -> Array:

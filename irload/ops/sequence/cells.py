@@ -107,7 +107,7 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
         return state, state
 
     def agree(self, size: Dim) -> None:
-        """The runtime creates P by `hidden_size`, and rejects the cell if it differs from the inputs."""
+        """Raise ShapeMismatch if `hidden_size` differs from the inputs: the runtime creates P of this size."""
         if not size.contains(self.hidden_size):
             raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs have {size}")
 

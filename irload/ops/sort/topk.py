@@ -12,7 +12,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 
 FEW = 64
-"""Elements of a line per index sought from which a line is divided before it is sorted."""
+"""From this number of elements per requested index on, a line is partitioned, and only candidates are sorted."""
 
 
 class TopKBase(Op):

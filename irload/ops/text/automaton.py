@@ -1,4 +1,4 @@
-"""Automata of patterns: tables that find a match with one step per character."""
+"""Automata of patterns: tables of transitions that match with one step per character."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def _members(atom: Atom) -> tuple[tuple[int, int], ...]:
 
 
 _PLAIN = re.compile(r"(?a:\\[pP]\{\^?\w{1,2}\}|[\0-z|}~])*")
-"""Sources of ASCII characters and general categories, which name no code points by their numbers in braces."""
+"""Matches a source of ASCII characters and general categories, without a code point in braces (`\\x{…}`)."""
 _EMPTY = range(0x40000, 0xE0000)
-"""Planes 4 to 13 have no characters: only code points that a pattern names could distinguish them."""
+"""Planes 4 to 13 have no characters, so only a pattern that names a code point can distinguish them."""
 
 
 @cache

@@ -40,7 +40,7 @@ class CharsMap:
         self._ascii = {ord(key): value for key, value in table.items() if key.isascii() and len(key) == 1}
         before = max((_leading_ascii(key) for key in table if not key.isascii()), default=0)
         self._before = before
-        """The most ASCII characters that may start a key with characters beyond ASCII."""
+        """Maximum number of ASCII characters at the start of a key that has characters beyond ASCII."""
 
     def parts(self, text: str) -> Iterable[str]:
         """The replacement of each key in the text, and the other characters."""

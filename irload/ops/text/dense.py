@@ -129,8 +129,8 @@ class RaggedToSparse(Op, opset="extension"):
 class RaggedToRagged(Op, opset="extension"):
     """The begins and ends of rows, from the row of each element.
 
-    Inputs: ascending row ids, i32, and the number of rows, i32. Elements from the first one of a later row on are left
-    out.
+    Inputs: ascending row ids, i32, and the number of rows, i32. An element whose row id is not below the number of rows
+    is left out, with all elements after it.
     """
 
     def infer(self, rowids: TensorType, first_dim_size: TensorType) -> tuple[TensorType, TensorType]:

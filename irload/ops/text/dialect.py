@@ -1,4 +1,4 @@
-r"""PCRE2's syntax, with Unicode properties for \s, \w, \d and \b, as the syntax of `regex`, and of `re` for ASCII."""
+r"""Converts PCRE2's syntax, with Unicode properties for \s, \w, \d, \b, to that of `regex`, and of `re` for ASCII."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _INSIDE: Mapping[str, str] = {
     r"\v": r"\n-\r\x85\u2028\u2029",
     r"\e": r"\x1b",
 }
-"""Escapes in sets, likewise."""
+"""Escapes inside of sets that `regex` reads differently, or not at all."""
 _LETTERS: Mapping[str, str] = {
     r"\p{L}": "A-Za-z",
     r"\pL": "A-Za-z",
@@ -142,7 +142,7 @@ def tokens(pattern: str) -> list[tuple[str, bool]]:
                 result.append((rest, in_set or rest == "]"))
             continue
         elif token[0] == "[" and not in_set:
-            in_set = not token.startswith("[:")  # a set of these characters, without a class
+            in_set = not token.startswith("[:")  # outside of sets, `[:…:]` is a complete set of these characters
             result.append((token, False))
             continue
         elif token == "]" and in_set:

@@ -15,7 +15,7 @@ from irload.ops.text.dialect import tokens
 from irload.record import record
 
 LARGEST = 2000
-"""The most instructions of a program."""
+"""Maximum number of instructions in a program."""
 _SINGLE = re.compile(r"\\[pP](?:\{\^?[\w&]+\}|\w)|\\[sSwWdDhHvVNtnrfe]|\\\W|[^\\]", re.DOTALL)
 """Tokens that match exactly one character."""
 _COUNTS = re.compile(r"(\d+)(?:(,)(\d*))?")

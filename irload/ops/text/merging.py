@@ -21,9 +21,9 @@ Entry = tuple[int, int, int, int, int]
 class Merges:
     """A vocabulary and its merges.
 
-    A text starts as the longest tokens that no merge creates; bytes without one become a byte token, the unknown token,
-    or nothing. Then the merge of the lowest rank is applied, the oldest one if several have it, until none is left.
-    Raises ExecutionError for a merge of tokens that are not in the vocabulary.
+    A text is first split into the longest tokens that no merge creates; a byte that starts none of them becomes a byte
+    token, the unknown token, or nothing. Then the possible merge of the lowest rank is applied, the oldest one of equal
+    rank, until no merge is possible. Raises ExecutionError for a merge of tokens that are not in the vocabulary.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Merges:
         names = [b"<0x%02X>" % k for k in range(256)]
         bytes_ids = [self.basic.get(name, -1) if byte_fallback else -1 for name in names]
         self.others = [unknown_id if id == -1 else id for id in bytes_ids]
-        """By byte, the id if no token starts with it, −1 to leave it out."""
+        """For each byte, its id if no token starts with it; −1: it is left out."""
         self.separator = _BLOCK if not suffix and _separates(vocabulary) else b""
-        """U+2581 if no token extends over the begin of one: texts may be divided there."""
+        """U+2581 if no token has one after another character, so that texts can be split before each; else empty."""
 
     @cached_property
     def merges(self) -> dict[tuple[int, int], tuple[int, int]]:

@@ -138,7 +138,7 @@ class CharsMapNormalization(Normalization, opset="extension"):
         return _encoded(text.replace(_SPACE, _BLOCK) if self.escape_whitespaces else text)
 
     def _changed(self, table: CharsMap | CompiledMap, piece: bytes) -> bytes:
-        """The text without extra spaces; a part of it, such as the replacement of a key, may hold further ones."""
+        """The text without extra spaces. Only spaces inside a part, such as the replacement of a key, are kept."""
         result: list[str] = []
         after_space, begun = True, False
         for part in table.parts(_decoded(piece)):
@@ -152,7 +152,7 @@ class CharsMapNormalization(Normalization, opset="extension"):
         if not begun:
             return b""
         text = (_SPACE if self.add_dummy_prefix else "") + "".join(result)
-        if self.escape_whitespaces:  # a U+2581 of the text that ends it is removed like a space
+        if self.escape_whitespaces:  # U+2581 at the end of the text is removed, as spaces are
             return _encoded(text.replace(_SPACE, _BLOCK).rstrip(_BLOCK))
         return _encoded(text.rstrip(_SPACE))
 

@@ -88,7 +88,7 @@ class SentencepieceTokenizer(Op, opset="extension"):
         return ids[::-1] if reverse else ids
 
     def _with_special(self, model: Any, special: dict[bytes, int], text: bytes) -> list[int]:
-        """The ids of a text with special tokens, each of which separates texts that are tokenized alone."""
+        """The ids of a text with special tokens. The texts between special tokens are tokenized separately."""
         ids: list[int] = []
         spans = pattern_of(_alternatives(list(special))).spans(text) if special else []
         for (_, at), (begin, end) in pairwise([(0, 0), *spans, (len(text), len(text))]):

@@ -14,9 +14,9 @@ from irload.ops.text.ragged import require_offsets
 from irload.system.forks import unforked
 
 REMEMBERED = 1 << 18
-"""The most strings whose ids are remembered."""
+"""Maximum number of strings whose ids are stored."""
 SHORT = 128
-"""Longer strings, which seldom occur twice, are not remembered."""
+"""Maximum length in bytes of strings whose ids are stored. Longer strings seldom occur twice."""
 
 
 class Table(Protocol):

@@ -83,8 +83,8 @@ def _point(sequence: bytes) -> int:
 def decoded(data: bytes) -> tuple[str, Array | None]:
     """The text, and the byte offset of each character and of the end; None if all characters are ASCII.
 
-    PCRE2 does not check subjects: it reads a byte below 0xC0 as one character, and after any other as many bytes as the
-    byte announces. So do these characters.
+    Invalid texts are divided into characters as by PCRE2, which does not check subjects: a byte below 0xC0 is one
+    character, any other byte is one character with as many following bytes as it announces.
     """
     if data.isascii():
         return data.decode("ascii"), None

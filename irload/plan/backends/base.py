@@ -31,7 +31,10 @@ SharedData = dict[str, Any]
 
 @record()
 class StepKernel:
-    """A kernel of a segment: its name, a short reason for its selection, the type of its products (f32, bf16, int8)."""
+    """A kernel of a segment.
+
+    `why`: a short reason for its selection; `arithmetic`: the type of its products (f32, bf16 or int8).
+    """
 
     step: Step
     name: str
@@ -104,7 +107,7 @@ class Quantizing(Protocol):
 
 
 foremost: list[Backend] = []
-"""Registered back ends, to which steps are offered before all others."""
+"""The back ends added by `registry.register`. Steps are offered to them before all others."""
 
 
 class SymbolicSizes(Protocol):
@@ -121,16 +124,16 @@ class SymbolicSizes(Protocol):
         ...
 
     def value(self, value: Value) -> Value:
-        """Return a value with symbols of the trace. Raises TypeError if its elements depend on them."""
+        """Return the value with sizes over symbols of the trace, without elements if these depend on symbols."""
         ...
 
     def step(self, step: Step) -> Step:
-        """Return a step with symbols of the trace."""
+        """Return the step with sizes over symbols of the trace."""
         ...
 
 
 class BoundSizes(Protocol):
-    """A plan of symbolic sizes at the shape to which a back end binds its steps."""
+    """A plan with symbolic sizes, bound to one shape. Back ends bind their steps to this shape."""
 
     @property
     def memory(self) -> Memory:
@@ -148,11 +151,11 @@ class BoundSizes(Protocol):
         ...
 
     def value(self, value: Value) -> Value:
-        """Return the concrete value of a symbolic one."""
+        """Return the concrete value for a symbolic value."""
         ...
 
     def step(self, step: Step) -> Step:
-        """Return the concrete step of a symbolic one."""
+        """Return the concrete step for a symbolic step."""
         ...
 
     @property
@@ -161,7 +164,7 @@ class BoundSizes(Protocol):
         ...
 
     def room(self, value: Value) -> tuple[int, int]:
-        """Return the address and the number of bytes of the buffer that the root of a symbolic value occupies."""
+        """Return the address and the number of bytes of the buffer that contains a symbolic value."""
         ...
 
     @property
@@ -170,7 +173,7 @@ class BoundSizes(Protocol):
         ...
 
     def changes(self, step: Step) -> bool:
-        """True if the concrete step may differ from that of the previous binding in more than addresses."""
+        """True if the concrete step may differ from the step of the previous binding in more than addresses."""
         ...
 
     def depends(self, step: Step) -> bool:
@@ -179,11 +182,11 @@ class BoundSizes(Protocol):
 
     @property
     def symbols(self) -> Sequence[int]:
-        """The values of the symbols of which all sizes are expressions."""
+        """The values of the symbols at this shape. All sizes are expressions over the symbols."""
         ...
 
     def symbolic(self) -> SymbolicSizes:
-        """Return the same plan with symbols that have the values of this shape."""
+        """Return the same plan with symbolic sizes. The values of its symbols are the values at this shape."""
         ...
 
     def working(self, name: object, nbytes: int) -> Array:
@@ -214,5 +217,8 @@ class Preparing(Protocol):
         options: Options,
         shared: SharedData,
     ) -> Preparation:
-        """Prepare a segment of steps whose sizes are symbols. `numbering`: a number for each non-constant value."""
+        """Prepare a segment of steps whose sizes are symbols.
+
+        `numbering`: a number for each value that is computed in each inference or, as a late constant, for each shape.
+        """
         ...

@@ -12,8 +12,9 @@ from irload.plan.memory.memory import Memory
 def layouts(program: Program, steps: Sequence[Step], copied: Collection[Value] = ()) -> dict[Value, Layout]:
     """Return the values to store channels-last.
 
-    These are the results of convolutions and poolings, and the results of elementwise and similar steps on them.
-    `copied`: values that are copied into their buffers, in any axis order, so their readers choose it.
+    These are the results of convolutions and poolings, the results of elementwise and similar steps on them, and values
+    that can be computed in any axis order and are read by a convolution that requires channels-last data. `copied`:
+    values that are copied into their buffers in any axis order; they are stored as their readers prefer.
     """
     requested: dict[Value, Layout] = {}
 

@@ -34,9 +34,10 @@ __all__ = [
 
 @record()
 class Peaks:
-    """Per second: floating-point operations in f32, bytes read or written, operations of products in bf16 and in int8.
+    """Peak rates of the machine, per second.
 
-    The last two are 0 if the target has no such products.
+    `flops`: floating-point operations in f32; `nbytes`: bytes read or written; `bf16`, `int8`: operations of products
+    in these types, 0 if the target does not compute them.
     """
 
     flops: float
@@ -61,8 +62,8 @@ class StoredInvalid(Exception):
 class StoredExecutable:
     """An executable as bytes.
 
-    `code`: in a private format of the back end, independent of addresses. `constants`: read-only data of `nbytes`
-    bytes, as consecutive views of the plan's memory.
+    `code`: in a private format of the back end, independent of addresses. `constants`: the read-only data in
+    consecutive pieces, most of which are views of the plan's memory. `nbytes`: the total size of the pieces.
     """
 
     code: bytes
@@ -127,8 +128,8 @@ class Provider(Protocol):
     def backend(self, options: Options) -> CompiledBackend | None:
         """Return the back end for these options; None if they exclude it or this machine does not support it.
 
-        Raises Unsupported if they require compiled kernels or a precision that it cannot provide here, and InputInvalid
-        if they contradict the environment.
+        Raises Unsupported if the options require compiled kernels, or a precision, that are not available on this
+        machine. Raises InputInvalid if the options contradict environment variables.
         """
         ...
 
@@ -137,5 +138,5 @@ class Provider(Protocol):
         ...
 
     def stores(self) -> Sequence[CacheStore]:
-        """Return its files in the user's cache."""
+        """Return the files of the back end in the user's cache."""
         ...

@@ -55,7 +55,7 @@ def compiled_backend(options: Options) -> CompiledBackend | None:
 
 
 def status() -> str:
-    """Describe the compiled back ends of this machine, or why none is available. Raises InputInvalid as `backends`."""
+    """Describe the compiled back ends, or why none is available. Raises InputInvalid like `backends`."""
     return "; ".join(provider.status() for provider in providers)
 
 
@@ -74,12 +74,15 @@ def operation(op: Op, offered: Sequence[Backend]) -> Op:
 
 
 def supported_steps(offered: Sequence[Backend]) -> Callable[[Step], bool]:
-    """Return a function that returns whether a back end supports a step."""
+    """Return a function that is true for the steps that any of these back ends supports."""
     return lambda step: any(backend.supports(step) for backend in offered)
 
 
 def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
-    """Return the test of the steps on quantized values that back ends support, None if none multiplies integers."""
+    """Return a function that is true for the steps that back ends with integer products support.
+
+    None if no back end multiplies integers.
+    """
     quantizing = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
     return supported_steps(quantizing) if quantizing else None
 

@@ -15,7 +15,10 @@ from irload.record import record
 Select = TypeVar("Select", bound=Callable[..., Any])
 
 StoredValues = Mapping[np.dtype[Any], Callable[..., Iterable[Value]]]
-"""For each stored type, a function that returns values of a step, given the step and arguments of the back end."""
+"""For each stored type, a function that returns the values of a step that may be stored in this type.
+
+Arguments: the step, then arguments of the back end.
+"""
 
 
 @record()
@@ -24,7 +27,7 @@ class Row:
 
     `select`: "module.function" that selects the kernels of a step; the module is imported when a step first needs it.
     The kernels run the steps for which `supports` and `limit` are true. `stored`: the values that they can read or
-    write in another type. `copies`: true if results are copied to their buffers, so that these can have any layout.
+    write in another type. `copies`: true if results are copied to their buffers, which can then have any layout.
     """
 
     select: str

@@ -18,7 +18,7 @@ Build = Callable[[Sequence[int]], Any]
 
 
 def builder(item: Any, index: Callable[[Any], int]) -> Build | None:
-    """Return the `Build` of an object, None if it contains no sizes. `index`: the position of a size in the values."""
+    """Return the `Build` of an object, or None if it contains no sizes. `index`: returns the position of a size."""
     if is_size(item):
         return itemgetter(index(item))
     if isinstance(item, Shape) and not item.is_static:

@@ -1,4 +1,4 @@
-"""Compressed weights: stored integers or short floats with scales and zero points, and the constant in f32.
+"""Compressed weights: stored integers or narrow floats, with scales and zero points, from which f32 is computed.
 
 Models store them as Constant → Convert → [Subtract zero point] → [Multiply by scale] → [Reshape] → [Convert]. Reading
 the array of the folded constant decompresses all of it; back ends that multiply compressed weights use `compressed`
@@ -24,7 +24,10 @@ MOVES = ("Reshape", "Squeeze", "Unsqueeze")
 
 @record()
 class Compressed:
-    """Weights (stored − zero_point) · scale in the shape of `stored`, then in `shape`. All three broadcast."""
+    """Weights (stored − zero_point) · scale, computed in the shape of `stored`, then reshaped to `shape`.
+
+    `scale` and `zero_point` broadcast to the shape of `stored`.
+    """
 
     stored: Constant
     scale: Constant | None
@@ -79,7 +82,7 @@ class Compressed:
         return array.transpose([at for part in (*parts, axes) for at in part]).reshape(*outer, count)
 
     def _parts(self) -> list[list[int]] | None:
-        """The axes of `stored` that form each axis of `shape`, None if one of them is split."""
+        """The axes of `stored` that form each axis of `shape`, or None if one of them is split."""
         stored = self.stored.shape
         parts: list[list[int]] = []
         at = 0
@@ -100,7 +103,7 @@ class Compressed:
 
 
 def compressed(constant: Constant) -> Compressed | None:
-    """Return the compressed form of a constant, None if it is stored uncompressed. Reads no weights."""
+    """Return the compressed form of a constant, or None if it is stored uncompressed. Reads no weights."""
     at = _before(constant)
     scale: Constant | None = None
     zero_point: Constant | None = None
@@ -137,7 +140,10 @@ def _is_widening(constant: Constant) -> bool:
 
 
 def _unconverted(constant: Constant) -> Constant:
-    """Return the constant that a Convert to f32 reads; the constant itself if it is not converted, or rounded."""
+    """Return the constant that a Convert to f32 reads; the constant itself if no Convert computes it.
+
+    Also return the constant itself if the Convert is between f16 and bf16, because it rounds.
+    """
     op = _operation(constant)
     if op is None or op.type != "Convert" or constant.dtype != np.float32:
         return constant
@@ -148,12 +154,15 @@ def _unconverted(constant: Constant) -> Constant:
 
 
 def _operation(constant: Constant) -> Op | None:
-    """Return the built-in operation that computes a constant, None for any other constant."""
+    """Return the built-in operation that computes a constant, or None for any other constant."""
     return constant.recipe.op if constant.recipe is not None and is_builtin(constant.recipe.op) else None
 
 
 def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None:
-    """Return the operands of the operation that computes a constant, the larger one first; None for another type."""
+    """Return the operands of the operation that computes a constant; None unless it is of this type.
+
+    The larger operand of a Multiply is first.
+    """
     op = _operation(constant)
     if op is None or op.type != type or op.attributes["auto_broadcast"] == "pdpd":
         return None

@@ -1,4 +1,4 @@
-"""Constants of a plan: weights that are released after packing and recreated on demand."""
+"""Constants of a plan. Large ones, such as weights, are released after packing and recreated on demand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEPEST = 50
 
 
 WIDENED = "widened"
-"""The key of 16-bit floats as f32."""
+"""The key under which `Constant.widened` derives a constant."""
 
 
 @record()
@@ -86,7 +86,7 @@ class Constant:
     def of(array: Array) -> Constant:
         """Return a constant that keeps its array, read-only, for its lifetime."""
         held = array.view()
-        held.flags.writeable = False  # so that a caller who gets it as a result gets a copy
+        held.flags.writeable = False  # read-only results of an inference are copied for the caller
         return Constant(lambda: held, held.shape, held.dtype, held)
 
     @property
@@ -164,7 +164,10 @@ class Constant:
         return self._derive(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
 
     def without(self, how: Callable[[Array], Array]) -> Constant:
-        """Return `how(array)`, with the same recipe. `how` replaces only values that no 16-bit float has."""
+        """Return the constant `how(array)`, with the same recipe.
+
+        `how` must change only values that no 16-bit float has, because it is not applied to f16 arrays.
+        """
 
         def stored(array: Array) -> Array:
             return how(array) if array.dtype == self.dtype else array
@@ -181,7 +184,10 @@ class Constant:
         *,
         dtype: np.dtype[Any] | None = None,
     ) -> Constant:
-        """Return the constant `how(array)`, the same object for equal keys. `dtype`: of the result, if it differs."""
+        """Return the constant `how(array)` of this shape; the same object for equal keys.
+
+        `dtype`: the type of the result, if it differs.
+        """
         return self._derive(key, shape, how, dtype or self.dtype, None)
 
     def by(self, how: Derivation) -> Constant:
@@ -196,7 +202,7 @@ class Constant:
         dtype: np.dtype[np.generic],
         stored: Callable[[Array], Array] | None,
     ) -> Constant:
-        """Return the constant `how(array)`. `stored`: the same function on the array in the type of the file."""
+        """Return the constant `how(array)`. `stored`: the same function of an array in the type of the file, if any."""
         if self._derived is None:
             self._derived = WeakValueDictionary()
         constant = self._derived.get(key)

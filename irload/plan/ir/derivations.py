@@ -1,4 +1,4 @@
-"""Functions of constant weights. A stored plan contains the name and parameters of the function, not its result."""
+"""Functions of constant weights. A stored plan contains the name and the parameters of a function, not its result."""
 
 from __future__ import annotations
 

@@ -53,7 +53,10 @@ class Expression:
         return self.results or (self.operands + len(self.instructions) - 1 if self.instructions else 0,)
 
     def may_grow(self, other: Expression) -> bool:
-        """True if the result can become an operand of `other`: the only result, and not more than LONGEST in total."""
+        """True if this expression can be merged into `other`: it has one result, and both have few instructions.
+
+        The maximum of their sum is LONGEST.
+        """
         return not self.results and len(self.instructions) + len(other.instructions) <= LONGEST
 
     def types(self, operands: Sequence[DType]) -> list[DType]:

@@ -1,4 +1,4 @@
-"""Weights as i8 with one scale per output channel, from compressed or fake-quantized constants."""
+"""Converts compressed or fake-quantized weights to i8 with one scale per output channel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ I8 = np.dtype(np.int8)
 STORED = (I8, np.dtype(np.uint8))
 """The types in which files store integers."""
 CHECKED = 32
-"""Rows of weights whose pairs are checked at once: most matrices with large pairs have one in their first rows."""
+"""Rows of weights whose pairs are checked at a time: most matrices with a pair that does not fit have one early."""
 EXACT = 2.0**-10
 """The largest accepted distance of a weight from an integer, caused by zero points that are rounded f32 quotients."""
 
@@ -32,9 +32,9 @@ class IntegerWeights:
 
 @record(eq=False)
 class _Stored:
-    """Weights (levels(stored) − zero point) · scale, whose parameters broadcast to the shape of `stored`.
+    """Weights (levels(stored) − zero_point) · scale. `scale` and `zero_point` broadcast to the shape of `stored`.
 
-    `levels` is None if they are the stored numbers.
+    `levels` is None if the levels are the stored numbers.
     """
 
     stored: Constant
@@ -55,7 +55,7 @@ class _Stored:
 
 
 def integer_weights(weights: Value, channels: int, *, last: bool = False) -> IntegerWeights | None:
-    """Return constant weights as i8, None if they are not stored as integers with one scale per output channel.
+    """Return constant weights as i8, or None if they are not stored as integers with one scale per output channel.
 
     The output channels are the first axes of the weights, or the last axis if `last`.
     """

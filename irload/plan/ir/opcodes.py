@@ -49,7 +49,7 @@ OPCODES: dict[str, Opcode] = {
 }
 """Every instruction by name.
 
-`clip` is `clamp` with operands as bounds, which are not NaN. `number_subtract` and `number_divide` use the number as
-their first operand; `round_f16` and `round_bf16` round to the nearest number of the type. `nonzero` is True for NaN.
-`not` negates booleans, whose `minimum` and `maximum` are conjunction and disjunction.
+`clip` is `clamp` with operands as bounds, which must not be NaN. `number_subtract` and `number_divide` use the number
+as their first operand; `round_f16` and `round_bf16` round to the nearest number of the type. `nonzero` is True for NaN.
+`not` negates booleans; `minimum` and `maximum` of booleans are conjunction and disjunction.
 """

@@ -1,4 +1,4 @@
-"""Program: values, and the steps that produce them, in executable order."""
+"""Program: values, and the steps that produce them, in execution order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Value:
     used: bool = True
     """False for an output that no node of the graph reads."""
     origin: Output | None = None
-    """The output of the graph with the same elements, None for an intermediate value of a lowering or a pass."""
+    """The output of the graph with the same elements, or None for an intermediate value of a lowering or a pass."""
     repeated: Array | None = None
     """The element that a Broadcast of a constant repeats, for lowerings; None for other values."""
 
@@ -48,7 +48,7 @@ class Value:
 
     @property
     def constant(self) -> Array | None:
-        """The values of a constant, None for any other value."""
+        """The values of a constant, or None for any other value."""
         return None if self.source is None else self.source.array
 
     @property
@@ -79,7 +79,7 @@ class Step:
     """
 
     prefers_channels_last: ClassVar[bool] = False
-    """True for windows over spatial axes, whose rows, like the result, are contiguous in channels-last data."""
+    """True for steps over spatial windows: if channels are last, rows of windows and of the result are contiguous."""
     adapts_layout: ClassVar[bool] = False
     """True if the outputs can be computed in any axis order, so that their readers choose it."""
     keeps_layout: ClassVar[bool] = False
@@ -128,7 +128,7 @@ class Step:
 
     @property
     def view(self) -> View | None:
-        """The output as a view of the input, None if it is computed."""
+        """The output as a view of the input, or None if it is computed."""
         return None
 
     @property
@@ -138,7 +138,7 @@ class Step:
 
     @property
     def needs_channels_last(self) -> bool:
-        """True if data in another axis order is copied first."""
+        """True if the step requires channels-last data, so that data in another axis order is copied first."""
         return False
 
     @property
@@ -148,7 +148,7 @@ class Step:
 
 
 class Program:
-    """Steps in executable order, the inputs, which the caller fills, and the outputs, which it reads.
+    """Steps in execution order, the inputs, which the caller fills, and the outputs, which the caller reads.
 
     Steps are replaced, never modified, and consumers are indexed, so the time of a rewrite does not depend on the
     length of the program.
@@ -184,7 +184,7 @@ class Program:
         return [step for step, times in self._consumers.get(value, {}).items() for _ in range(times)]
 
     def sole_consumer(self, value: Value) -> Step | None:
-        """Return the only step that reads a value, once; None if there are more or if the program returns the value."""
+        """Return the step that reads a value; None unless it is read exactly once, and not returned by the program."""
         consumers = self._consumers.get(value, {})
         if len(consumers) != 1 or value in self.returned:
             return None

@@ -1,4 +1,4 @@
-"""Comparison of objects that may contain sizes."""
+"""Hashable keys that compare objects of a plan, which may contain symbolic sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from irload.core.size import is_size
 
 PLAIN = frozenset((int, str, bool, float, type(None)))
-"""Types of hashable objects without sizes."""
+"""Types of hashable objects that never contain sizes."""
 
 
 @cache

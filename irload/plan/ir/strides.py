@@ -82,7 +82,7 @@ def _broadcast(strided: Strided, shape: tuple[int, ...]) -> Strided:
 def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
     """Match groups of axes with equal element counts before and after; the axes of a group must be contiguous.
 
-    A symbolic size that may be 1 is treated like any other size, which records no guard.
+    A symbolic size is never treated as 1, even if it may be 1: comparing it with 1 would record a guard.
     """
     if not prod(shape):
         return Strided(shape, Strided.dense(shape).strides, strided.offset)
@@ -108,7 +108,7 @@ def _reshaped(strided: Strided, shape: tuple[int, ...]) -> Strided | None:
             step *= shape[k]
         i, j = i + 1, j + 1
     step = 1
-    for k in reversed(range(len(shape))):  # an axis of length 1 may have any stride; use that of contiguous memory
+    for k in reversed(range(len(shape))):  # an axis of length 1 may have any stride; use the contiguous one
         if not is_size(shape[k]) and shape[k] == 1:
             strides[k] = step
         step = strides[k] * shape[k]

@@ -1,4 +1,4 @@
-"""The invariants of programs, verified by tests after lowering and after each pass; a run does not verify."""
+"""Checks the invariants of programs. Only tests run the checks: after lowering and after each pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.plan.ir.program import PlanInvalid, Program, Value
 
 
 def verify(program: Program, after: str = "lowering", stored: Mapping[Value, np.dtype[Any]] | None = None) -> None:
-    """Check the order of the steps, that each value has one producer, the outputs, each step, and the stored types.
+    """Check that each value has one producer, which precedes its readers; also check steps, outputs and stored types.
 
     `stored`: the stored types of values, if they differ from `Value.dtype`. Raises PlanInvalid with the step, the
     violated rule and the pass.

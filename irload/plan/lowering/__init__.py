@@ -1,1 +1,1 @@
-"""From the graph to a program, independent of back ends: one file per family, and a table of all lowerings."""
+"""Lowering: converts a graph to a program that any back end can compile. One file per family, and a table of all."""

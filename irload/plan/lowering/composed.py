@@ -1,4 +1,4 @@
-"""Operations composed of elementwise steps and a reduction: ReduceL1 and ReduceL2, NormalizeL2, LogSoftmax."""
+"""Lowerings to elementwise steps and a reduction: ReduceL1 and ReduceL2, NormalizeL2, LogSoftmax."""
 
 from __future__ import annotations
 

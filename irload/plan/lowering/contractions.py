@@ -1,4 +1,4 @@
-"""Einsum: a Transpose for one operand, a MatMul between Transposes for two."""
+"""Lowering of Einsum: a Transpose for one operand, a MatMul between Transposes for two operands."""
 
 from __future__ import annotations
 

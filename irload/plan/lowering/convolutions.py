@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""Lowerings of convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 
 def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower a 1×1 convolution of stride 1 with computed filters [O, C] to a MatMul."""
+    """Lower a 1×1 convolution with stride 1, no padding, and computed filters [O,C,1…] to a MatMul."""
     data, weights = inputs
     (samples, depth, *sizes), (channels, *_) = data.shape, weights.shape
     if node.type != "Convolution" or prod(weights.shape[2:]) != 1 or outputs[0].shape[2:] != data.shape[2:]:

@@ -1,4 +1,4 @@
-"""Elementwise operations as expressions of one instruction, which passes fuse."""
+"""Lowerings of elementwise operations to expressions of one or a few instructions, which passes fuse."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def power(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
 def convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Lower conversions between f32 and 16-bit floats, which are f32 in programs, and conversions to the same type.
 
-    Types of fewer than 4 bytes are excluded, because integers of different widths, such as i4 and i8, have one dtype.
+    Types of fewer than 4 bytes are excluded, because different element types, such as i4 and i8, share one dtype.
     """
     dtype = inputs[0].dtype
     if dtype != outputs[0].dtype or dtype.itemsize < 4:

@@ -1,6 +1,6 @@
-"""Gather and GatherElements: a view if the indices are known and regular, otherwise a step.
+"""Lowerings of Gather and GatherElements: a view if the indices are known and equidistant, otherwise a Gather step.
 
-The table of a Gather may stay f16.
+The step can read f16 data that the graph converts to f32, so that only the selected elements are converted.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
 
 
 def gather_elements(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower a GatherElements whose indices are in range: a Gather along the last axis that shares all others.
+    """Lower a GatherElements whose indices are in range: a Gather along the last axis that shares all other axes.
 
-    Otherwise it is computed by the operation, which reports indices out of range.
+    Any other GatherElements is computed by its operation, which reports indices out of range.
     """
     data, indices = inputs
     rank = len(data.shape)
@@ -68,11 +68,11 @@ def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
 
 
 MOVES = frozenset(("Broadcast", "Convert", "Reshape", "Slice", "Squeeze", "StridedSlice", "Transpose", "Unsqueeze"))
-"""Operations that return elements of their first input, as integers."""
+"""Operations whose results consist of elements of their first input, possibly converted to integers."""
 
 
 def _bounds(source: Output, value: Value) -> tuple[int, int] | None:
-    """Return bounds of integers that hold for all inputs of the model, None if there are none."""
+    """Return the least and greatest value that integers can have for any input of the model, or None if unknown."""
     if value.constant is not None and value.constant.dtype != object:
         return int(value.constant.min()), int(value.constant.max())
     node = source.node
@@ -90,7 +90,7 @@ def _bounds(source: Output, value: Value) -> tuple[int, int] | None:
 
 
 def _regular(indices: Array, size: int) -> slice | None:
-    """Return the slice that selects the same elements, None if there is no equivalent slice."""
+    """Return the slice that selects the same elements as the indices, or None if there is no equivalent slice."""
     at = from_start(indices.reshape(-1), size)
     if at is None or not at.size:
         return None
@@ -102,7 +102,7 @@ def _regular(indices: Array, size: int) -> slice | None:
 
 
 def _table(data: Value, out: Value) -> Value:
-    """Return the data, or the stored f16 if the data is widened and only a part of it is selected."""
+    """Return the data to gather from: the stored f16 if the data is widened f16 and only a part of it is selected."""
     if data.source is None or data.source.recipe is None or not data.source.recipe.widens or out.size >= data.size:
         return data
     return Value(data.shape, et.f16.dtype, data.source.recipe.inputs[0], name=data.name)

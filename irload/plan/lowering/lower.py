@@ -1,4 +1,4 @@
-"""From the graph to a program: each node becomes the steps that describe it, or a Compute step."""
+"""Lowers a part of a graph to a program: each node becomes the steps of its lowering, or a Compute step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from irload.safety.limits import DEFAULT, Limits
 def lower(
     part: StaticPart, is_supported: Callable[[Step], bool], operation: Callable[[Op], Op], limits: Limits = DEFAULT
 ) -> Program:
-    """Return the program of a part of a graph. Floats of 16 bits are f32 in it, including inputs and outputs.
+    """Return the program of a part of a graph. In the program, 16-bit floats are f32, including inputs and outputs.
 
     A node whose steps no back end supports becomes Compute, which calls the `compute` of the operation, or of the
     operation that `operation` returns for it. An If with a known condition becomes the steps of its branch. Raises
-    LimitExceeded for a tensor of the branch.
+    LimitExceeded if a tensor of the branch is too large.
     """
     lowering = _Lowering(part.types, is_supported, operation, limits)
     for output, constant in part.constants.items():
@@ -59,7 +59,7 @@ class _Lowering:
         self.values: dict[Output, Value] = {}
         self.shape_functions = ShapeFunctions()
         self._short: dict[Output, Value] = {}
-        """The outputs that exist as 16-bit floats."""
+        """The values that exist as 16-bit floats, by output."""
 
     def constant(self, output: Output, constant: Constant) -> None:
         """Add a constant."""
@@ -111,7 +111,7 @@ class _Lowering:
         return steps
 
     def _in_own_types(self, node: Node, own: Mapping[Output, Value], wide: Mapping[Output, Value]) -> list[Step]:
-        """Return the steps of an operation that runs on 16-bit floats."""
+        """Return the steps of an operation that requires the types of the graph, with conversions from and to f32."""
         types, values, short = self._types, self.values, self._short
         steps: list[Step] = []
         for i in (i for i in node.inputs if is_short(types[i])):
@@ -127,7 +127,7 @@ class _Lowering:
         return steps
 
     def _branch(self, node: Node) -> list[Step] | None:
-        """Return the steps of the branch that an If takes, None if its condition or a type inside is unknown."""
+        """Return the steps of the branch that an If takes, or None if its condition or a type inside is unknown."""
         branch, types = _chosen_branch(node, self._types), self._types
         if branch is None:
             return None
@@ -147,7 +147,7 @@ class _Lowering:
         for constant in (n for n in inner if n.type == "Const"):
             self.constant(constant.outputs[0], stored(constant))
         steps = self.nodes([n for n in inner if n.type != "Const"], results)
-        for step in steps:  # layers outside the graph are not observed
+        for step in steps:  # the layers of a branch are not observed, so its values have no origin
             step.origin = (node,)
             for value in step.outputs:
                 value.origin = None

@@ -1,4 +1,4 @@
-"""MatMul and attention."""
+"""Lowerings of MatMul and ScaledDotProductAttention."""
 
 from __future__ import annotations
 

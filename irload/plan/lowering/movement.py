@@ -1,4 +1,4 @@
-"""Data movement: views, permutations, concatenation."""
+"""Lowerings of data movement: views, permutations, concatenation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def transpose(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
 
 
 def concat(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower a Concat without its empty inputs, such as the KV cache of a decoder before the first token."""
+    """Lower a Concat. Empty inputs are dropped, such as the KV cache of a decoder before the first token."""
     parts = [v for v in inputs if v.size]
     if len(parts) == 1:
         return ReshapeStep(parts, outputs)

@@ -1,4 +1,4 @@
-"""Softmax, normalisations and reductions."""
+"""Lowerings of Softmax, normalizations and reductions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 
 
 def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower MVN: over trailing axes with variance normalisation, over any axes without."""
+    """Lower MVN: with variance normalization over trailing axes, without it over any axes."""
     x, attributes = inputs[0], node.op.attributes
     axes = _axes_of_mvn(node, inputs)
     if not axes or not all_f32([x, *outputs]):
@@ -70,7 +70,7 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower BatchNorm to a factor and a term per channel, computed here; passes fold them into convolutions."""
+    """Lower BatchNorm to a product and a sum with constants per channel, which passes fold into convolutions."""
     op = cast(BatchNormInference5, node.op)
     data, gamma, beta, mean, variance = inputs
     if isinstance(op, BatchNormInference):

@@ -1,4 +1,4 @@
-"""Pad: one Concat per axis of the padding before the data, the data, and the padding after the data."""
+"""Lowering of Pad: for each axis, a Concat of the padding before the data, the data, and the padding after the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     if any(-b >= n or -e >= n or -b - e >= n for n, (b, e) in zip(data.shape, counts, strict=True)):
         return None
     steps: list[Step] = []
-    for axis, (before, behind) in enumerate(counts):  # spatial axes last, adjacent to a convolution
+    for axis, (before, behind) in enumerate(counts):  # spatial axes last: a convolution reads their Concat
         if before or behind:
             data = _along(axis, before, behind, data, fill, steps)
     return ending(data, steps, outputs)
@@ -60,7 +60,7 @@ def _piece(axis: int, count: int, behind: bool, data: Value, fill: Array | str, 
         edge = sliced(data, axis, slice(n - 1, n) if behind else slice(0, 1))
         steps += [edge, BroadcastStep([edge.output], [resized(data, axis, count)])]
         return steps[-1].output
-    skipped = 1 if fill == "reflect" else 0  # the edge element itself, which symmetric repeats
+    skipped = 1 if fill == "reflect" else 0  # reflect skips the edge element, symmetric repeats it
     first = n - 1 - skipped if behind else skipped + count - 1
     last = first - count
     steps.append(sliced(data, axis, slice(first, last if last >= 0 else None, -1)))

@@ -1,4 +1,4 @@
-"""Poolings: with explicit windows, and with windows derived from the output size."""
+"""Lowerings of poolings: with explicit windows, and with windows derived from the output size (adaptive)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irload.plan.ir.steps import PoolStep, ResampleStep
 from irload.plan.lowering.values import all_f32, apart, ending, resized
 
 MANY_TAPS = 25
-"""Elements of a window from which a maximum with strides of 1 is computed along one axis after the other."""
+"""Minimum number of elements of a window for which a maximum with strides of 1 is computed axis by axis."""
 
 
 def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
@@ -47,7 +47,7 @@ def pooling(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | lis
 
 
 def _along_axes(pool: PoolStep) -> list[Step]:
-    """Return the steps that compute a maximum along one axis after the other."""
+    """Return the steps that compute a maximum axis by axis."""
     (data,), shape = pool.inputs, pool.output.shape
     spatial = len(shape) - NON_SPATIAL
     steps: list[Step] = []
@@ -72,7 +72,7 @@ def _along_axes(pool: PoolStep) -> list[Step]:
 
 
 def adaptive(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower adaptive pooling: to a pooling if all windows of an axis are equal and disjoint, else to means per axis."""
+    """Lower adaptive pooling: to a pooling if windows are disjoint and of equal size; other means to steps per axis."""
     data, out = inputs[0], outputs[0]
     if not all_f32([data, out]) or not data.size or not out.size or any(o.used for o in outputs[1:]):
         return None

@@ -1,4 +1,4 @@
-"""FakeQuantize as one expression, with as few instructions as its bounds allow."""
+"""Lowering of FakeQuantize to one expression, with as few instructions as its bounds allow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.plan.lowering.values import all_f32
 
 
 def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower FakeQuantize: clamp, scale to levels, round, scale back; the bounds' arithmetic is folded.
+    """Lower FakeQuantize with constant bounds: clamp, scale to levels, round, scale back.
 
     The order of operations before the rounding is preserved, because a difference in the last bit changes how a tie
     is rounded.
@@ -48,7 +48,7 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
 
 
 class _Chain:
-    """Instructions that form a chain, with numbers or a constant as further operands."""
+    """A chain of instructions: each reads the result of the previous one, and numbers or a constant operand."""
 
     def __init__(self, x: Value) -> None:
         self.operands = [x]

@@ -1,4 +1,4 @@
-"""TopK."""
+"""Lowering of TopK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from irload.plan.lowering.values import all_f32
 
 
 def top_k(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower a TopK of f32. Their number is that of the outputs, which are known."""
+    """Lower a TopK of f32. The number of elements, k, is the length of the outputs."""
     x, known = inputs[0], node.op.attributes
     if not all_f32([x]) or not x.size:
         return None

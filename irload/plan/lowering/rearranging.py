@@ -1,4 +1,4 @@
-"""Operations that rearrange elements, as views and concatenations.
+"""Lowerings of operations that rearrange elements, to views and concatenations.
 
 If the `compute` of an operation only reshapes, transposes and slices, it is traced: it is called with a proxy of the
 array, which records these calls as steps.
@@ -30,18 +30,18 @@ class Rearranged:
         self.size = value.size
 
     def reshape(self, *shape: Any) -> Rearranged:
-        """The same elements in another shape; one length may be −1."""
+        """Return the same elements in another shape; one length may be −1."""
         sizes = _numbers(shape)
         known = prod(n for n in sizes if n != -1)
         return self._seen(ReshapeStep, tuple(self.size // known if n == -1 else n for n in sizes))
 
     def transpose(self, *order: Any) -> Rearranged:
-        """The axes permuted."""
+        """Return the array with permuted axes."""
         axes = _numbers(order)
         return self._seen(TransposeStep, tuple(self.shape[k] for k in axes), order=axes)
 
     def swapaxes(self, a: int, b: int) -> Rearranged:
-        """Two axes exchanged."""
+        """Return the array with two axes exchanged."""
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
@@ -75,7 +75,7 @@ def _numbers(given: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Trace `compute` on the first input; the other inputs are known."""
+    """Lower an operation by tracing its `compute` on the first input. The other inputs must be constant."""
     known = [v.constant for v in inputs[1:]]
     if any(k is None for k in known):
         return None
@@ -103,7 +103,7 @@ def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
 
 
 def tile(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower Tile with known counts: one axis per count, along which elements are broadcast."""
+    """Lower Tile with known counts: insert an axis before each axis, broadcast it to the count, and merge the two."""
     data, counts = inputs[0], inputs[1].constant
     if counts is None:
         return None

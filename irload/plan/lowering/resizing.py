@@ -1,4 +1,4 @@
-"""Interpolate: one resampling per axis, since all its modes are separable."""
+"""Lowering of Interpolate: one resampling per axis, since all its modes are separable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower an Interpolate without pads and antialiasing; the axis that grows least is first."""
+    """Lower an Interpolate without pads and antialiasing. The axis that grows least is resampled first."""
     from irload.ops.image.interpolate import Interpolate, Interpolate4  # slow to import, and rarely used
     from irload.ops.image.resize import AxisTaps
 

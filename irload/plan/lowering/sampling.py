@@ -1,4 +1,4 @@
-"""GridSample."""
+"""Lowering of GridSample."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Scatters whose known indices form a range per axis: the data around the range is concatenated with the updates.
+"""Lowerings of scatters whose known indices form a range along each axis, to Concats of data and updates.
 
-PyTorch exports `x[:, 1:] = y` and `x[..., ::2] = y` this way, with an index for every element.
+PyTorch exports `x[:, 1:] = y` and `x[..., ::2] = y` as scatters with an index for every element.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from irload.record import record
 
 @record()
 class IndexBox:
-    """A range per axis of an array with shape `sizes`, outermost first: `counts` elements starting at `first`."""
+    """A box in an array of shape `sizes`: along axis k, the `counts[k]` elements that start at `first[k]`."""
 
     sizes: tuple[int, ...]
     first: tuple[int, ...]
@@ -27,7 +27,7 @@ class IndexBox:
 
 
 def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower ScatterNDUpdate: blocks of the leading axes are replaced."""
+    """Lower ScatterNDUpdate with known indices, which replaces blocks selected by the leading axes."""
     data, indices = inputs[0], inputs[1].constant
     if indices is None or not indices.size or node.op.attributes.get("reduction", "none") != "none":
         return None
@@ -41,7 +41,7 @@ def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 
 
 def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower ScatterUpdate along a known axis: slices are replaced."""
+    """Lower ScatterUpdate with known indices along a known axis, which replaces slices."""
     data, indices, axis = inputs[0], inputs[1].constant, inputs[3].constant
     if indices is None or axis is None or not data.size:
         return None
@@ -82,7 +82,7 @@ def box_of(positions: Array, total: int) -> IndexBox | None:
 
 
 def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
-    """The flat positions, starting with the first."""
+    """Return the flat positions of (count, distance) levels, innermost first, beginning with `first`."""
     positions = np.array([first])
     for count, step in levels:
         positions = (np.arange(count)[:, None] * step + positions).reshape(-1)
@@ -90,7 +90,7 @@ def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
 
 
 def _replaced(data: Value, updates: Value, box: IndexBox, outputs: list[Value]) -> list[Step]:
-    """Return the data with the box replaced by updates, whose elements are blocks."""
+    """Return the steps that replace a box of the data by updates. An element of the box is a block of the data."""
     block = data.size // prod(box.sizes)
 
     def shaped(value: Value, counts: tuple[int, ...]) -> ReshapeStep:

@@ -1,4 +1,4 @@
-"""Recurrent sequences."""
+"""Lowerings of LSTMSequence, GRUSequence and RNNSequence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (w, r, b)):
         return None
     known = lengths.repeated if lengths.constant is None else lengths.constant
-    if known is None or any(length != x.shape[1] for length in known.flat):  # an array of sizes compares one by one
+    if known is None or any(length != x.shape[1] for length in known.flat):  # NumPy cannot compare symbolic sizes
         return None
     if cell == "gru" and attributes["linear_before_reset"]:
         cell = "gru_linear"

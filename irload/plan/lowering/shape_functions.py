@@ -1,7 +1,8 @@
-"""Values that depend on shapes alone, such as the distances of positions in a program whose sizes are symbols.
+"""Shape functions: values that depend only on shapes, such as distances between positions if sizes are symbolic.
 
-They are computed when a shape is bound, by the operations themselves. Where floats lead to integers, as in the buckets
-of distances of T5, the steps of the floats would be kernels in front of NumPy's steps in every inference.
+The operations compute them with NumPy when a shape is bound. Some integers are computed from floats, such as T5's
+buckets of distances. If the float steps became kernels, the kernels and the NumPy steps that read their results would
+run in every inference. `replaced` therefore replaces the float steps by their operations.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ LARGEST = 1 << 16
 
 
 class ShapeFunctions:
-    """The steps of a program that compute functions of shapes."""
+    """The steps of a program that compute shape functions."""
 
     def __init__(self) -> None:
         self._results: set[Value] = set()
         self._operations: dict[Step, ComputeStep] = {}
 
     def add(self, step: Step, compute: Callable[[], ComputeStep]) -> None:
-        """Record a step if it is a function of shapes. `compute` returns the step that calls its operation instead."""
+        """Record a step if it is a shape function. `compute` returns the equivalent step that calls the operation."""
         known = all(v.is_constant or v in self._results for v in step.inputs)
         if not known or not any(map(self._varies, (*step.inputs, *step.outputs))):
             return
@@ -40,13 +41,16 @@ class ShapeFunctions:
         self._results.update(step.outputs)
 
     def _varies(self, value: Value) -> bool:
-        """True if a value differs between shapes, or its shape does."""
+        """True if a value or its shape depends on symbols."""
         source = value.source
         varies = source is not None and source.held and has_sizes(source.array)
         return varies or value in self._results or any(map(is_size, value.shape))
 
     def replaced(self, steps: Sequence[Step], returned: Collection[Value]) -> list[Step]:
-        """Replace the steps in front of functions of shapes that have no kernel by their operations."""
+        """Replace a recorded step by the step of its operation if a shape function without a kernel reads its results.
+
+        Results in `returned` do not count.
+        """
         if not self._operations:
             return list(steps)
         needed: set[Value] = set()

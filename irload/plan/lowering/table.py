@@ -1,4 +1,4 @@
-"""The table of lowerings, by type of operation."""
+"""The table of lowerings by operation type."""
 
 from __future__ import annotations
 
@@ -97,4 +97,4 @@ LOWERINGS: dict[str, Lowering] = {
     "Unsqueeze": movement.reshape,
     "VariadicSplit": movement.split,
 }
-"""The lowering of each type of operation; a missing type becomes Compute."""
+"""The lowering of each operation type. An operation of any other type becomes a Compute step."""

@@ -1,4 +1,4 @@
-"""Queries and conversions of values, shared by lowerings."""
+"""Helpers of lowerings: properties of values, and steps with new values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def all_f32(values: Sequence[Value]) -> bool:
 
 
 def scalar(value: Value) -> float | None:
-    """Return the number in a constant of one element, None for any other value."""
+    """Return the number in a constant of one element, or None for any other value."""
     return None if value.size != 1 or value.constant is None else float(value.constant.reshape(-1)[0])
 
 
 def rounded(number: float) -> float:
-    """Return the number as rounded to f32, which may be infinite."""
+    """Return the number rounded to f32; infinite if it is too large for f32."""
     with np.errstate(over="ignore"):
         return float(np.float32(number))
 
@@ -60,7 +60,7 @@ def sliced(value: Value, axis: int, index: slice) -> SliceStep:
 
 
 def ending(data: Value, steps: list[Step], outputs: list[Value]) -> list[Step]:
-    """Return the steps with the last one producing the outputs; the identity if there are no steps."""
+    """Return the steps after making the outputs the results of the last step; without steps, the identity of `data`."""
     if not steps:
         return [ReshapeStep([data], outputs)]
     steps[-1].outputs = outputs

@@ -1,4 +1,4 @@
-"""Floats of 16 bits as f32 in programs: values, and the steps that convert them."""
+"""Converts between the 16-bit floats of a graph and f32, which replaces them in programs: values, steps and arrays."""
 
 from __future__ import annotations
 

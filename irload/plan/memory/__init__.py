@@ -1,1 +1,1 @@
-"""Memory planning: layouts, views and lifetimes as data, and one arena for all values of a program."""
+"""Memory planning: the layout, alias and lifetime of each value, and one arena for all values of a program."""

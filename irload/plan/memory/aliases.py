@@ -16,7 +16,7 @@ from irload.record import record
 
 @record()
 class Alias:
-    """A view of `source`. `strided`: its elements in the buffer of `root`."""
+    """A view of `source`. `strided`: the shape, strides and offset of the view in the buffer of `root`."""
 
     source: Value
     root: Value
@@ -24,7 +24,7 @@ class Alias:
 
 
 class Aliases:
-    """Which values share a buffer. A root is a value with a separate buffer; its aliases are views of it."""
+    """The values that share a buffer. A root is a value with a separate buffer; its aliases are views of it."""
 
     def __init__(self, program: Program, requests: MemoryRequests) -> None:
         self._layouts = {v: replace(layout, border=()) for v, layout in requests.layouts.items()}
@@ -41,7 +41,7 @@ class Aliases:
         self._grant_borders(program, requests)
 
     def alias(self, value: Value) -> Alias | None:
-        """Return the alias relation of a value, None for a root."""
+        """Return the alias relation of a value, or None for a root."""
         return self._aliases.get(value)
 
     def layout(self, value: Value) -> Layout:
@@ -63,20 +63,21 @@ class Aliases:
         return self.layout(value).strided(value.shape) if alias is None else alias.strided
 
     def _find_views(self, program: Program) -> None:
-        """Turn results of ViewOps into views of their inputs, if strides describe them."""
+        """Record results of view steps as aliases of their inputs, if strides can describe them."""
         for step in program.steps:
             view = step.view
             if view is None or step.inputs[0].is_constant:
                 continue
             source = step.inputs[0]
-            if self.stored_dtype(step.output) != self.stored_dtype(source):  # NumPy's float64 equals None
+            # Not `Layout.storage`, which may be None: np.dtype("float64") == None is true.
+            if self.stored_dtype(step.output) != self.stored_dtype(source):
                 continue
             seen = view.of(self.strided(source))
             if seen is not None:
                 self._aliases[step.output] = Alias(source, self.root(source), seen)
 
     def _grant_borders(self, program: Program, requests: MemoryRequests) -> None:
-        """Add padding around values that have a separate buffer and one consumer, which fills the padding."""
+        """Grant requested padding to values with a separate buffer and one consumer, which fills the padding."""
         shared = {alias.root for alias in self._aliases.values()}
         for value, layout in requests.layouts.items():
             alone = len(self.uses.get(value, ())) == 1 and value not in program.returned

@@ -36,7 +36,7 @@ def _by_size(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
     """Assign the largest buffers first, each to the lowest gap among buffers with an overlapping lifetime."""
     offsets: dict[int, int] = {}
     placed: list[tuple[int, int, int, int]] = []
-    """(start, end, first, last), by start."""
+    """(start, end, first, last) of each buffer, sorted by start."""
     total = 0
     for key in sorted(lifetimes, key=lambda k: (-lifetimes[k].size, lifetimes[k].first)):
         life = lifetimes[key]
@@ -59,7 +59,7 @@ def _by_time(lifetimes: Mapping[int, Lifetime]) -> tuple[dict[int, int], int]:
     offsets: dict[int, int] = {}
     gaps = _Gaps()
     alive: list[tuple[int, int, int]] = []
-    """(last, start, size), earliest death first."""
+    """A heap of (last, start, size): the buffer whose lifetime ends first is first."""
     for key in sorted(lifetimes, key=lambda k: (lifetimes[k].first, -lifetimes[k].size)):
         life = lifetimes[key]
         while alive and alive[0][0] < life.first:

@@ -1,4 +1,4 @@
-"""Copying into an array with a short innermost axis, for example photos with channels last.
+"""Copies inputs into the memory of a plan; fast for targets with a short innermost axis, such as channels-last photos.
 
 NumPy's inner loop runs along the innermost axis of the target. If that axis has three elements, each call of the loop
 copies three elements, and the copy takes four times as long as one strided copy per index of that axis.
@@ -14,7 +14,7 @@ import numpy as np
 from irload.core.tensor import Array
 
 SHORT = 8
-"""Length of the innermost axis up to which one copy per index is faster."""
+"""Maximum length of the innermost axis for which one copy per index is faster."""
 
 Index = tuple[slice | int, ...] | EllipsisType
 
@@ -31,7 +31,10 @@ def pieces(target: Array) -> list[Index]:
 
 
 class Filling:
-    """Copies arrays into the same targets in each inference. `before`: a Filling whose views of them are reused."""
+    """Copies arrays into the same targets in each inference.
+
+    `before`: another Filling; its views of targets that both have are reused.
+    """
 
     def __init__(self, targets: Sequence[Array], before: Filling | None = None) -> None:
         self._targets = targets

@@ -13,10 +13,11 @@ from irload.record import record
 
 @record()
 class RowCodes:
-    """Rows of f32, quantized to i8 for the products of one matmul: [row, codes, scale and sum of each group].
+    """The form of rows of f32 that are quantized to i8 in groups for one matmul. An element is scale · code.
 
-    `group`: consecutive elements that share a scale. A group represents scale · codes; its scale, then scale · Σ codes,
-    are f32. `interleaved`: each 8 codes are stored in the order 0, 2, 4, 6, 1, 3, 5, 7.
+    A row consists of the codes of all its elements, followed, for each group, by the scale and scale · Σ codes in f32.
+    `group`: the number of consecutive elements that share a scale. `interleaved`: each 8 codes are stored in the order
+    0, 2, 4, 6, 1, 3, 5, 7.
     """
 
     group: int
@@ -33,11 +34,11 @@ FACTORS = 8
 
 @record()
 class Layout:
-    """Axes from the outermost to the innermost; empty means row-major.
+    """The layout of a value in its buffer. `order`: the axes, outermost first; empty means row-major.
 
     `border`: elements of padding before and after, per axis, filled by the consumer. `storage`: the stored type, if it
-    differs from the value's type. `nbytes`: the size of a blocked copy, whose layout strides cannot describe.
-    `codes`: the form of quantized rows in this copy.
+    differs from the value's type. `nbytes`: the size in bytes of a copy in a blocked layout, which strides cannot
+    describe. `codes`: the form of quantized rows in the copy.
     """
 
     order: tuple[int, ...] = ()

@@ -40,11 +40,11 @@ class Memory:
         return self._aliases.layout(value)
 
     def is_view(self, value: Value) -> bool:
-        """True for the result of a ViewOp that needs no copy."""
+        """True for the result of a view step that needs no copy."""
         return self._aliases.alias(value) is not None
 
     def source(self, value: Value) -> Value | None:
-        """Return the value of which this one is an alias, None for a root."""
+        """Return the value of which this one is an alias, or None for a root."""
         alias = self._aliases.alias(value)
         return None if alias is None else alias.source
 
@@ -61,7 +61,7 @@ class Memory:
         return self._arrays[value]
 
     def with_border(self, value: Value) -> Array | None:
-        """Return a value together with its padding, None without padding."""
+        """Return a value together with its padding, or None without padding."""
         layout = self.layout(value)
         return self._array(value, layout.whole(value.shape)) if layout.border else None
 
@@ -79,7 +79,7 @@ class Memory:
 
 
 def lifetimes(program: Program, aliases: Aliases) -> dict[Value, Lifetime]:
-    """Return the size of every root's buffer in bytes, and the steps between which it is needed."""
+    """Return the lifetime of each root's buffer."""
     when = {step: k for k, step in enumerate(program.steps)}
     born: dict[Value, int] = dict.fromkeys(program.inputs, -1)
     for step, k in when.items():

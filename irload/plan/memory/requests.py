@@ -14,14 +14,14 @@ from irload.record import record
 class MemoryRequests:
     """Requests of one back end, or merged requests of all. Values without a request are row-major.
 
-    - `layouts`: of values that steps of the back end produce or the caller fills. Padding is granted if the value has
-      one consumer and a separate buffer. A layout with a stored type is read only by the back end that requested it;
-      for other readers, a Relayout step of this back end is inserted.
+    - `layouts`: layouts of values that steps of the back end produce or that the caller fills. Padding is granted if
+      the value has one consumer and a separate buffer. A value whose layout has a stored type is read only by the back
+      end that requested it; for other readers, a Relayout step of this back end is inserted.
     - `relaid`: results of the program that a Relayout step copies to row-major faster than a strided copy does.
     - `reordered`: steps that read their first input from a copy in another layout. Equal copies are shared.
     - `extended`: Concats that append to their first input in place. Its buffer, which is not in the arena, has room
       for the output, and the axis of the Concat is outermost.
-    - `outside`: inputs of the program that are read where the caller has them.
+    - `outside`: inputs of the program that are read from the caller's memory, without a copy.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])

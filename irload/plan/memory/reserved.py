@@ -14,8 +14,8 @@ from irload.system.portable import COMMITS_LATE, anonymous_pages
 def reserved_bytes(size: int) -> Array:
     """Return `size` bytes, aligned to pages. Memory is used only for pages that have been written.
 
-    Huge pages are avoided: one of 2 MiB for every buffer would take memory that may never be used, and its first write
-    waits for the system to clear it. Raises MemoryError.
+    Huge pages are avoided: a huge page per buffer would take 2 MiB that may never be used, and its first write waits
+    until the system has cleared it. Raises MemoryError.
     """
     if not COMMITS_LATE:
         return aligned_bytes(size)

@@ -1,1 +1,1 @@
-"""Rewrites of programs that are valid for every back end, one per file; pipeline.py lists them in order."""
+"""Passes: rewrites of programs that are valid for every back end, one per file. `pipeline` lists them in order."""

@@ -24,11 +24,11 @@ TERMS = 16
 
 
 class NotRepresentable(Exception):
-    """A form that would grow too large, or would change the value at 0, infinity or NaN."""
+    """Raised if a form would have too many monomials, or would differ from the expression at 0, infinity or NaN."""
 
 
 class Algebra:
-    """Builds forms. Atoms are numbered: equal atoms have the same number, and `keys` has the identity of each."""
+    """Builds forms. Equal atoms have the same number, which is the index of their identity in `keys`."""
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
@@ -53,7 +53,7 @@ class Algebra:
         return _sorted(total)
 
     def multiply(self, a: Form, b: Form) -> Form:
-        """Return a · b, expanded. Raises NotRepresentable if both have an atom, with exponents that might cancel."""
+        """Return a · b, expanded. Raises NotRepresentable if exponents of an atom in a and b might cancel."""
         total: dict[Monomial, float] = {}
         for left, c in a:
             for right, d in b:
@@ -62,7 +62,7 @@ class Algebra:
         return _sorted(total)
 
     def power(self, a: Form, exponent: float) -> Form:
-        """Return a raised to the exponent. Squares are expanded; other powers of a sum become an atom for the sum."""
+        """Return a raised to the exponent. Squares are expanded; for other exponents, a sum becomes an atom first."""
         if exponent == 2:
             return self.multiply(a, a)
         logistic = self._logistic(a) if exponent == -1 else None
@@ -116,7 +116,10 @@ class Algebra:
                 return self._function(function, args, numbers)
 
     def _function(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
-        """Return the form of a logarithm or a clamp (as relu, minimum and maximum are), an atom for other functions."""
+        """Return the form of a function, which is one atom.
+
+        log(1 + eᵍ) becomes softplus(g); relu, a maximum with a number, and a minimum of a clamp become clamps.
+        """
         (a, *rest) = args
         if function == "log":
             exponent = self._one_plus_exp(a)
@@ -132,20 +135,20 @@ class Algebra:
         return self.atom(function, *args, *numbers)
 
     def key_of(self, form: Form) -> Key | None:
-        """Return the identity of the only atom of a form, None for any other form."""
+        """Return the identity of the only atom of a form, or None for any other form."""
         if len(form) == 1 and form[0][1] == 1 and len(form[0][0]) == 1 and form[0][0][0][1] == 1:
             return self.keys[form[0][0][0][0]]
         return None
 
     def _one_plus_exp(self, a: Form) -> Form | None:
-        """Return g if the form is 1 + eᵍ."""
+        """Return g if the form is 1 + eᵍ, otherwise None."""
         if len(a) != 2 or a[0] != ((), 1.0):
             return None
         key = self.key_of(a[1:])
         return key[1] if key is not None and key[0] == "exp" else None
 
     def _logistic(self, a: Form) -> Form | None:
-        """Return the form of sigmoid(−g), that is 1 / (1 + eᵍ)."""
+        """Return the form of 1 / a as sigmoid(−g) if a is 1 + eᵍ, otherwise None."""
         exponent = self._one_plus_exp(a)
         return None if exponent is None else self.atom("sigmoid", self.multiply(exponent, self.number(-1)))
 

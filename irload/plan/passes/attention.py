@@ -1,4 +1,4 @@
-"""Attention written out: MatMul(Softmax(MatMul(q, k) · scale + mask), v) → Attention(q, k, v, mask).
+"""Match decomposed attention: MatMul(Softmax(MatMul(q, k) · scale + mask), v) → Attention(q, k, v, mask).
 
 Applies if no other step reads the scores. Transposes of q, k and v become views.
 """
@@ -45,7 +45,10 @@ def recognise_attention(program: Program) -> None:
 
 @record(eq=False)
 class _Between:
-    """An Elementwise step between matmul and softmax: the mask that it adds, if any, and the factor on its input."""
+    """An Elementwise step between matmul and softmax, and the following steps (`after`).
+
+    `mask`: the mask that the step adds, if any; `factor`: the product of the factors of this and all following steps.
+    """
 
     step: ElementwiseStep
     mask: Value | None
@@ -55,7 +58,7 @@ class _Between:
 
 @record()
 class _Scores:
-    """Scores as MatMul · scale + Σ mask · factor, and the steps between matmul and softmax."""
+    """Attention scores as product · scale + Σ mask · factor. `between`: the steps between matmul and softmax."""
 
     product: MatMulStep
     scale: float
@@ -91,7 +94,7 @@ def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Sc
 
 
 def factor_of(step: ElementwiseStep) -> float | None:
-    """Return the nonzero number by which a step multiplies its input, None for any other step."""
+    """Return the nonzero number by which a step multiplies its input, or None for any other step."""
     if len(step.expression.instructions) != 1:
         return None
     (i,) = step.expression.instructions
@@ -106,7 +109,7 @@ def is_moderate(scale: float) -> bool:
 
 
 def _scores(product: MatMulStep, scale: float, after: _Between | None) -> _Scores:
-    """Return the scores that the steps after a matmul compute from it."""
+    """Return the scores that the list of steps `after` a matmul computes."""
     scores = _Scores(product, scale, [], [])
     while after is not None:
         scores.between.append(after.step)
@@ -126,7 +129,7 @@ def _turned(value: Value, steps: list[Step]) -> Value:
 
 
 def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | None:
-    """Return one value that combines the masks, each times its factor."""
+    """Return Σ mask · factor, or None without masks. The steps that compute it are appended to `steps`."""
     total: Value | None = None
     for mask, factor in masks:
         if factor != 1:

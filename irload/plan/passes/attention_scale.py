@@ -1,4 +1,4 @@
-"""Constant factors of q or k: Attention(q · s, k) → Attention(q, k) with s folded into its query_scale.
+"""Fold constant factors of q and k into attention: Attention(q · s, k) → Attention(q, k) with query_scale · s.
 
 PyTorch's exporter multiplies both by the fourth root of 1/width.
 """
@@ -13,7 +13,7 @@ from irload.plan.passes.attention import factor_of, is_moderate
 
 
 def take_scales(program: Program) -> None:
-    """Fold constant factors into every attention whose product no other step reads."""
+    """Fold constant factors of q and k into every attention, unless another step reads the scaled q or k."""
     producers = program.producers()
     for step in program.steps:
         if not isinstance(step, AttentionStep):

@@ -1,6 +1,7 @@
-"""Comparisons, logical operations and selections of f32 and booleans: Compute → Elementwise, where a back end has them.
+"""Convert comparisons, logical operations and selections of f32 and booleans from Compute to Elementwise steps.
 
-Traced plans compute masks that depend on shapes or on integers alone before their kernels run, so this pass follows.
+Only steps that a back end supports are converted. Traced plans run this pass after they have removed the steps that
+compute masks from shapes or integers alone: NumPy computes these masks before the kernels run.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ BOTH: Mapping[str, tuple[str, ...]] = {
     "LogicalXor": ("equal", NOT),
     "NotEqual": ("equal", NOT),
 }
-"""Operations on two operands: the opcode on both, then on the result."""
+"""Operations on two operands: the opcode of both, then an opcode that is applied to the result."""
 SWAPPED: Mapping[str, str] = {"Greater": "less", "GreaterEqual": "less_equal"}
-"""Operations on two operands whose opcodes take them in reverse order."""
+"""Operations on two operands whose opcodes have the operands in reverse order."""
 
 
 def lower_booleans(program: Program, supports: Callable[[Step], bool]) -> None:
-    """Replace the steps, and fuse them with their neighbours."""
+    """Convert the steps, and fuse them with adjacent Elementwise steps. `supports`: True if a back end runs a step."""
     lowered = [(step, new) for step in program.steps if (new := _lowered(step)) is not None and supports(new)]
     for step, new in lowered:
         program.replace([step], [new])

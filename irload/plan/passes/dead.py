@@ -1,4 +1,4 @@
-"""Dead code elimination: removes steps whose results are unused, unless they have a side effect, such as on state."""
+"""Dead code elimination: removes steps whose results are unused, except steps with side effects, such as Assign."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from irload.plan.ir.program import Program, Value
 
 
 def drop_dead(program: Program) -> None:
-    """Remove every step none of whose outputs is used."""
+    """Remove every step without a side effect whose outputs are all unused."""
     needed: set[Value] = set(program.outputs)
     kept = []
     for step in reversed(program.steps):

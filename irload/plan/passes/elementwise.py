@@ -1,4 +1,4 @@
-"""Chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), if the inner result has no other consumer."""
+"""Fuse chains of elementwise steps: g(f(x), y) → (g∘f)(x, y), if the inner result has no other consumer."""
 
 from __future__ import annotations
 

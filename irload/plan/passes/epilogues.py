@@ -1,4 +1,4 @@
-"""Fuse Elementwise steps as epilogues: Elementwise(f, Conv(x), y) → Conv(x, y; epilogue f). Also MatMul, Normalize."""
+"""Fuse Elementwise steps into Conv, MatMul and Normalize: Elementwise(f, Conv(x), y) → Conv(x, y; epilogue f)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.plan.ir.steps import ElementwiseStep, ProductStep, WithEpilogue
 
 
 def fuse_epilogues(program: Program) -> None:
-    """Append each Elementwise step to the epilogue of its producer if nothing else reads the result."""
+    """Append each Elementwise step to the epilogue of its producer if no other step reads the producer's result."""
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, WithEpilogue):

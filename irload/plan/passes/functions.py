@@ -1,7 +1,7 @@
-"""Activations written out as arithmetic: x·0.5·(1 + erf(x/√2)) → gelu(x), and likewise Swish, HSwish and Mish.
+"""Match activations that are decomposed into arithmetic: x·0.5·(1 + erf(x/√2)) → gelu(x); also Swish, HSwish and Mish.
 
-Expressions are compared as normal forms (plan/passes/algebra.py), so association does not matter. Only functions whose
-instruction is faster than its parts are matched.
+Expressions are compared as normal forms (plan/passes/algebra.py), so association does not matter. Only functions with
+an instruction that is faster than the arithmetic are matched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
 from irload.plan.passes.scalars import used_inputs
 
 CHARACTERISTIC = {"sigmoid", "exp", "tanh", "erf", "clamp", "minimum_number"}
-"""Instructions that a match requires: without them, an expression is skipped."""
+"""Opcodes of which a match requires at least one. Other expressions are skipped."""
 
 
 def recognise_functions(program: Program) -> None:
@@ -54,7 +54,7 @@ def simplified(expression: Expression) -> Expression:
         except NotRepresentable:
             form = unknown
         instructions.append(_recognised(algebra, form) or _merged(i, instructions, expression.operands))
-        # A register with several uses is an unknown, so that it can be the x of a function.
+        # A register with several uses is an unknown, so that a function can match it as x.
         forms.append(unknown if uses.count(register) > 1 else form)
     return Expression(expression.operands, tuple(instructions), expression.results).pruned()
 
@@ -67,7 +67,7 @@ def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Ins
 
 
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
-    """Return the instruction that computes the form, None if no instruction does."""
+    """Return the instruction that computes the form, or None if no instruction does."""
     for recognise in _RECOGNISED:
         instruction = recognise(algebra, form)
         if instruction is not None:

@@ -1,4 +1,4 @@
-"""Heads that share keys and values: Attention(q, repeated k, repeated v) → Attention(q in groups, k, v).
+"""Let heads share keys and values: Attention(q, repeated k, repeated v) → Attention(q in groups, k, v).
 
 Grouped-query attention repeats each head of k and v for a group of queries: Reshape, Broadcast, Reshape. The kernel
 broadcasts leading axes, so the copies are unnecessary.
@@ -15,7 +15,7 @@ from irload.plan.ir.steps import AttentionStep, BroadcastStep, ReshapeStep
 
 
 def share_heads(program: Program) -> None:
-    """Use k and v before they are repeated, and split the heads of q and the result into groups."""
+    """Let attention read k and v before they are repeated, with the heads of q and of the result split into groups."""
     producers = program.producers()
     known: dict[Hashable, Value] = {}
     for step in program.steps:

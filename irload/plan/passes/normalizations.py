@@ -1,7 +1,7 @@
-"""Normalisations written out: (x − mean(x)) / sqrt(mean((x − mean(x))²) + eps) → Normalize(x), and likewise RMSNorm.
+"""Match decomposed normalizations: (x − mean(x)) / sqrt(mean((x − mean(x))²) + eps) → Normalize(x); also RMSNorm.
 
-Scale and shift remain elementwise steps, which become the epilogue. A scale that was folded into the factor of the
-root, x·(r·γ) + (β − mean(x)·(r·γ)), is factored out again.
+Scale γ and shift β remain elementwise steps, which become the epilogue. If γ was folded into the reciprocal root r, as
+in x·(r·γ) + (β − mean(x)·(r·γ)), it is factored out again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 from irload.record import record
 
 REACH, MOST = 40, 16
-"""The number of steps searched after a mean, and the maximum number of them that depend on x."""
+"""The number of steps searched from a mean or square on, and the maximum number of them that depend on x."""
 
 
 def recognise_normalizations(program: Program) -> None:
-    """Replace each step that computes a normalised tensor; dead code elimination removes unused means."""
+    """Replace each step that computes a normalized tensor; dead code elimination removes unused means."""
     producers = program.producers()
     steps = program.steps
     at = {step: k for k, step in enumerate(steps)}
@@ -45,7 +45,7 @@ def recognise_normalizations(program: Program) -> None:
 
 @record(frozen=False)
 class _Found:
-    """A match: `step` computes normalised(x) · `scale` + `shift`."""
+    """A match: `step` computes normalized(x) · `scale` + `shift`. `through`: the steps from x to `step`."""
 
     step: ElementwiseStep
     x: Value
@@ -76,7 +76,10 @@ class _Found:
 
 @record(frozen=False)
 class _Cone:
-    """The values that depend on x, as forms, and the steps that compute them."""
+    """The values that depend on x, with their forms and the steps that compute them.
+
+    `reduced`: the shape of x with length 1 along `axes`. `unknown`: the values that do not depend on x, by atom.
+    """
 
     algebra: Algebra
     x: Value
@@ -137,7 +140,7 @@ class _Cone:
 
 
 def _search(steps: Sequence[Step], x: Value, axes: tuple[int, ...], *, center: bool) -> _Found | None:
-    """Return the first step that computes a normalised x."""
+    """Return the match of the first of these steps that computes a normalized x."""
     reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     cone = _Cone(Algebra(), x, reduced, axes)
     cone.forms[x] = cone.algebra.atom("unknown", id(x))

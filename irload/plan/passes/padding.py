@@ -1,4 +1,4 @@
-"""Zeros before convolutions: Conv(Concat(0, x, 0), w) along a spatial axis → Conv(x, w) with larger pads.
+"""Fold zero padding into convolutions: Conv(Concat(0, x, 0), w) along a spatial axis → Conv(x, w) with larger pads.
 
 A Pad with zeros is lowered to this Concat. TensorFlow's exporters write a Pad if a stride makes the padding asymmetric.
 """
@@ -13,7 +13,7 @@ from irload.plan.ir.steps import BroadcastStep, ConcatStep, ConvStep
 
 
 def fuse_padding(program: Program) -> None:
-    """Move zero padding into convolutions, unless a window would consist of zeros only."""
+    """Fold zero padding into convolutions, unless a window would read only padding."""
     producers = program.producers()
     for conv in program.steps:
         while isinstance(conv, ConvStep):
@@ -27,7 +27,7 @@ def fuse_padding(program: Program) -> None:
 
 
 def _fused(source: ConcatStep, conv: ConvStep, producers: Mapping[Value, Step]) -> ConvStep | None:
-    """Return the convolution with larger pads, None if the concatenation is not zero padding."""
+    """Return the convolution with larger pads, or None if the concatenation is not zero padding."""
     axis = source.axis - 2
     around = _zeros_around(source, producers)
     if around is None or axis < 0:
@@ -57,7 +57,7 @@ def _zeros_around(step: ConcatStep, producers: Mapping[Value, Step]) -> tuple[in
 
 
 def _constant_of(value: Value, producers: Mapping[Value, Step]) -> Value | None:
-    """Return the constant that a value is, or that is broadcast to it; None for other values."""
+    """Return the value if it is constant, or the constant that is broadcast to it; None for other values."""
     source = producers.get(value)
     value = source.inputs[0] if isinstance(source, BroadcastStep) else value
     return value if value.is_constant else None

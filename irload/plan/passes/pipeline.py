@@ -33,28 +33,28 @@ PASSES: tuple[Pass, ...] = (
     fold_scale,  # before fold_scalars, which turns a factor that is equal for all channels into a number
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
-    recognise_attention,  # likewise
+    recognise_attention,  # before any fusion
     take_scales,  # after recognise_attention
-    recognise_rotary,  # likewise
+    recognise_rotary,  # before any fusion
     recognise_routing,
     share_heads,  # after recognise_attention, whose keys and values it changes
     convolve_before_resampling,  # before fuse_epilogues: it moves convolutions without an epilogue
     sink_transposes,  # before fuse_epilogues, so that elementwise steps directly follow their convolution or matmul
-    drop_dead,  # the steps that the patterns have replaced
+    drop_dead,  # removes the steps that matched patterns no longer need
     fuse_epilogues,  # before fuse_elementwise: an epilogue saves more than a longer expression
     fuse_elementwise,
-    recognise_functions,  # on the longest expressions
-    fuse_epilogues,  # again: functions in one instruction make room for more fusion
+    recognise_functions,  # after fuse_elementwise: longer expressions contain more functions
+    fuse_epilogues,  # again: shorter expressions allow more fusion
     fuse_elementwise,
     recognise_functions,
-    drop_subnormals,  # the operands of products are final
+    drop_subnormals,  # after all fusions, when the operands of products are final
     separate_numbers,  # last: other passes match instructions with numbers
 )
 """The passes, in order."""
 
 
 BEFORE_INTEGERS = 2
-"""The passes before products in integers: convolutions have their pads, and weights are constants of the file."""
+"""Number of passes before `multiply_integers`, which needs the pads of convolutions and the weights of the file."""
 
 
 def optimize(
@@ -62,9 +62,9 @@ def optimize(
     check: Callable[[Program, str], None] | None = None,
     integers: Callable[[Step], bool] | None = None,
 ) -> Program:
-    """Run every pass on the program, and `check` (program, name of the pass) after each.
+    """Run every pass on the program, and `check` (program, name of the pass) after each. Returns the program.
 
-    `integers`: the steps on quantized values that a back end supports; None if products are computed in floats.
+    `integers`: returns True for steps on quantized values that a back end supports; None if all products are in floats.
     """
     passes = list(PASSES)
     if integers is not None:
@@ -75,7 +75,7 @@ def optimize(
             multiply_integers(program, integers)
 
         passes[BEFORE_INTEGERS:BEFORE_INTEGERS] = [in_integers, drop_dead]
-        passes.insert(-1, compose_factors)  # of the longest epilogues
+        passes.insert(-1, compose_factors)  # after all fusions, when epilogues are complete
     for rewrite in passes:
         rewrite(program)
         if check is not None:

@@ -1,7 +1,7 @@
-"""Resampling after 1×1 convolution: Conv(Concat(Resample(x), y), [V W]) → Resample(Conv(x, V)) + Conv(y, W).
+"""Move 1×1 convolutions before resampling: Conv(Concat(Resample(x), y), [V W]) → Resample(Conv(x, V)) + Conv(y, W).
 
-The two commute, so the convolution runs on the small map and the Concat disappears. Segmentation heads that combine
-maps of several sizes have this pattern.
+Resampling and 1×1 convolution commute, so the convolution runs on the smaller map, and the Concat is removed.
+Segmentation heads that combine maps of several sizes have this pattern.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def convolve_before_resampling(program: Program) -> None:
 
 
 def _is_pointwise(window: ConvStep) -> bool:
-    """True for one group, one tap, stride 1, no pads, no integers, and no epilogue."""
+    """True for a convolution in floats with one group, one tap, stride 1, no pads, and no epilogue."""
     groups, _, _, *kernel = window.inputs[1].shape
     if window.integers is not None:
         return False
@@ -48,7 +48,10 @@ def _is_pointwise(window: ConvStep) -> bool:
 
 
 def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[ResampleStep]:
-    """Return the resamplings that produce a value, first to last; empty if others read them or moving is not faster."""
+    """Return the resamplings that produce a value, first to last; empty if the rewrite would not be faster.
+
+    Only resamplings whose result no other step reads are included.
+    """
     chain: list[ResampleStep] = []
     at = value
     while (
@@ -95,7 +98,7 @@ def _moved(window: ConvStep, parts: Sequence[Value], chains: Sequence[list[Resam
 
 
 def _convolved(window: ConvStep, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
-    """Return the 1×1 convolution of other data with the weights of these channel ranges."""
+    """Return the 1×1 convolution of `data` with the weights of these ranges of input channels."""
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
     weights = window.inputs[1]
     assert weights.source is not None

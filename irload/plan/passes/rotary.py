@@ -1,4 +1,7 @@
-"""Rotary embedding written out: x·cos + Concat(−x₂, x₁)·sin, x₁ and x₂ halves of x → RotaryEmbedding(x, cos, sin)."""
+"""Match decomposed rotary embeddings: x·cos + Concat(−x₂, x₁)·sin → RotaryEmbedding(x, cos, sin).
+
+x₁ and x₂ are the halves of x along the last axis.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ WIDEST = 1 << 14
 
 
 def recognise_rotary(program: Program) -> None:
-    """Replace each sum of this form; dead code elimination removes its unused parts."""
+    """Replace each sum of this form; dead code elimination removes the steps that are no longer used."""
     producers = program.producers()
     for step in program.steps:
         operands = _operands(step, "add")
@@ -25,7 +28,7 @@ def recognise_rotary(program: Program) -> None:
 
 
 def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbeddingStep | None:
-    """Return the rotation computed by the sum of two products, None if it is not one."""
+    """Return the rotary embedding that a sum of two products computes, or None if the sum does not match."""
     first, second = (_operands(producers.get(v), "multiply") for v in (plain, turned))
     if first is None or second is None:
         return None
@@ -61,7 +64,7 @@ def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
 
 
 def _last(cut: SliceStep, x: Value) -> tuple[int, int] | None:
-    """Return the range of the last axis that a Slice selects, None if it slices other axes or has a step."""
+    """Return the range of the last axis that a Slice selects, or None if it slices other axes or has a step."""
     if len(cut.index) != len(x.shape):
         return None
     ranges = [extent(s, n) for s, n in zip(cut.index, x.shape, strict=True)]

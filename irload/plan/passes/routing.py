@@ -1,6 +1,6 @@
-"""ScatterElementsUpdate at positions that a TopK has computed: routers of experts, which keep a few weights per token.
+"""Match ScatterElementsUpdate at positions from a TopK, as in expert routers, which keep a few weights per token.
 
-Positions of a TopK are in range, so that the step needs no check.
+The positions are in range, so the Scatter step does not check them.
 """
 
 from __future__ import annotations

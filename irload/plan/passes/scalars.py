@@ -1,4 +1,4 @@
-"""Constants of one element become numbers: multiply(x, 3) → multiply_number 3 (x). And f(x, x) reads x once.
+"""Move constants of one element into instructions: multiply(x, 3) → multiply_number 3 (x). Merge equal inputs.
 
 Later passes can then match a computation by its expression alone.
 """
@@ -22,7 +22,7 @@ LEFT = {
     "divide": "number_divide",
 }
 RIGHT = {**LEFT, "subtract": "add_number", "divide": "divide_number", "power": "power_number"}
-"""The instruction with a number as its second argument (RIGHT) or first argument (LEFT)."""
+"""By opcode, the instruction whose second argument (RIGHT) or first argument (LEFT) is a number."""
 
 POWERS = {2.0: "square", 0.5: "sqrt"}
 
@@ -39,7 +39,7 @@ def _folded(step: ElementwiseStep) -> ElementwiseStep:
 
 
 def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expression:
-    """Return the expression with one-element operands as numbers; an expression of numbers only is unchanged."""
+    """Return the expression with constants of one element as numbers. Instructions on constants alone are unchanged."""
     numbers = {
         k: float(v.constant.reshape(-1)[0]) for k, v in enumerate(operands) if v.size == 1 and v.constant is not None
     }
@@ -56,7 +56,10 @@ def with_scalars(expression: Expression, operands: Sequence[Value]) -> Expressio
 
 
 def _right(i: Instruction, number: float) -> Instruction:
-    """Move a number to the second argument. Division by a power of two becomes multiplication, which rounds equally."""
+    """Return a binary instruction with a number as its second argument.
+
+    Division by a power of two becomes multiplication by its reciprocal, which is exact.
+    """
     if i.opcode == "subtract":
         number = -number
     if i.opcode == "power" and number in POWERS:
@@ -69,7 +72,8 @@ def _right(i: Instruction, number: float) -> Instruction:
 def used_inputs(inputs: Sequence[Value], expression: Expression, leading: int = 0) -> tuple[list[Value], Expression]:
     """Return the inputs that the expression uses, without duplicates, and the expression over them.
 
-    The first `leading` inputs are kept: operand 0 is the step's result, and the others follow.
+    The first `leading` inputs, which are not operands of the expression, are kept. If there are any, the expression is
+    an epilogue: operand 0 is the step's result, and the remaining inputs follow.
     """
     first = 1 if leading else 0
     operands: list[Value | None] = [*([None] * first), *inputs[leading:]]

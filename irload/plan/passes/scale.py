@@ -1,4 +1,4 @@
-"""A constant factor per channel after a convolution: Conv(x, w)·c → Conv(x, w·c), as in batch norm."""
+"""Fold a constant factor per channel into the weights of a convolution, as for BatchNorm: Conv(x,w)·c → Conv(x,w·c)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.plan.ir.steps import ConvStep, ElementwiseStep
 
 
 def fold_scale(program: Program) -> None:
-    """Multiply the factor into the weights. If an addition is between Conv and factor, fusion handles both."""
+    """Fold the factor of each convolution. If an addition precedes the factor, both become an epilogue instead."""
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, ConvStep) or step.epilogue.instructions or step.integers is not None:
@@ -43,13 +43,13 @@ def fold_scale(program: Program) -> None:
 
 
 def _harmless(scale: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:
-    """True if scaling the weights stays finite and introduces no zeros."""
+    """True if no scale is so large or so small that its product with a usual weight overflows or underflows."""
     size = np.abs(scale)
     return bool(np.all((size == 0) | ((size > 2.0**-60) & (size < 2.0**60))))
 
 
 def _per_channel(value: Value, channels: int, rank: int) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
-    """Return the constant as one number per channel, None if its shape differs."""
+    """Return the constant as one number per channel, or None if its shape differs."""
     if value.size not in (1, channels) or value.constant is None:
         return None
     shape = (1,) * (rank - len(value.shape)) + value.shape

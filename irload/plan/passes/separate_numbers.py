@@ -1,7 +1,7 @@
-"""Numbers in which the expressions of several steps differ become operands: multiply_number 3 (x) → multiply(x, 3).
+"""Turn numbers in which otherwise equal expressions differ into operands: multiply_number 3 (x) → multiply(x, 3).
 
-Numbers are compiled into kernels. The layers of a quantized model repeat with different scales; with the scales as
-operands, they share their kernels.
+Numbers are compiled into kernels. A quantized model repeats layers with different scales; if the scales are operands,
+the layers share kernels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Numbers = dict[int, tuple[float, ...]]
 
 
 def separate_numbers(program: Program) -> None:
-    """Turn numbers of f32 into operands where steps of one type differ in them alone."""
+    """Turn f32 numbers into operands in steps of one type whose expressions differ only in these numbers."""
     alike: dict[object, list[AnyStep]] = {}
     for step in program.steps:
         if isinstance(step, AnyStep):
@@ -46,7 +46,7 @@ def separate_numbers(program: Program) -> None:
 
 
 def _numbers(step: AnyStep) -> Numbers:
-    """The numbers that may become operands, by the index of the instruction."""
+    """Return the numbers that may become operands, by the index of their instruction."""
     expression, inputs = step.elementwise_part, [v.dtype for v in step.inputs]
     types = expression.types(inputs if isinstance(step, ElementwiseStep) else [F32, *inputs[step.OWN :]])
     return {
@@ -62,7 +62,7 @@ def _without_numbers(expression: Expression) -> Expression:
 
 
 def _separated(step: AnyStep, differing: AbstractSet[int]) -> AnyStep:
-    """Return the step with these numbers as operands, which are its last inputs."""
+    """Return the step with the numbers of the `differing` instructions as its last inputs."""
     old, numbers, shape = step.elementwise_part, _numbers(step), (1,) * len(step.outputs[0].shape)
     chosen = {k: numbers[k] for k in sorted(differing & numbers.keys())}
     flat = [number for values in chosen.values() for number in values]

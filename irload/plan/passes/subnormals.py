@@ -1,6 +1,6 @@
-"""Subnormal weights of products are flushed to zero in Conv and MatMul, and likewise their biases.
+"""Flush subnormal weights and biases of Conv and MatMul to zero.
 
-Pruned networks contain numbers below 2⁻¹²⁶ in f32, which processors handle a hundred times more slowly: with one
+Pruned networks contain f32 numbers below 2⁻¹²⁶, which processors handle a hundred times more slowly: with one
 subnormal in a hundred weights, a convolution took seventeen times as long. OpenVINO's CPU plugin flushes them in all
 constants.
 """
@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 
 
 def drop_subnormals(program: Program) -> None:
-    """Replace constants of products by copies without subnormal numbers, if no other step reads them."""
+    """Flush the constant weights and biases of all products, unless another step reads the same constant."""
     candidates: set[Value] = set()
     others = set(program.outputs)
     for step in program.steps:
@@ -31,7 +31,7 @@ def drop_subnormals(program: Program) -> None:
 
 
 def _weights_and_biases(step: Step) -> list[Value]:
-    """Return the operands of a product, and the constants that its epilogue adds and does not use otherwise."""
+    """Return the two operands of a product, and the epilogue's operands that are only added."""
     if not isinstance(step, ProductStep):
         return []
     scaled = {a for i in step.elementwise_part.instructions if i.opcode != "add" for a in i.args}
@@ -55,6 +55,6 @@ _SUBNORMAL = (1 << 24) - 2
 
 
 def _magnitudes(bits: Array, out: Array) -> Array:
-    """Write an integer per f32 number that is below _SUBNORMAL exactly for subnormal numbers."""
+    """Write one integer per f32 number to `out`; it is below _SUBNORMAL if and only if the number is subnormal."""
     np.add(bits, bits, out=out)  # drops the sign bit; subtracting 1 then turns zero into the largest integer
     return np.subtract(out, 1, out=out)

@@ -27,12 +27,15 @@ def drop_taps(program: Program) -> None:
 
 
 def _needed(step: ConvStep, axis: int) -> range:
-    """Return the range of taps along an axis that read data for some output, extended so that no pad is negative."""
+    """Return a range of taps along an axis that contains all taps that read data for at least one output.
+
+    The range is as small as possible without negative pads. For dilation 1 and a symbolic size, it has all taps.
+    """
     size, count, kernel = (v.shape[k + axis] for v, k in ((step.inputs[0], 2), (step.output, 2), (step.inputs[1], 3)))
     stride, dilation = step.strides[axis], step.dilations[axis]
     begin, end = step.pads_begin[axis], step.pads_end[axis]
     if dilation == 1 and is_size(size):
-        # Only maps smaller than the kernel need fewer taps. To test for them would record a guard.
+        # Only maps smaller than the kernel need fewer taps, and the test would record a guard.
         return range(kernel)
 
     def reads(tap: int) -> bool:
@@ -47,7 +50,7 @@ def _needed(step: ConvStep, axis: int) -> range:
 
 
 def _reduced(step: ConvStep, needed: list[range]) -> ConvStep | None:
-    """Return the convolution with the needed taps only, None if its weights are not constant and finite."""
+    """Return the convolution with the needed taps only, or None if its weights are not constant and finite."""
     data, weights, *others = step.inputs
     if weights.source is None or not np.isfinite(weights.source.array).all():
         return None

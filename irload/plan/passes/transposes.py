@@ -1,7 +1,7 @@
 """Move Transposes after elementwise steps: f(Transpose(x), c) → Transpose(f(x, cᵀ)), if a step computes x.
 
-The elementwise step can then become the epilogue of a Conv or MatMul. A Reshape is moved, too, if f has no second
-operand. Views cost nothing.
+The elementwise step can then become the epilogue of a Conv or MatMul. A Reshape is also moved, if all other operands
+of f have one element. Views take no time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def sink_transposes(program: Program) -> None:
 
 
 def _views_of(program: Program, producers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewStep]:
-    """Return the views, first to last, between a value and the step that computes it, if nothing else reads them."""
+    """Return the views, first to last, between a value and the step that computes it; empty unless the move is useful.
+
+    The move is useful if that step can have an epilogue, or was itself moved, and no other step reads the views.
+    """
     views: list[ViewStep] = []
     at = value
     while isinstance(view := producers.get(at), TransposeStep | ReshapeStep) and program.sole_consumer(at) is not None:
@@ -52,7 +55,7 @@ def _views_of(program: Program, producers: dict[Value, Step], value: Value, move
 def _swapped(
     step: ElementwiseStep, value: Value, views: Sequence[ViewStep], producers: dict[Value, Step]
 ) -> list[Step] | None:
-    """Return the Elementwise before the views, then the views. None if another operand has no inverse view."""
+    """Return the Elementwise followed by the views; None if another operand has no equivalent before the views."""
     base = views[0].inputs[0]
     if value.shape != step.output.shape or step.inputs.count(value) > 1:
         return None
@@ -75,7 +78,7 @@ def _swapped(
 
 
 def _order(views: Sequence[ViewStep]) -> tuple[int, ...] | None:
-    """Return the composition of the transposes, None if there is a reshape."""
+    """Return the composition of the transposes, or None if there is a reshape."""
     order: tuple[int, ...] | None = None
     for view in views:
         if not isinstance(view, TransposeStep):
@@ -87,7 +90,7 @@ def _order(views: Sequence[ViewStep]) -> tuple[int, ...] | None:
 def _seen(
     other: Value, order: tuple[int, ...] | None, rank: int, producers: dict[Value, Step], steps: list[Step]
 ) -> Value | None:
-    """Return another operand in the axis order before the transpose, None if the rewrite would not be faster."""
+    """Return another operand in the axis order before the transpose, or None if the rewrite would not be faster."""
     if other.size == 1 and len(other.shape) <= rank:
         return other
     if order is None:

@@ -1,1 +1,1 @@
-"""Plans for many shapes: traced once with symbols for the input dims, bound to a shape by evaluating their sizes."""
+"""Plans for many shapes: traced once with symbols for the input dims, and bound to a shape by evaluating all sizes."""

@@ -57,7 +57,7 @@ class Binding(Concrete):
         self.external = np.array(external, np.int64)
         """The addresses of the roots outside the arena."""
         self.moved = previous is not None and not np.array_equal(previous.external, self.external)
-        """True if these addresses differ from the addresses of the previous binding."""
+        """True if `external` differs from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self.addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
         """The addresses of all values in the order of `template.values`, followed by the late constants."""
@@ -65,9 +65,9 @@ class Binding(Concrete):
             late = [address_of(self.late.constants[value].array) for value in template.late_values]
             self.addresses = np.concatenate([self.addresses, late])
         self.replaces = previous is not None and template.growth is not None
-        """True if the previous binding will not be used again, because lengths of variables that grow do not repeat."""
+        """True if the previous binding will not be used again: lengths of variables that grow do not repeat."""
         self.held = {} if previous is None else self._unchanged(previous)
-        """The arrays, by symbolic value, whose offsets are the same as in the previous binding."""
+        """The arrays of the previous binding whose shapes and offsets did not change, by symbolic value."""
         self.memory = BoundMemory(self, template, workspace)
 
     def plan(self) -> BoundPlan:
@@ -135,7 +135,7 @@ class BoundMemory(Memory):
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
         self._outside: dict[int, Array] = {}
-        """Memory outside the arena, by number of the root. Holds no reference to its owner."""
+        """Memory outside the arena, by number of the root. The arrays hold no reference to the owner of the memory."""
         self._binding = binding
         self._template = template
         self._starts_of_roots = workspace.starts
@@ -161,7 +161,7 @@ class BoundMemory(Memory):
         return self.view(self.symbolic[value])
 
     def view(self, symbolic: Value) -> Array:
-        """The array of a symbolic value that is not constant."""
+        """Return the array of a symbolic value that is not constant."""
         array = self._views.get(symbolic)
         if array is None:
             strided = self._binding.items[self._template.positions[symbolic]]
@@ -186,7 +186,7 @@ class BoundMemory(Memory):
         self._views = {}
         self.symbolic = {}
         self._outside = {}
-        del self._binding, self._template  # which refer to the workspace, and that to the plan
+        del self._binding, self._template  # avoids a cycle: binding → workspace → plan → this memory
 
     def _start(self, root: Value) -> int:
         return int(self._starts_of_roots[self._template.roots[root]])
@@ -201,7 +201,7 @@ class BoundMemory(Memory):
         )
 
     def outside(self, root: int) -> Array:
-        """The memory of a root outside the arena."""
+        """Return the bytes of a root outside the arena."""
         memory = self._outside.get(root)
         if memory is None:
             number = root - len(self._starts_of_roots)
@@ -212,20 +212,20 @@ class BoundMemory(Memory):
 
 
 def address_of(array: Array) -> int:
-    """The address of the first element."""
+    """Return the address of the first element."""
     return array.__array_interface__["data"][0]
 
 
 def _memory(start: int, nbytes: int) -> Array:
-    """The bytes at an address."""
+    """Return the bytes at an address as an array."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(start))
 
 
 class BoundPlan(Executor):
-    """The executor of a bound plan.
+    """The executor of a bound plan. It keeps data that the next binding reuses.
 
-    `numbers`, `external`, `items`, `late`, `held`: the sizes, the addresses of memory outside the arena, the objects
-    that consist of sizes, the late constants and the views of inputs and outputs, for the next binding.
+    `numbers`: the values of all sizes; `external`: the addresses of memory outside the arena; `items`: the objects that
+    contain sizes; `late`: the late constants; `held`: the views of inputs and outputs.
     """
 
     def __init__(self, binding: Binding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Concrete:
     """Creates concrete values and steps of a template for `numbers`, the values of its sizes.
 
-    `items`: shapes, strides and layouts, by the number of their form; `late`: the late constants that steps read.
+    `items`: shapes, strides and layouts, by form (see `Numbers`); `late`: the late constants that steps read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Objects of traced plans from the JSON and arrays of `encoding`."""
+"""Decodes objects of traced plans from the JSON and arrays that `encoding` creates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Source(Protocol):
     folding: Folding
 
     def node(self, number: int) -> Node:
-        """Return a layer."""
+        """Return the layer with this number."""
         ...
 
     def constant(self, node: Node, tensor: TensorType, offset: int, size: int) -> Constant:
@@ -42,9 +42,10 @@ class Source(Protocol):
 
 
 class Decoder:
-    """Decodes the objects that an Encoder converted: `tables` in order, then other objects by calls.
+    """Decodes the objects of an Encoder: the constructor decodes `tables`, and each call one other object.
 
-    `memory`: the bytes of all arrays. `operation` returns a Compute step's operation for one of the model.
+    `memory`: the bytes of all arrays. `operation`: returns the operation of a Compute step for an operation of the
+    model.
     """
 
     def __init__(

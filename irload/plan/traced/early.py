@@ -73,7 +73,10 @@ class EarlySteps:
     def at(
         self, arrays: Sequence[Array], sizes: Sequence[int], late: Mapping[Value, Array], context: Any
     ) -> list[Array]:
-        """Return the inputs of the plan for the caller's arrays. Raises the errors of operations."""
+        """Return the inputs of the plan for the caller's arrays. Raises the errors of operations.
+
+        `sizes`: the values of all sizes; `late`: the late constants; `context`: the run, which has the model's file.
+        """
         known = {**late, **dict(zip(self._given, arrays, strict=True))}
         with np.errstate(all="ignore"):
             for step, value, dtype, compute in self._parts:
@@ -86,7 +89,7 @@ class EarlySteps:
 
 
 def _report(step: Step, known: Mapping[Value, Array], context: Any) -> None:
-    """Raise the error of a step with its layer."""
+    """Repeat the evaluation of a failed step with all checks, to raise its error with the location of its layer."""
     if isinstance(step, ComputeStep):
         inputs = [known[v] if v.source is None else v.source.array for v in step.inputs]
         try:

@@ -1,4 +1,4 @@
-"""Objects of traced plans as JSON and arrays: sizes, constants, values, steps, and the records in their fields.
+"""Encodes objects of traced plans as JSON and arrays: sizes, constants, values, steps, and the records in their fields.
 
 Each object of a table is written once, after all objects that it refers to, so that `decoding` reads them in order.
 The format cannot name code to load: classes are from a fixed list, and operations from OpenVINO's opsets.
@@ -35,14 +35,14 @@ from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
 DERIVATIONS = (KeptChannels, KeptTaps, OneGroup, Scaled)
-"""The functions of weights that are stored instead of their results."""
+"""The functions of weights for which plans store the function and its parameters instead of its result."""
 RECORDS: Mapping[str, type] = {
     cls.__name__: cls
     for cls in (
         *DERIVATIONS, AxisTaps, Expression, Instruction, Layout, RowCodes, Sampling, SizedTaps, Taps, steps.Integers
     )
 }  # fmt: skip
-"""The classes of objects in fields of steps, created from their fields."""
+"""The dataclasses of objects in fields of steps, by name. Their instances are encoded field by field."""
 STEPS: Mapping[str, type[Step]] = {
     name: cls for name, cls in vars(steps).items() if isinstance(cls, type) and issubclass(cls, Step)
 }
@@ -80,7 +80,7 @@ class Encoder:
         self._unknown = unknown
         self._largest = largest
         self.tables: Mapping[str, list[Any]] = {name: [] for name in TABLES}
-        """The descriptions of objects."""
+        """The encoded objects of each table."""
         self.arrays: list[Array] = []
         """The arrays, contiguous."""
         self.nbytes = 0
@@ -126,21 +126,21 @@ class Encoder:
         raise NotStorable(f"an object of {kind.__name__}")
 
     def step(self, step: Step) -> Any:
-        """Return the number of a step in its table; likewise for the following methods."""
+        """Return a reference to a step: "step" and its number in the table of steps."""
         return ["step", self._numbered("steps", step, lambda: self._fields(step))]
 
     def value(self, value: Value) -> Any:
-        """The number of a value."""
+        """Return a reference to a value: "value" and its number in the table of values."""
         return ["value", self._numbered("values", value, lambda: [self(getattr(value, f.name)) for f in fields(value)])]
 
     def constant(self, constant: Constant) -> Any:
-        """The number of a constant."""
+        """Return a reference to a constant: "constant" and its number in the table of constants."""
         return ["constant", self._numbered("constants", constant, lambda: self._described(constant))]
 
     def _numbered(self, table: str, key: Any, describe: Callable[[], Any]) -> int:
         number = self._numbers.get(key)
         if number is None:
-            encoded = describe()  # first, as it may add to the table
+            encoded = describe()  # before taking a number: it may append other objects to the table
             number = self._numbers[key] = len(self.tables[table])
             self.tables[table].append(encoded)
         return number
@@ -202,7 +202,7 @@ class Encoder:
 
 
 def _stored_range(node: Node) -> Sequence[Any]:
-    """The element type, shape, offset and size of a Const."""
+    """Return the element type, shape, offset and size in bytes of a Const. Raises NotStorable."""
     data, tensor = node.op.attributes["data"], node.outputs[0].type
     if not isinstance(data, StoredConstant) or data.shape != tensor.shape.static or data.element is not tensor.element:
         raise NotStorable("a constant that is not a range of the file")

@@ -1,4 +1,4 @@
-"""Steps as functions of NumPy arrays, independent of the memory of a plan."""
+"""Converts steps to functions of NumPy arrays, which do not use the memory of a plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def computes_alone(step: ComputeStep) -> bool:
 
 
 def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> list[Compute]:
-    """Return a function for each result of a step that reads `known` values and constants."""
+    """Return one function per result of a step whose inputs are `known` values or constants."""
     inputs = [_reader(value, known) for value in step.inputs]
     if isinstance(step, ViewStep):
         return [_viewing(step, inputs[0], numbers)]
@@ -70,7 +70,7 @@ def _viewing(step: ViewStep, source: Callable[[Mapping[Value, Array]], Array], n
 
 
 def viewed(array: Array, view: View) -> Array:
-    """A view of an array."""
+    """Apply a view to an array."""
     match view.kind:
         case "reshape":
             return array.reshape(view.axes)
@@ -92,5 +92,5 @@ def _slice(bounds: tuple[int, int, int]) -> slice:
 def _gathered(data: Array, indices: Array, axis: int) -> Any:
     try:
         return data.take(indices, axis)
-    except IndexError:  # out of range, which gives zeros
+    except IndexError:  # Gather returns zeros for indices out of range
         return Gather().compute(data, indices, np.array(axis))

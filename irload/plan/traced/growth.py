@@ -1,4 +1,4 @@
-"""Variables that grow: Concat(past, new) → Assign appends rows in place, after the rows of previous inferences.
+"""Variables that grow: Concat(past, new) → Assign becomes an append in place, after the rows of previous inferences.
 
 Each token appends a row to the KV cache of a decoder. `past` is memory of the infer request, with the growing axis
 outermost and free rows at the end; the result of the Concat is the same memory, with more rows. Exporters insert a
@@ -24,15 +24,18 @@ from irload.plan.variables import GrowingForm
 from irload.record import record
 
 LEAST_IN_PLACE = 1 << 14
-"""Bytes of a variable, at the traced shape, from which it is read in place. A new address binds its kernels again."""
+"""Minimum bytes, at the traced shape, of variables that are read in place; smaller ones are copied.
+
+A variable at a new address requires its kernels to be bound again.
+"""
 
 
 @record(eq=False)
 class Growing:
-    """A variable that grows along `axis`. `past`: its value before the Concat `join`, the caller's array `input`.
+    """A variable that grows along `axis`: the Concat `join` appends rows to `past`.
 
-    `order`: the position, among the caller's arrays, of the indices by which a Gather reorders axis `batch` of length
-    `size`; None without a Gather.
+    `input`: the position of the variable's value among the caller's arrays. `order`: the position of the indices by
+    which a Gather reorders axis `batch`, of length `size`; None without a Gather.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Growing:
 
     @property
     def layout(self) -> Layout:
-        """The growing axis outermost, so that strides do not depend on the length."""
+        """The layout with the growing axis outermost, so that strides do not depend on its length."""
         return Layout((self.axis, *(k for k in range(len(self.past.shape)) if k != self.axis)))
 
 
@@ -64,7 +67,7 @@ class Growth:
         self._fixed = self._forms(shapes) if not numbers.add(shapes) else None
         numbers.add(rows)
         self.rows = numbers.builder(rows)
-        """Returns, for values of the sizes: past rows, appended rows, and the length of axis `batch`."""
+        """Returns, for values of the sizes, the numbers of past and appended rows, and the length of axis `batch`."""
         self._shapes = numbers.builder(shapes)
 
     def forms(self, values: Sequence[int]) -> tuple[GrowingForm, ...]:
@@ -171,7 +174,8 @@ def _is_relocatable(program: Program, value: Value, assign: Step | None, owners:
 def read_in_place(program: Program, owners: Owners, last: Any, growing: Sequence[Growing]) -> list[Value]:
     """Return the variables that a plan reads but does not extend, such as the keys of an encoder in its decoder.
 
-    Kernels read them in the memory of the request. The back end `last` cannot; small variables are copied.
+    Kernels read them in the memory of the request. Variables that the back end `last` reads, and small ones, are
+    copied, and not returned.
     """
     pasts = {g.past for g in growing}
     return [
@@ -188,7 +192,7 @@ def is_variable(value: Value) -> bool:
 
 
 def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
-    """The steps that read variables that grow, or views of them."""
+    """Return the steps that read variables that grow, or views or concatenations of them."""
     steps: set[Step] = set()
     pending = [g.past for g in growing]
     while pending:

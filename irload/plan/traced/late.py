@@ -1,6 +1,6 @@
-"""Late constants: values that depend on shapes alone, such as position ids and causal masks.
+"""Late constants: values that depend only on shapes, such as position ids and causal masks.
 
-Static planning folds them. A traced plan computes them when a shape is bound, not in each inference.
+In static plans they are folded. A traced plan computes them when a shape is bound, not in each inference.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def take_late(program: Program) -> list[Step]:
 
 
 def _folded(step: ViewStep | ComputeStep) -> Array | None:
-    """Return the result as an array of sizes, None unless it has few elements that are sums and products of sizes."""
+    """Return the result as an array of sizes; None if it has more than FEW elements, or needs other operations.
+
+    Views and the operations in ARITHMETIC can be computed on sizes.
+    """
     sources = [v.source.array for v in step.inputs if v.source is not None and v.source.held]
     shape = step.outputs[0].shape
     if len(sources) < len(step.inputs) or not any(map(has_sizes, sources)) or any(map(is_size, shape)):
@@ -80,27 +83,27 @@ def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
 
 
 def unknown() -> NoReturn:
-    """The array of a constant that is computed when a shape is bound. Raises TypeError."""
+    """Raise TypeError. The `make` of constants that are computed when a shape is bound."""
     raise TypeError("the value depends on the shapes of the inputs")
 
 
 def is_symbolic(value: Value) -> bool:
-    """True for a constant that consists of sizes."""
+    """True for a constant that contains symbolic sizes."""
     return value.source is not None and value.source.held and has_sizes(value.source.array)
 
 
 @record(eq=False)
 class Late:
-    """The late constants at one shape: all in `arrays`, and in `constants` the late constants that steps read."""
+    """The late constants at one shape. `arrays` has all of them, `constants` only the ones that steps read."""
 
     arrays: dict[Value, Array]
     constants: dict[Value, Constant]
 
 
 class LateConstants:
-    """The late constants of a plan in order: arrays of sizes (`symbolic`), and the results of `steps`.
+    """The late constants of a plan in order: arrays of sizes (`symbolic`), then the results of `steps`.
 
-    `read`: the values that steps of the plan read.
+    `read`: the late constants that steps of the plan read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The numbered sizes of a traced plan, and the replacement of sizes by their values at one shape."""
+"""Numbers the symbolic sizes of a traced plan, and replaces sizes by their values at one shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.plan.ir.sized import hashable
 T = TypeVar("T")
 
 SETS = 16
-"""Sets of changed sizes for which the objects that depend on them are cached."""
+"""Maximum number of sets of changed sizes for which the dependent objects are cached."""
 
 
 class Dependents(Generic[T]):
@@ -71,17 +71,17 @@ class Numbers:
         if is_size(item):
             self.index(item)
             return True
-        sized = [self.add(part) for part in parts_of(item)]  # a list: every part is registered
+        sized = [self.add(part) for part in parts_of(item)]  # a list: `any` would stop early
         return any(sized)
 
     def sizes(self, item: Any) -> frozenset[int]:
-        """The positions of the sizes in an object of a plan."""
+        """Return the positions of all sizes in an object of a plan."""
         if is_size(item):
             return frozenset((self.index(item),))
         return frozenset[int]().union(*map(self.sizes, parts_of(item)))
 
     def sizes_of_form(self, form: int) -> frozenset[int]:
-        """The positions of the sizes in the objects of a form."""
+        """Return the positions of all sizes in the objects of a form."""
         return self._dependents.sizes[form]
 
     def form(self, item: Any) -> int:
@@ -118,12 +118,12 @@ class Numbers:
         return self._positions[key]
 
     def builder(self, item: Any) -> Build:
-        """Return the `Build` of an object; it returns the object itself if that contains no sizes."""
+        """Return the `Build` of an object. For an object without sizes, the `Build` returns the object itself."""
         return builder(item, self.index) or (lambda values: item)
 
 
 class SymbolicNumbers(Sequence[Any]):
-    """The sizes of polynomials in a trace, created on first use."""
+    """The sizes with these terms in a trace, each created on first use."""
 
     def __init__(self, trace: Trace, terms: Sequence[Terms]) -> None:
         self.trace = trace
@@ -141,7 +141,7 @@ class SymbolicNumbers(Sequence[Any]):
 
 
 class Items:
-    """The objects of all forms at one shape, created on first use."""
+    """The objects of all forms at one shape, each created on first use."""
 
     def __init__(self, builders: Sequence[Build], objects: list[Any], values: Sequence[int]) -> None:
         self._builders, self._values = builders, values

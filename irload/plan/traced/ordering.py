@@ -1,4 +1,4 @@
-"""Order steps into as few segments as dependencies allow, since each segment is bound and called separately."""
+"""Orders steps into as few segments as dependencies allow, since each segment is bound and called separately."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from irload.plan.ir.steps import ComputeStep, GatherStep
 from irload.plan.segments import Owners
 
 SMALL = 1 << 16
-"""Maximum bytes, at the traced shape, moved by steps that are merged into the segments before and after them."""
+"""Maximum bytes, at the traced shape, read and written by a segment of data movements that is assigned to `last`."""
 
 
 def gather_segments(program: Program, owners: Owners, last: Backend, pinned: AbstractSet[Step]) -> None:
     """Reorder the steps of two back ends into as few segments as possible.
 
-    The back end `last` supports every step. Small data movements between two of its segments become part of these
-    segments, unless they are `pinned`.
+    The back end `last` supports every step. Small data movements between two segments of `last` are assigned to `last`,
+    which merges the segments, unless the steps are `pinned`.
     """
     if len(set(owners.values())) != 2 or last not in owners.values():
         return
@@ -61,5 +61,5 @@ def _segments_after(program: Program, owners: Owners, final: Backend) -> dict[St
 
 
 def _is_ordered(step: Step) -> bool:
-    """True for operations on state and random numbers, whose order matters."""
+    """True for steps whose order matters: operations with state or random numbers, and operations of extensions."""
     return isinstance(step, ComputeStep) and (step.has_effect or not step.op.folds or not is_builtin(step.op))

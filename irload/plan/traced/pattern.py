@@ -1,4 +1,4 @@
-"""Which dims of the inputs are symbols."""
+"""Patterns of input shapes: which dims of the inputs are symbols."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from irload.core.trace import LEAST, MOST, Trace
 from irload.record import record
 
 Pattern = tuple[tuple[int, ...], ...]
-"""For each dim of each input: its number if that is fixed, else −1 − the index of its symbol.
+"""For each dim of each input: the dim itself if it is fixed, otherwise −1 − the index of its symbol.
 
-For an input whose value is known, its elements instead of its dims; elements below 0 are 0.
+For an input whose value is known, the same for each element of the value instead; elements below 0 are 0.
 """
 
 
@@ -23,8 +23,9 @@ For an input whose value is known, its elements instead of its dims; elements be
 class Symbols:
     """Input shapes as a pattern, and the values of its symbols.
 
-    Dims that the file declares, and dims of 0 and 1, stay numbers. Equal dims share a symbol, because they usually have
-    the same meaning, such as the length of ids and of their mask. If they differ later, another plan is traced.
+    Dims that the file declares as static, and dims of 0 and 1, stay numbers. Equal dims share a symbol, because they
+    usually have the same meaning, such as the length of ids and of their mask. If they differ in a later inference,
+    another plan is traced.
     """
 
     pattern: Pattern

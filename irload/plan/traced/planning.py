@@ -1,4 +1,4 @@
-"""Plan a program whose sizes are symbols, without preparing it for binding."""
+"""Plans a program with symbolic sizes: lowering, passes and segments. `Template` then prepares it for binding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program whose sizes are symbols, as planned, stored and restored. This module imports no lowerings."""
+"""A program with symbolic sizes, as planned, stored and restored. Restoring must not import lowerings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.record import record
 
 @record(eq=False)
 class TracedProgram:
-    """A program whose sizes are symbols of a trace, after all passes.
+    """A program with symbolic sizes, after all passes.
 
     `given`: the values of the caller's arrays, from which `early` steps compute the inputs of the program; `late`: the
     steps that compute late constants; `growing`: the variables that grow; `owners`: the back end of each step.

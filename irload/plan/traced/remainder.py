@@ -1,4 +1,4 @@
-"""The nodes behind a traced plan: shapes that depend on values, as after NonZero, end the plan but not the graph."""
+"""The nodes that run after a traced plan, which ends where shapes depend on values, as after NonZero."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from irload.plan.schedule import Schedule, ScheduledNode
 
 
 class Remainder:
-    """The schedule of a graph that was traced, for interpreting the nodes that its plan does not run.
+    """The schedule of a traced graph, by which the nodes that its plan does not run are interpreted.
 
-    Types that depend on symbols are inferred again when a node runs. `trace`: closed.
+    Types that depend on symbols are inferred again when a node runs. `trace` must be closed.
     """
 
     def __init__(self, schedule: Schedule, trace: Trace) -> None:
@@ -28,7 +28,7 @@ class Remainder:
         read -= set(schedule.parameters)
         known: list[tuple[int, Constant]] = []
         self._symbolic: list[tuple[int, Array, np.dtype[Any]]] = []
-        """Constants of sizes: slot, sizes, dtype of their values."""
+        """The constants that contain sizes: slot, array of sizes, dtype of the values."""
         for (slot, constant), output in zip(schedule.constants, schedule.folded, strict=True):
             if slot in read and constant.held and has_sizes(constant.array):
                 self._symbolic.append((slot, constant.array, schedule.types[output].element.dtype))
@@ -49,7 +49,7 @@ class Remainder:
 
 
 def _without_sizes(node: ScheduledNode) -> ScheduledNode:
-    """The node with types that are known for all shapes."""
+    """Return the node with types that are valid for all shapes: dims that depend on symbols are unknown."""
     inputs, outputs = (tuple(map(_open, types)) for types in (node.input_types, node.types))
     pairs = zip((*inputs, *outputs), (*node.input_types, *node.types), strict=True)
     known = node.known and all(after is before for after, before in pairs)
@@ -57,7 +57,7 @@ def _without_sizes(node: ScheduledNode) -> ScheduledNode:
 
 
 def _open(tensor: TensorType) -> TensorType:
-    """The type with dims that depend on symbols unknown."""
+    """Return the type; dims that depend on symbols are unknown."""
     if tensor.rank is None or not any(is_size(dim.lo) or is_size(dim.hi) for dim in tensor.shape.dims):
         return tensor
     dims = (Dim() if is_size(dim.lo) or is_size(dim.hi) else dim for dim in tensor.shape.dims)

@@ -1,4 +1,4 @@
-"""Traced programs as JSON and arrays, from which another process restores them without planning."""
+"""Converts traced programs to JSON and arrays, from which another process restores them without planning."""
 
 from __future__ import annotations
 

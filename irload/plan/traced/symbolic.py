@@ -1,4 +1,4 @@
-"""A traced plan at one shape, with sizes that stay symbols, for kernel selections that hold for other shapes, too."""
+"""A traced plan at one shape with symbolic sizes: kernel selection records the guards under which it is valid."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class SymbolicArray:
             return NotImplemented
         array, shape = given
         seen: SymbolicArray = array._viewed(View("broadcast", tuple(shape)))
-        strides = tuple(0 if n == 1 else s for n, s in zip(shape, seen.strides, strict=True))  # as NumPy's result has
+        strides = tuple(0 if n == 1 else s for n, s in zip(shape, seen.strides, strict=True))  # as in NumPy
         return SymbolicArray(seen._pointer, Strided(seen.shape, strides, seen._strided.offset), seen.dtype)
 
     def swapaxes(self, a: int, b: int) -> SymbolicArray:
-        """The view with two axes swapped."""
+        """Return the view with two axes swapped."""
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
         return self._viewed(View("transpose", tuple(order)))
@@ -132,7 +132,7 @@ class SymbolicMemory(Memory):
     def __init__(self, sizes: SymbolicSizes, template: Template) -> None:  # pyright: ignore[reportMissingSuperCall]
         self._sizes, self._template = sizes, template
         self.symbolic: dict[Value, Value] = {}
-        """The value of the program for each value with symbols of the trace."""
+        """For each value with symbols of the trace, the value of the program."""
 
     def layout(self, value: Value) -> Layout:
         layout = self._template.layouts.get(self.symbolic[value])

@@ -1,4 +1,4 @@
-"""A plan whose sizes are symbols: its program, the offsets of its values, and the data for binding it to a shape."""
+"""A plan with symbolic sizes: its program, the offsets of its values, and the data for binding it to a shape."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Template:
         return self._constant_bytes(numbers)
 
     def _late_constants(self, early: Sequence[Step]) -> LateConstants:
-        """Return the late constants. `early`: the early steps, which may read them, as may the steps of the program."""
+        """Return the late constants. Both the `early` steps and the steps of the program may read them."""
         add, steps = self.numbers.add, (*self.late, *early, *self.program.steps)
         read = dict.fromkeys((*(v for step in steps for v in step.inputs), *self.program.outputs))
         symbolic = [value for value in read if is_symbolic(value)]
@@ -106,7 +106,7 @@ class Template:
         return LateConstants(symbolic, self.late, self.numbers, set(self.late_values))
 
     def _register(self) -> None:
-        """Register all objects that contain sizes."""
+        """Register the sizes of all objects of the plan in `numbers`, and set the fields that refer to them."""
         add, form = self.numbers.add, self.numbers.form
         nbytes = constant_bytes(self.program)
         add(nbytes)
@@ -150,7 +150,10 @@ class Template:
             self.dependencies[step] = dependencies
 
     def _vector(self, sizes: Sequence[Any]) -> tuple[Array, list[int], list[int]]:
-        """Return the numbers as an array, the indices of the sizes in it, and their positions among all sizes."""
+        """Return the arguments of `_filled`: an array with 0 for symbolic sizes, their indices, and their positions.
+
+        Positions are indices into the values of all sizes.
+        """
         positions = [k for k, size in enumerate(sizes) if self.numbers.add(size)]
         fixed = np.array([0 if k in set(positions) else size for k, size in enumerate(sizes)], np.int64)
         return fixed, positions, [self.numbers.index(sizes[k]) for k in positions]

@@ -1,4 +1,4 @@
-"""The memory of a traced plan and its bindings to shapes. Runs one inference at a time."""
+"""The memory of a traced plan, and its bindings to shapes. A workspace runs one inference at a time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ SHAPES = 64
 """Maximum number of shapes to which the plan stays bound; the least recently used are dropped."""
 
 DOUBLED_ROOM = 1.25
-"""Room for doubled sizes is allocated if it takes at most this factor more than room for rounded-up sizes.
+"""Buffers for doubled symbols are allocated if they take at most this factor times the bytes for rounded-up symbols.
 
-That is so if few buffers depend on the sizes, as on the length of a KV cache.
+This is the case if few buffers depend on the symbols, for example on the length of a KV cache.
 """
 
 
 class Workspace:
-    """One arena for all shapes. Its buffers have room for shapes larger than any bound so far.
+    """One arena for all shapes. Its buffers have room for larger shapes than the ones bound so far.
 
-    Sizes are rounded up, so that offsets are assigned again only when a size has grown by a quarter of an octave, or
-    has doubled.
+    When a shape does not fit, buffers are assigned again for the values of its symbols rounded up, or doubled.
     """
 
     def __init__(self, template: Template) -> None:
@@ -45,9 +44,9 @@ class Workspace:
         return self.arena.size + sum(a.size for a in self._working.values())
 
     def bound(self, symbols: tuple[int, ...], external: Sequence[int] | Array = ()) -> BoundPlan | None:
-        """Return the plan that is bound to these values of the symbols, None if there is no such binding.
+        """Return the plan that is bound to these values of the symbols, or None if there is no such binding.
 
-        `external`: the addresses of variables that grow.
+        `external`: the addresses of memory outside the arena: of variables that grow or are read in place.
         """
         plan = self._bound.get(symbols)
         if plan is None or not np.array_equal(plan.external, external):
@@ -63,14 +62,14 @@ class Workspace:
             self._grow(symbols, numbers, sizes)
         previous, self._latest = self._latest, None
         if self.template.growth is not None:
-            self._bound.clear()  # as the binding changes the memory of the previous one
+            self._bound.clear()  # the new binding changes the executables of the previous one
         plan = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, previous).plan()
         if len(self._bound) > SHAPES:
             self._bound.popitem(last=False)
         return plan
 
     def working(self, name: object, nbytes: int) -> Array:
-        """Return at least `nbytes` of memory, shared by name. Existing bindings keep the memory that they use."""
+        """Return at least `nbytes` of memory, the same for equal names. Existing bindings keep the memory they use."""
         memory = self._working.get(name)
         if memory is None or memory.size < nbytes:
             memory = self._working[name] = aligned_bytes(rounded_up(max(nbytes, 64)))
@@ -80,7 +79,7 @@ class Workspace:
         """Assign offsets again, with room for sizes that are rounded up, as far as the limits allow."""
         template = self.template
         limits, rest = template.options.limits, template.constant_bytes(numbers)
-        self._bound.clear()  # first, as its memory may be reused
+        self._bound.clear()  # before the allocation, which may reuse the memory of the bindings
         self._latest = None
         self.capacities = np.maximum(sizes, self.capacities)
         rounded = self._with_room([rounded_up(n) for n in symbols])
@@ -96,7 +95,7 @@ class Workspace:
             self.arena = aligned_bytes(max(total, 1))
 
     def _with_room(self, symbols: Sequence[int]) -> Array:
-        """Return buffer sizes for these values of the symbols, none smaller than now."""
+        """Return the buffer sizes for these values of the symbols, at least the current capacities."""
         sizes = self.template.root_sizes(self.template.numbers.evaluate(symbols))
         return np.maximum(sizes, self.capacities)
 

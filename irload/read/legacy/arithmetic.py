@@ -98,7 +98,7 @@ def fake_quantize(layer: LegacyLayer) -> Wire:
 def arg_max(layer: LegacyLayer) -> Wire:
     """TopK: the indices of the largest `top_k` values as floats, over `axis` or over all axes except the first.
 
-    With `out_max_val`, the values: in place of the indices if `axis` is stated, else after them.
+    With `out_max_val`, the result has the values: instead of the indices if `axis` is stated, otherwise after them.
     """
     count = layer.constant("top_k", layer.integer("top_k", 1))
     with_values, data = layer.flag("out_max_val", False), layer.input()

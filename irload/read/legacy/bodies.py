@@ -30,7 +30,7 @@ class _Endpoints:
         self.known: dict[tuple[str, int, int], int] = {}
 
     def input(self, id: int, port: int) -> int:
-        """The id of the input that feeds an input port of the body."""
+        """The id of the Input layer that feeds an input port of a layer of the body; added on first use."""
         key = "Input", id, port
         if key not in self.known:
             fed = self.port(id, port, "input")
@@ -40,7 +40,7 @@ class _Endpoints:
         return self.known[key]
 
     def result(self, id: int, port: int) -> int:
-        """The id of the result of an output port of the body."""
+        """The id of the Result of an output port of a layer of the body; added on first use."""
         key = "Result", id, port
         if key not in self.known:
             source = self.port(id, port, "output")

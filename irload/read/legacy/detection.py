@@ -43,7 +43,7 @@ def _priors(layer: LegacyLayer, type: str, data: dict[str, str]) -> Wire:
 
 @rewrites("DetectionOutput")
 def detection_output(layer: LegacyLayer) -> Wire:
-    """DetectionOutput. Boxes are normalized by default, in operations they are not."""
+    """DetectionOutput. The legacy default of `normalized` is true, that of the operation is false."""
     names = ("num_classes", "background_label_id", "top_k", "keep_top_k", "code_type", "nms_threshold")
     names += ("confidence_threshold", "input_height", "input_width", "objectness_score", "share_location")
     names += ("variance_encoded_in_target", "clip_before_nms", "clip_after_nms", "decrease_label_id", "normalized")

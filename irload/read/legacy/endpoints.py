@@ -10,7 +10,7 @@ from irload.read.legacy.table import rewrites
 
 @rewrites("Input")
 def parameter(layer: LegacyLayer) -> Wire:
-    """A Parameter of the declared dims, in f32 for f16 and for integers of 8 and 16 bits, which plugins converted."""
+    """A Parameter of the declared dims. f16, i8, u8, i16 and u16 become f32, as legacy plugins converted them."""
     precision = widened(layer.precision())
     if precision in ("U8", "I8", "U16", "I16"):
         precision = "FP32"

@@ -99,7 +99,7 @@ class _Rewriting:
         self.new.layers.append(layer)
 
     def keep_unknown(self, raw: RawLayer) -> None:
-        """Keep a layer that cannot be rewritten as an unknown operation, for which loading warns."""
+        """Keep a layer that cannot be rewritten, as an unknown operation. Loading warns of it."""
         raw.version = "legacy"
         raw.outputs = [_declared(port, raw) for port in raw.outputs]
         self.new.layers.append(raw)
@@ -139,6 +139,6 @@ def _inner_port(id: int, raw: RawLayer) -> RawPort:
 
 
 def _declared(port: RawPort, raw: RawLayer) -> RawPort:
-    """The declared port, in the precision in which it is computed."""
+    """A copy of the declared port, in the precision in which its value is computed."""
     precision = widened((port.precision or raw.precision or "FP32").upper())
     return RawPort(port.id, precision, port.dims, (), port.line, [])

@@ -22,7 +22,7 @@ _INTEGERS = frozenset({"I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8"})
 
 @record(frozen=False, eq=False)
 class NewLayer:
-    """An operation of the rewritten graph. `values`: of a constant that the .bin file does not contain."""
+    """An operation of the rewritten graph. `values`: the data of a constant that is not in the .bin file."""
 
     type: str
     opset: str
@@ -120,7 +120,7 @@ class LegacyLayer:
         return self._numbers(name, float, default)
 
     def flag(self, name: str, default: bool) -> bool:
-        """A boolean: 1, 0, true, false, in any case."""
+        """A boolean: 1, 0, true or false, ignoring case."""
         text = self.text(name, "1" if default else "0").lower()
         if text not in _FLAGS:
             raise AttributeInvalid(f"attribute {name} must be 0, 1, true or false, found '{text[:40]}'")

@@ -12,9 +12,9 @@ from irload.read.legacy.windows import Windows
 
 @rewrites("Pooling")
 def pooling(layer: LegacyLayer) -> Wire:
-    """MaxPool or AvgPool. The declared dims decide how the number of windows is rounded, else `rounding_type`.
+    """MaxPool or AvgPool with the declared dims. If both roundings of the window count fit, `rounding_type` decides.
 
-    Averages exclude padding unless `exclude-pad` is false and there are pads, as in the plugin for CPUs.
+    Averages exclude padding unless `exclude-pad` is false and there are pads, as in the legacy CPU plugin.
     """
     method = layer.text("pool-method", "max").lower()
     if method not in ("max", "avg"):

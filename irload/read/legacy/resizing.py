@@ -22,7 +22,7 @@ _METHODS = {
 
 @rewrites("Resample")
 def resample(layer: LegacyLayer) -> Wire:
-    """Interpolate by half pixels to the declared dims."""
+    """Interpolate to the declared dims, with half-pixel coordinates."""
     method = _METHODS.get(layer.text("type", "nearest").lower())
     if method is None:
         raise AttributeInvalid(f"attribute type is '{layer.text('type')[:40]}', expected NEAREST, LINEAR or CUBIC")
@@ -31,13 +31,13 @@ def resample(layer: LegacyLayer) -> Wire:
 
 @rewrites("UpSampling", "Upsampling")
 def upsampling(layer: LegacyLayer) -> Wire:
-    """Interpolate to the nearest element."""
+    """Interpolate to the declared dims by nearest neighbour, with half-pixel coordinates."""
     return _interpolated(layer, "nearest", "half_pixel")
 
 
 @rewrites("Interp", "Interpolate")
 def interp(layer: LegacyLayer) -> Wire:
-    """Bilinear Interpolate to the declared dims, by corners if `align_corners`, which is the default."""
+    """Interpolate to the declared dims, linear by default. `align_corners` is true by default for Interp only."""
     default = layer.type.lower() == "interp"
     coordinates = "align_corners" if layer.flag("align_corners", default) else "asymmetric"
     method = layer.text("mode", "linear").lower()

@@ -14,7 +14,7 @@ from tests.fuzz.programs.windows import batch_norm, bias, channels, convolution,
 
 
 def activated(b: Build, x: Value) -> Value:
-    """A convolution with a bias, norm or activation, as usual after one."""
+    """A convolution, perhaps followed by a bias or norm, and by an activation."""
     y = grouped(b, x) if b.chance(0.3) else convolution(b, x)
     if b.chance(0.5):
         y = bias(b, y)
@@ -277,7 +277,7 @@ def patches(b: Build, x: Value) -> Value:
 
 
 def pooled_head(b: Build, x: Value) -> Value:
-    """A classifier: pooling, flattening, a product."""
+    """A classifier: pooling, flattening, a linear layer."""
     y = max_pool(b, x) if b.chance(0.3) else b.op("ReduceMean", x, b.ints(*range(2, x.rank)), keep_dims=b.chance(0.5))
     y = b.reshape(y, y.shape[0], -1)
     return linear(b, y)

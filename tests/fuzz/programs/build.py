@@ -183,7 +183,7 @@ class Build:
         return values
 
     def selected(self, type: str, shape: tuple[int, ...], *inputs: Value, version: str, **data: Any) -> Value:
-        """A layer whose shape depends on values, which always give this one. Its elements are of type i64."""
+        """A layer of i64 whose output shape depends on input values, which always result in `shape`."""
         layer = Layer(type, version, data, tuple(v.ref for v in inputs), ((et.i64, shape),), f"{type}{self.graph.work}")
         return self._add(layer, INTEGER)[0]
 
@@ -202,7 +202,7 @@ class Build:
         return self._add(layer, *(None if e.is_float else INTEGER for e, _ in types))
 
     def sink(self, type: str, value: Value, version: str, **data: Any) -> None:
-        """A layer without outputs: Assign. OpenVINO's runtime needs one output, so the layer gets one."""
+        """An Assign. The layer declares an output that nothing reads, because OpenVINO's runtime requires one."""
         layer = Layer(
             type, version, data, (value.ref,), ((value.element, value.shape),), f"{type}{len(self.graph.layers)}"
         )
@@ -219,12 +219,12 @@ class Build:
         constants = [self.graph.layers[v.ref.layer].constant for v in inputs]
         given = [(v.exact, v.shape, c, v.element) for v, c in zip(inputs, constants, strict=True)]
         if type == "ReduceMean" and self.dynamic:
-            return None  # with another batch the divisor of the mean may be 3
+            return None  # for another batch size the divisor may be 3, and the quotient is rounded
         if type in ("Convolution", "GroupConvolution") and not self.precise:
             dense = set(data["strides"]) == set(data["dilations"]) == {1}
             one = type == "Convolution" or inputs[1].shape[0] == 1
             if dense and one and inputs[1].shape[-3:] == (inputs[0].shape[1], 3, 3):
-                return None  # Winograd's algorithm may compute it
+                return None  # may be computed by Winograd's algorithm, which rounds
         return after(type, data, given, shape, element)
 
     def _add(self, layer: Layer, *exact: Exact | None) -> list[Value]:
@@ -263,7 +263,7 @@ class Build:
         return self.op("Concat", *values, axis=axis)
 
     def bounded(self, x: Value) -> Value:
-        """X clamped to a range in which sums stay exact."""
+        """The value, clamped to a range in which sums stay exact if it may exceed it."""
         if self.dyadic and x.exact is not None and x.exact.most * 2.0**x.exact.grain > 2**12 and x.exact.grain < 6:
             return self.op("Clamp", x, min=-8.0, max=8.0)
         return x

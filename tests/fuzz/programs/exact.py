@@ -35,7 +35,7 @@ class Exact:
 
 
 INTEGER = Exact(0, 0)
-"""Values of other than floating-point types are never rounded."""
+"""Values of types that are not floating-point are never rounded."""
 
 MOVES = frozenset(
     [

@@ -1,4 +1,4 @@
-"""Blocks of other types, and quantization: FakeQuantize, compressed weights, f16 and bf16."""
+"""Blocks in other element types, and quantization: FakeQuantize, compressed weights, f16 and bf16."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _decoded(b: Build, codes: Array, element: et.ElementType) -> Value:
 
 
 def _codes(b: Build, element: et.ElementType, shape: tuple[int, ...]) -> Array:
-    """Small integers, which every type can represent but nf4, of which these are −1, 0 and 1."""
+    """Small integers that the type represents: −1, 0 and 1 for floats, because nf4 has no other integers."""
     low, high = (-1, 2) if element.kind == "float" else (-3, 4) if element.is_signed else (0, 7)
     return b.rng.integers(low, high, shape).astype(np.float32).astype(element.dtype)
 
@@ -129,7 +129,7 @@ def half_piece(b: Build, x: Value) -> Value:
 
 
 def through_integers(b: Build, x: Value) -> Value:
-    """Exact values as integers, some arithmetic, and back."""
+    """Exact values converted to integers, some arithmetic, and a conversion back."""
     if x.exact is None or x.exact.grain > 20 or b.odd:
         raise DoesNotFit("rounding decides")
     whole = b.op("Convert", b.op("Floor", x), destination_type=b.pick(("i32", "i64")))

@@ -103,7 +103,7 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.7, (3,), control.sequence),
     (0.7, (2,), control.cell),
 )
-"""(weight, ranks of the values that it takes, emitter)."""
+"""(relative frequency, ranks of the values that the emitter accepts, emitter)."""
 
 
 def make(seed: int, index: int, precision: str = "f32") -> Graph:
@@ -120,7 +120,10 @@ def make(seed: int, index: int, precision: str = "f32") -> Graph:
 
 
 def _made(rng: np.random.Generator, odds: float, widths: float, short: float) -> Graph | None:
-    """A program; odd, wide (see Build) and f16 or bf16 with these probabilities. None if no emitter fitted."""
+    """A random program, or None if no emitter fitted.
+
+    The arguments are probabilities: that it is odd or wide (see Build), and that it computes in f16 or bf16 (`short`).
+    """
     dyadic, odd, big = bool(rng.random() < 0.5), bool(rng.random() < odds), bool(rng.random() < 0.08)
     precise = odd or bool(rng.random() < (0.5 if dyadic else 0.15))
     dynamic = not odd and bool(rng.random() < 0.15)
@@ -192,7 +195,7 @@ def _grown(b: Build) -> bool:
 
 
 def _finished(b: Build) -> Graph | None:
-    """The graph with results: all unused values, some used ones, sometimes an input."""
+    """The graph with results: up to four unused values, some used ones, sometimes an input. None without results."""
     graph = b.graph
     used = set(uses(graph))
     ends = [v for v in b.pool if v.ref not in used and graph.layers[v.ref.layer].type != "Parameter"]

@@ -11,7 +11,7 @@ NUMPY = {"auto_broadcast": "numpy"}
 
 
 def mask_for(b: Build, n: int, h: int, s: int, t: int, *, boolean: bool) -> Value:
-    """A mask of scores [n,h,s,t] that broadcasts: of tokens, of pairs, of all."""
+    """A boolean or additive mask that broadcasts to scores [n,h,s,t]: per key, per query and key, and others."""
     if boolean:
         return kept(b, n, h, s, t)
     roll = b.rng.random()
@@ -43,7 +43,7 @@ def added(b: Build, keep: Value) -> Value:
 
 
 def kept(b: Build, n: int, h: int, s: int, t: int) -> Value:
-    """Booleans that broadcast to scores: constant, input, computed from an input, or causal for two lengths."""
+    """Booleans that broadcast to scores [n,h,s,t]: constant, input, computed from an input, or causal."""
     roll = b.rng.random()
     if roll < 0.25:
         keep = causal(b, s, t)
@@ -59,7 +59,10 @@ def kept(b: Build, n: int, h: int, s: int, t: int) -> Value:
 
 
 def causal(b: Build, s: int, t: int) -> Value:
-    """Position l sees the keys 0…l: from two ranges, whose ends may depend on shapes, or a slice of a larger table."""
+    """A causal mask, for example True for query l and keys 0…l.
+
+    It compares two ranges, whose ends may depend on shapes, or is a slice of a larger table.
+    """
     if b.chance(0.3):
         size = max(s, t) + b.number(0, 2)
         table = b.const(np.tri(size, dtype=bool)[None, None])

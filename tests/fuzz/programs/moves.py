@@ -198,7 +198,7 @@ def _rounded(b: Build, shape: Value) -> Value:
 
 
 def windowed(b: Build, x: Value) -> Value:
-    """A map padded to multiples of a window, in windows, and back, as in a Swin transformer."""
+    """A map padded to multiples of a window, partitioned into windows and merged again, as in a Swin transformer."""
     edge = b.number(2, 4)
     shape, zero = _shape(b, x), b.const(np.int64(0))
     size = [b.op("Gather", shape, b.ints(k), zero, version="opset8", batch_dims=0) for k in range(4)]
@@ -283,7 +283,7 @@ def by_own_shape(b: Build, x: Value) -> Value:
 
 
 def chosen_rows(b: Build, x: Value) -> Value:
-    """Rows chosen by a mask that is computed from values; in fact by its constant part."""
+    """The rows selected by a computed mask: a comparison that is always true, combined with a constant mask."""
     rows = x.shape[0]
     if x.rank < 2 or b.odd or not rows:
         raise DoesNotFit("no rows, or NaN")
@@ -298,7 +298,7 @@ def chosen_rows(b: Build, x: Value) -> Value:
 
 
 def of_sizes(b: Build, x: Value) -> Value:
-    """Sums with two vectors that consist of numbers, and of numbers that depend on the shape of the input."""
+    """The input plus two vectors that are zero except for one element computed from the input's first dim."""
     if x.rank < 2:
         raise DoesNotFit("the axis may be dynamic")
     shape, n = b.op("ShapeOf", x, version="opset3", output_type="i64"), x.shape[-1]
@@ -313,7 +313,7 @@ def of_sizes(b: Build, x: Value) -> Value:
 
 
 def crossed(b: Build, x: Value) -> Value:
-    """A Transpose and its inverse with an elementwise layer between, or two Transposes equal to one."""
+    """A Transpose and its inverse, with or without an elementwise layer between them."""
     order = [0, *(1 + int(k) for k in b.rng.permutation(x.rank - 1))] if x.rank > 1 else [0]
     y = b.transpose(x, *order)
     y = b.pick(((lambda: b.op("ReLU", y)), (lambda: b.mul(y, b.weights(y.shape[-1]))), (lambda: y)))()

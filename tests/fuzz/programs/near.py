@@ -1,8 +1,8 @@
-"""The tolerance of a planned result against the plain one: the effect of rounding.
+"""The tolerance of a planned result, derived from the effect of rounding on the plain result.
 
-Rounding is measured, not estimated: the program is run plainly again with every operand of every operation that rounds
-moved at random by one unit in the last place. A plan adds in another order, so it differs by about as much; a wrong
-number differs by far more. Exact values (exact.py) are not moved and must be equal.
+This effect is measured, not estimated: the program runs plainly once more, while every operand of every operation that
+rounds moves at random by one unit in the last place. A plan adds in another order, so its results differ by about as
+much; a wrong result differs by far more. Exact values (exact.py) do not move and must be equal.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from tests.fuzz.programs.exact import MOVES
 
 UNITS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
 NORMAL = {"float16": 2.0**-14}
-"""The smallest normal number of types whose subnormal numbers occur: these have the unit of this number."""
+"""The smallest normal number of each type with frequent subnormal numbers, which have the unit of this number."""
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a plan rounds: an f32 number by a `unit`; it may differ by `factor` times the measured distance.
+    """How a plan rounds, and how much its results may differ from plain results.
 
-    `least`: share of a unit of the largest number that counts as measured in any case. `shakes`: number of plain runs
-    with moved operands: by a unit up or down, or `coarse`, as for operands rounded to bf16. `wide`: share of an
-    output's spread from which a tolerance counts as too wide to be meaningful. `exact`: True if results that no order
-    of additions can round must be equal, and integers, NaN and infinities must match.
+    `unit`: relative rounding error of an f32 number. `factor`: results may differ by this multiple of the measured
+    distance. `least`: lower bound of this distance, as a share of a unit of the largest number. `shakes`: number of
+    plain runs with moved operands. `wide`: share of an output's spread from which a tolerance counts as too wide to be
+    meaningful. `exact`: True if results that no order of additions can round must be equal, and integers, NaN and
+    infinities must match. `coarse`: operands move as if rounded to bf16, instead of by one unit up or down.
     """
 
     unit: float
@@ -43,7 +44,7 @@ class Rounding:
     exact: bool
     coarse: bool = False
     huge: float = 1e30
-    """Numbers beyond which the order of additions may decide whether one becomes infinite."""
+    """Magnitude beyond which the order of additions may decide whether a sum becomes infinite."""
 
     def of(self, type: str) -> float | None:
         """The unit of a NumPy type, or None if it does not round."""
@@ -63,11 +64,11 @@ INSIDE = {
     "f16": Rounding(UNITS["float16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True, huge=2.0**15),
     "bf16": Rounding(UNITS["bfloat16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True),
 }
-"""By the 16-bit type to which a plan rounds intermediate values, for operations that take it unconverted."""
+"""The rounding for programs whose plans round intermediate values to a 16-bit type (`rounded_inside`), by this type."""
 GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
-"""Operations that add 1 to values close to −1, as sigmoids computed by (1 + tanh(x/2))/2 do.
+"""Operations whose kernels add 1 to values close to −1, for example in sigmoids computed as (1 + tanh(x/2))/2.
 
-Their error is a unit in the last place of 1.
+Their absolute error is a unit in the last place of 1.
 """
 STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
 
@@ -105,7 +106,7 @@ class Shaken(InterpreterRun):
         return bool(((size > self._rounding.huge) & (size < np.inf)).any())
 
     def _moved(self, array: Array, least: float = 0.0) -> Array:
-        """The array, each element moved by a unit in its last place, or in that of `least` if this is larger."""
+        """The array, with each element moved by a unit in its last place, or by a unit of `least` if this is larger."""
         unit = self._rounding.of(array.dtype.name)
         if unit is None or not array.size:
             return array
@@ -132,7 +133,7 @@ def _may_leave(factors: Array) -> bool:
 
 
 def distance(a: Array, b: Array) -> float:
-    """The largest difference where both are finite; infinite if they nowhere are, although `a` has finite numbers."""
+    """The largest difference of elements finite in both arrays; infinite if there are none, but `a` has finite ones."""
     if a.dtype.kind not in "fV" or a.shape != b.shape:
         return 0.0
     with np.errstate(all="ignore"):
@@ -153,7 +154,10 @@ def scale(array: Array) -> float:
 
 
 def _beside(plain: Array, fast: Array, tolerance: float) -> tuple[Array, Array]:
-    """Both as f32, plain results rounded to the 16 bits of `fast`, and equal where they round to neighbours."""
+    """Both arrays as f32, plain results rounded to the 16-bit type of `fast`.
+
+    Plain results are replaced by `fast` where both differ by at most the tolerance and the rounding to 16 bits.
+    """
     short = fast.dtype
     with np.errstate(all="ignore"):
         rounded, found = plain.astype(short).astype(np.float32), fast.astype(np.float32)
@@ -167,8 +171,8 @@ def _beside(plain: Array, fast: Array, tolerance: float) -> tuple[Array, Array]:
 def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:
     """How a result differs from the plain one, or None. Without a tolerance they must be equal.
 
-    With an infinite tolerance only type and shape are compared. A result in 16 bits may also be a plain f32 one,
-    rounded.
+    With an infinite tolerance only type and shape are compared. A 16-bit result may also be compared with a plain f32
+    result, which is rounded.
     """
     short = plain.dtype == np.float32 and fast.dtype in SHORT
     if (plain.dtype != fast.dtype and not short) or plain.shape != fast.shape:

@@ -78,7 +78,7 @@ def reduced_like(b: Build, like: Value, shape: tuple[int, ...]) -> Value:
 
 
 def small(b: Build, x: Value) -> Value:
-    """X clamped to a range in which sums over many elements stay."""
+    """The value, clamped to a range in which sums over many elements stay moderate."""
     return b.op("Clamp", x, min=-4.0, max=4.0) if b.chance(0.7) else b.bounded(x)
 
 

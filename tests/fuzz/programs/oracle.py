@@ -1,4 +1,4 @@
-"""OpenVINO's runtime as the oracle of plain results."""
+"""Compares plain results with OpenVINO's runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
     from tests.fuzz.programs.play import Wrong
 
     if b'levels="2"' in xml:
-        return "bounds that meet"  # its plugin divides by it if it does not fuse
+        return "bounds that meet"  # the plugin divides by input_high − input_low = 0 unless it fuses
     try:
         read = core().read_model(xml, ov.Tensor(np.frombuffer(blob or b"\0", np.uint8)))
         request = core().compile_model(read, "CPU", CONFIG).create_infer_request()
@@ -47,14 +47,14 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
             return f"failed: {error}"
         made = [ov.PartialShape(list(request.get_output_tensor(k).shape)) for k in range(len(plain))]
         if not all(o.partial_shape.compatible(shape) for o, shape in zip(read.outputs, made, strict=True)):
-            return "contradicts its own shapes"  # its plugin wrongly fuses two convolutions with computed weights
+            return "contradicts its own shapes"  # the plugin wrongly fuses two convolutions with computed weights
         found = _found(plain, [array_of(request.get_output_tensor(k)) for k in range(len(plain))], expected)
         if found is not None and not stateful:
             theirs = _by_reference(read, given) or _unfused(read, given)
             found = found if theirs is None else _found(plain, theirs, expected)
             verdict = "agrees where nothing is fused"
         if found is not None and stateful:
-            return "differs in states"  # its plugin sometimes writes these before they are read
+            return "differs in states"  # the plugin sometimes writes states before they are read
         if found is not None:
             raise Wrong("runtime", f"inference {turn}: the runtime differs: {found}")
     return verdict

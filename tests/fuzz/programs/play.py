@@ -29,11 +29,11 @@ from tests.harness.kept import from_its_file
 
 THREADS = (1, 2, 3)
 BATCHES = (2, 3, 5, 1, 4)
-"""Values of dynamic dims, in turn: plans are traced for the second one."""
+"""Values of dynamic dims in consecutive inferences: plans are traced for the second one."""
 THOROUGH = 16
 """Number of plain runs with moved operands from which a tolerance is measured before a difference is reported.
 
-A single run may by chance move a sum that cancels by much less than the largest possible distance.
+In a single run, a sum with cancellation may by chance move by much less than the largest possible distance.
 """
 
 
@@ -69,7 +69,10 @@ class Expected:
     measured: Tolerances | None = None
 
     def differs(self, k: int, plain: Array, fast: Array) -> str | None:
-        """How a planned result of output `k` differs, or None. Rounding is measured more often before it counts."""
+        """How a planned result of output `k` differs, or None.
+
+        Before a difference is reported, the tolerance is measured again from `THOROUGH` runs.
+        """
         found = differs(plain, fast, self.tolerances[k])
         if found is None or self.tolerances[k] is None or self.measured is None:
             return found

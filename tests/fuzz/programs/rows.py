@@ -146,7 +146,7 @@ def instance_norm(b: Build, x: Value) -> Value:
 
 
 def unit_length(b: Build, x: Value) -> Value:
-    """A division by the length, written out or by NormalizeL2."""
+    """A division by the Euclidean norm, written out or by NormalizeL2."""
     axes = last_axes(b, x)
     if b.chance(0.4):
         return b.op("NormalizeL2", x, b.ints(*axes), eps=1e-3, eps_mode=b.pick(("add", "max")))

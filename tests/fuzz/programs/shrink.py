@@ -80,7 +80,7 @@ def _cut_off(graph: Graph) -> Iterator[Graph]:
         smaller = graph.copy()
         smaller.layers[k] = _parameter(graph, k)
         yield pruned(smaller)
-    for k, layer in enumerate(graph.layers):  # for a result of several values: of the last layers first
+    for k, layer in enumerate(graph.layers):  # one output of a layer with several outputs
         if layer.type in ("Split", "VariadicSplit"):
             for port in range(len(layer.types)):
                 yield _with_parameter(graph, Ref(k, port))
@@ -107,7 +107,7 @@ def _leaf(graph: Graph, type: tuple[object, tuple[int, ...]], name: str) -> Laye
 
 
 def _parameter(graph: Graph, k: int) -> Layer:
-    """A Parameter with the type of a layer's output; its data are small multiples of halves if the output was exact."""
+    """A Parameter with the type of a layer's output, and the kind of data that the other Parameters have."""
     names = [graph.layers[n].name for n in graph.parameters]
     kind = "dyadic1x4" if any("dyadic" in n for n in names) else "normal"
     kind = f"odd_{kind}" if any(n.startswith("odd") for n in names) else kind

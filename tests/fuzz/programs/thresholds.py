@@ -30,7 +30,7 @@ COMPILED: dict[str, Any] = {
     "LONGEST": 1e4,
     "LONG_STEP": 2e4, "LONGEST_PART": 3e3, "LONG_SUM": 24, "SUM_PART": 16,
 }  # fmt: skip
-"""The same for compiled kernels, whose names then change, so they do not share the kernel cache."""
+"""The same for compiled kernels. The keys of these kernels change, so normal plans do not use them from the cache."""
 
 
 @contextmanager

@@ -30,9 +30,9 @@ class Tolerances:
         self._runs = 0
 
     def after(self, runs: int) -> list[float | None]:
-        """The tolerances that `runs` plain runs with moved operands give, by output; None where it must be equal.
+        """The tolerance of each output, measured by `runs` plain runs with moved operands; None if it must be equal.
 
-        Infinite where the order of additions decides the result.
+        Infinite if the order of additions decides the result.
         """
         if not self._good:
             return []
@@ -40,7 +40,7 @@ class Tolerances:
             for seed in range(self._runs, runs):
                 self._measure(seed)
         self._runs = max(self._runs, runs)
-        if self._overflows:  # -inf, the maximum of an empty set, summed: the order decides whether a sum is infinite
+        if self._overflows:  # for example sums of the maximum of an empty set, whose order decides about infinities
             return [np.inf] * len(self._rounded)
         return [self._of(k) for k in range(len(self._rounded))]
 
@@ -77,7 +77,10 @@ def _is_finite(array: Array) -> bool:
 
 
 def _least(array: Array, rounding: Rounding, coarsest: str) -> float:
-    """A share of a unit in the last place of the largest number, in the coarsest intermediate type if it is a float."""
+    """The lower bound of a distance: `rounding.least` units in the last place of the largest number.
+
+    For floats the unit is that of the coarsest intermediate type, if this is larger.
+    """
     wide = array.astype(np.float64)
     largest = float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
     unit = (rounding.of(array.dtype.name) or 0) * largest

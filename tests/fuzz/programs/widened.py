@@ -1,7 +1,7 @@
 """The f32 twin of a program in f16 or bf16: plans compute in f32 and round only the results.
 
-The same layers with constants and inputs widened to f32. An operation that takes 16-bit floats unconverted (bodies,
-states), and a Convert to them, round in a plan, too, but not in the twin: `rounded_inside` returns that type.
+The twin has the same layers, with constants and inputs widened to f32. Operations whose operands plans do not widen
+(bodies, states), and Converts to 16-bit floats, round in a plan but not in the twin; `rounded_inside` returns the type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _widen_constant(data: etree._Element, blob: bytes, weights: bytearray) -> No
 
 
 def rounded_inside(model: Model) -> str:
-    """The type to which plans round intermediate values of some operations: f16, bf16 or None."""
+    """The type to which plans round intermediate values of some operations: "f16", "bf16", or "" if there is none."""
     nodes = [n for graph in model.walk() for n in graph.nodes if n.type != "Const"]
     names = {o.type.element.name for n in nodes if takes_its_own_types(n) for o in (*n.inputs, *n.outputs)}
     names |= {n.outputs[0].type.element.name for n in nodes if n.type == "Convert" and _rounds(n)}

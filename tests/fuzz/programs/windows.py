@@ -148,7 +148,7 @@ def avg_pool(b: Build, x: Value) -> Value:
 def adaptive(b: Build, x: Value) -> Value:
     """An AdaptiveAvgPool or AdaptiveMaxPool."""
     axes = spatial(x)
-    least = 2 if x.rank == 3 else 1  # the runtime fuses a pooling of a whole line with the next layer, wrongly
+    least = 2 if x.rank == 3 else 1  # the runtime wrongly fuses a pooling of a whole line with the next layer
     shape = b.ints(*(b.number(min(least, n), n) for n in x.shape[2:]))
     if b.chance(0.5):
         return b.op("AdaptiveAvgPool", x, shape, version="opset8")
@@ -232,7 +232,7 @@ def lrn(b: Build, x: Value) -> Value:
 
 
 def rearranged(b: Build, x: Value) -> Value:
-    """Blocks of space into channels, or back."""
+    """A SpaceToDepth or DepthToSpace."""
     axes, c = spatial(x), x.shape[1]
     block = 2
     if c % block**axes == 0 and b.chance(0.5):

@@ -41,7 +41,7 @@ def outcome(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
 
 
 def guarded(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
-    """The same in a separate process."""
+    """`outcome`, computed in a separate process."""
     (found,) = in_children(lambda _: outcome(graph, runtime=runtime), 1, SECONDS, MEMORY)
     return _died(found) if isinstance(found, Died) else found
 

@@ -71,7 +71,7 @@ def test_sigmoid_of_integers_is_a_step() -> None:
     [
         ((2, 3, 4), (3,), lambda n, c, w: c + 2),  # by channel
         ((2, 3, 4), (4,), lambda n, c, w: w + 2),  # no channel matches: the last axis
-        ((2, 3, 3), (3,), lambda n, c, w: c + 2),  # the channel wins over the last axis
+        ((2, 3, 3), (3,), lambda n, c, w: c + 2),  # the channel axis takes precedence over the last axis
         ((2, 3, 4), (3, 1), lambda n, c, w: c + 2),
         ((2, 3, 4), (1,), lambda n, c, w: 0 * n + 2),
     ],

@@ -12,11 +12,11 @@ from irload.core.element import ElementType
 from tests.harness.case import Case, Input, Random, cases, const, param
 from tests.harness.material import FLOATS, INDICES, INTEGERS, broadcastable, pick, random_array, random_shape
 
-# Where narrow integers saturate on the CPU plugin, the values stay small.
+# Ranges of values. Narrow integers saturate on the CPU plugin, so their results must be small.
 RANGES = {"Power": (0, 3)}
 WIDE = (et.f32, et.i32, et.i64, et.u32, et.u64)
 REFERENCE = {"SquaredDifference": (et.f32,), "Mod": (et.i32, et.i64, et.u32, et.u64)}
-"""The reference's operations: the CPU plugin does not support auto_broadcast pdpd."""
+"""Element types of the reference kernels, which test auto_broadcast pdpd: the CPU plugin does not support it."""
 
 
 def operands(
@@ -31,7 +31,7 @@ def operands(
     elif roll < 0.85 or not pdpd:
         shape = random_shape(rng, (0, 4), 0)
         shapes, attributes = (shape, shape), {"auto_broadcast": "none"}
-        make = param  # the CPU plugin makes constants of rank 0 unequal in shape to the other operand
+        make = param  # the CPU plugin reshapes constants of rank 0, whose shape then differs from the other operand's
     else:
         shapes, attributes = aligned(rng)
     a, b = (random_array(rng, s, element, low, high) for s in shapes)
@@ -51,7 +51,7 @@ def aligned(rng: Random) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], dict[
 
 
 def binary(type: str, rng: Random, version: str) -> Case:
-    # The CPU plugin, which alone squares differences of integers, saturates the narrow and the unsigned ones.
+    # Only the CPU plugin computes SquaredDifference of integers; it saturates narrow and unsigned types.
     element = pick(rng, (*FLOATS, *(INDICES if type == "SquaredDifference" else INTEGERS)))
     inputs, attributes = operands(rng, element, *RANGES.get(type, (-4, 4)), pdpd=element in REFERENCE.get(type, WIDE))
     return Case(type, version, inputs, attributes)
@@ -63,7 +63,7 @@ for _type in ("Add", "Subtract", "Multiply", "SquaredDifference", "Maximum", "Mi
 
 def division(type: str, rng: Random, version: str) -> Case:
     element = pick(rng, (*FLOATS, *INTEGERS))
-    # The CPU plugin, which alone divides narrow integers, truncates for any value of the flag.
+    # Only the CPU plugin divides narrow integers, and it truncates for both values of m_pythondiv.
     low = -20 if element.is_float or element.bits >= 32 else 0
     inputs, attributes = operands(rng, element, low, 20, pdpd=element in REFERENCE.get(type, WIDE))
     divisor = inputs[1].value
@@ -91,10 +91,10 @@ def divide(rng: Random, version: str) -> Case:
 def cum_sum(rng: Random, version: str) -> Case:
     element = pick(rng, (et.f32, et.i32, et.i64, et.f16, et.bf16, et.f64))
     shape = random_shape(rng, (1, 4), 0)
-    # The specification lets the axis be absent, but the runtime's reader does not.
+    # The axis is optional in the specification, but the runtime's reader requires it.
     axis = int(rng.integers(-len(shape), len(shape)))
     data = random_array(rng, shape, element)
-    if element.is_low_precision:  # the reference rounds each sum, which whole numbers do not need
+    if element.is_low_precision:  # the reference rounds each partial sum; sums of integers are exact
         data = np.round(data)
     inputs = [
         param(data, element),
@@ -113,6 +113,7 @@ def segment_max(rng: Random, version: str) -> Case:
     inputs = [param(random_array(rng, shape, element), element), make(ids, index)]
     if rng.random() < 0.6:
         inputs.append(pick(rng, (const, param))(max(int(ids[-1]) + int(rng.integers(-1, 4)), 0), index))
-    # The CPU plugin, the only one to compute it, holds i64 as i32 and 16-bit floats as f32, and so their lowest values.
+    # Only the CPU plugin computes SegmentMax. It stores i64 as i32 and 16-bit floats as f32, and fills with the lowest
+    # values of these types.
     fills = ("ZERO", "LOWEST", "zero") if element.bits == 32 else ("zero",)
     return Case("SegmentMax", version, inputs, {"fill_mode": pick(rng, fills)})

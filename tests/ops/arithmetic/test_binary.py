@@ -27,7 +27,7 @@ NAN = float("nan")
         ("FloorMod", et.i32, [7, -7, 7, -7], [3, 3, -3, -3], [1, 2, -2, -1]),
         ("Mod", et.f32, [5.5, -5.5], [2, 2], [1.5, -1.5]),
         ("FloorMod", et.f32, [5.5, -5.5], [2, 2], [1.5, 0.5]),
-        ("Mod", et.f32, [0.3, -0.7, 1, 1e10], [0.1, 0.1, 0.1, 0.1], [0, 0, 0, 0]),  # multiples, but for rounding
+        ("Mod", et.f32, [0.3, -0.7, 1, 1e10], [0.1, 0.1, 0.1, 0.1], [0, 0, 0, 0]),  # multiples up to rounding
         ("Mod", et.f32, [6, -6, 1, np.inf, 1], [3, 3, np.inf, 1, 0], [0, 0, NAN, NAN, NAN]),
         ("FloorMod", et.f32, [6, -6, 1, -1, 5], [3, 3, np.inf, np.inf, -np.inf], [0, 0, NAN, NAN, NAN]),
         ("Power", et.i32, [2, 2, -2, 0, 1], [10, -1, 3, 0, -5], [1024, 0, -8, 1, 1]),
@@ -56,6 +56,6 @@ def test_integer_division_by_zero_is_an_error(type: str) -> None:
 
 
 def test_half_precision_is_rounded_once() -> None:
-    """1 + 2⁻¹¹ lies half way between two f16 values; adding in f16 and in f32 must agree on the even one."""
+    """1 + 2⁻¹¹ is half way between two f16 values; additions in f16 and in f32 must both round to the even one."""
     (found,) = computed("Add", "opset1", ([1, 2048], et.f16), ([2**-11, 1], et.f16))
     assert found.tolist() == [1, 2048]

@@ -14,7 +14,7 @@ from tests.harness.direct import operation
 
 
 def sizes(*dims: Dim | int | tuple[int, int] | None) -> TensorType:
-    """An i64 tensor that holds these dims."""
+    """An i64 tensor whose elements are these dims."""
     return TensorType(et.i64, Shape(len(dims)), bounds=Bounds.of_dims(map(Dim.of, dims)))
 
 
@@ -93,7 +93,7 @@ def test_convert(to: et.ElementType, expected: tuple[int, int] | None) -> None:
     [("Multiply", 0.5, [Dim(1, 4), ANY, Dim(3, 3)]), ("Divide", 0.5, [Dim(4, 18), ANY, Dim(14, 14)])],
 )
 def test_sizes_scaled_as_floats(type: str, factor: float, expected: list[Dim]) -> None:
-    """Sizes often become floats to be scaled, and integers again."""
+    """Models often convert sizes to floats, scale them, and convert them back to integers."""
     given = sizes((2, 9), None, 7)
     to_float, to_int = (operation("Convert", "opset1", destination_type=e) for e in (et.f32, et.i64))
     (wide,) = to_float.bounds(given)

@@ -54,7 +54,7 @@ def test_round(mode: str, expected: list[float]) -> None:
 
 
 def test_round_half_away_does_not_add_before_it_cuts() -> None:
-    """The largest number below one half: adding a half to it gives 1."""
+    """The largest f32 number below 0.5 rounds to 0, although the f32 sum of it and 0.5 is 1."""
     x = np.nextafter(np.float32(0.5), np.float32(0))
     (found,) = computed("Round", "opset5", np.array([x]), mode="half_away_from_zero")
     assert found.tolist() == [0]

@@ -9,7 +9,7 @@ from tests.harness.case import Case, Input, Random, cases, param
 from tests.harness.material import INTEGERS, pick, random_array, random_shape
 from tests.ops.arithmetic.cases import operands
 
-# The CPU plugin, which alone computes most of these, does not support pdpd, and shifts i64 and u64 as i32.
+# Only the CPU plugin computes most of these operations. It does not support pdpd, and shifts i64 and u64 as i32.
 SHIFTED = tuple(e for e in INTEGERS if e.bits <= 32)
 
 
@@ -32,7 +32,7 @@ def bitwise_not(rng: Random, version: str) -> Case:
 def shift(type: str, rng: Random, version: str) -> Case:
     element = pick(rng, SHIFTED)
     inputs, attributes = operands(rng, element, pdpd=False)
-    left = type == "BitwiseLeftShift"  # which saturates narrow types on the CPU plugin
+    left = type == "BitwiseLeftShift"  # it saturates narrow types on the CPU plugin
     a = random_array(rng, inputs[0].value.shape, element, *((0, 7) if left else (-100, 100)))
     b = random_array(rng, inputs[1].value.shape, element, 0, 4 if left else element.bits - 1)
     return Case(type, version, [param(a, element), Input(b, element, inputs[1].constant)], attributes)

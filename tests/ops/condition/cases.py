@@ -42,7 +42,7 @@ def nonzero(rng: Random, version: str) -> Case:
     data = random_array(rng, random_shape(rng, (0, 4), 0 if rng.random() < 0.2 else 1, 4), element, -1, 2)
     data = np.where(rng.random(data.shape) < 0.4, np.zeros((), data.dtype), data)
     attributes = {} if rng.random() < 0.3 else {"output_type": pick(rng, INDICES)}
-    # The reference leaves the indices of a single element unset where it has several axes.
+    # The reference does not set the indices of a single element with several axes.
     oracle = "cpu" if data.size == 1 and data.ndim > 1 else "both"
     return Case("NonZero", version, [param(data, element)], attributes, oracle=oracle)
 

@@ -40,7 +40,7 @@ def _branch(
 
 
 def _nested(body: Body, weights: bytearray, value: Value, element: et.ElementType, shape: tuple[int, ...]) -> Value:
-    """An If inside the branch: a value or its double, by whether its sum is above 1."""
+    """An If inside the branch that doubles a value if the sum of its elements is above 1."""
     branches = ""
     for tag, factor in (("then", 2), ("else", 1)):
         inner = Body(weights)

@@ -30,9 +30,9 @@ def geometry(rng: Random, spatial: int) -> tuple[dict[str, Any], list[int], list
 
 
 def elements_for(kernel: list[int], attributes: dict[str, Any]) -> list[ElementType]:
-    """The element types that the CPU plugin convolves rightly.
+    """The element types that the CPU plugin convolves correctly.
 
-    It does not for i8 over three axes, and crashes on 8 bits where a window may see nothing but padding.
+    Its results are wrong for i8 with three spatial axes. For 8-bit types it crashes if a window may be all padding.
     """
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, attributes["dilations"], strict=True)]
     blind = any(p >= n for side in ("pads_begin", "pads_end") for p, n in zip(attributes[side], reach, strict=True))
@@ -87,11 +87,11 @@ def _transposed(rng: Random, type: str, version: str, batch: int, channels: int,
     inputs = [param(data, element), pick(rng, (const, param))(filters, element)]
     if rng.random() < 0.5:
         asked = [max(1, f + int(rng.integers(-2, 2))) for f in full]
-        if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin then misplaces the elements outside
+        if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin misplaces elements outside
             asked = [min(n, f - b) for n, f, b in zip(asked, full, attributes["pads_begin"], strict=True)]
-        # Rigid: for an output shape of unknown length the runtime infers rank 2, for any data.
+        # Rigid, because the runtime infers rank 2 for an output shape of unknown length.
         inputs.append(replace(pick(rng, (const, const, param))(asked, pick(rng, INDICES)), rigid=True))
-    # The CPU plugin has no kernel for one group, nor for an output shape that comes at run time.
+    # The CPU plugin has no kernel for one group, nor for an output shape that is a runtime input.
     expected = None
     if leading[0] == 1 or not inputs[-1].constant:
         expected = [transposed_by_scatter(inputs, attributes, grouped=len(leading) == 3)]
@@ -130,5 +130,5 @@ def transposed_by_scatter(inputs: list[Input], attributes: dict[str, Any], group
 
 
 def small_array(rng: Random, shape: Sequence[int], element: ElementType) -> Array:
-    """Values whose products do not overflow 8 bits, where the runtime saturates and irload wraps."""
+    """Values whose products do not overflow 8 bits: on overflow the runtime saturates and irload wraps."""
     return random_array(rng, shape, element, -1, 1) if element in (et.i8, et.u8) else random_array(rng, shape, element)

@@ -1,4 +1,4 @@
-"""Random cases of oneDNN Graph's Convolution, which no runtime at hand executes: each expectation is worked apart."""
+"""Random cases of oneDNN Graph's Convolution. No available runtime executes it: expected results are computed here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def to_xio(oix: Array) -> Array:
 
 
 def pads_of(kernel: tuple[int, ...], attributes: dict[str, Any]) -> tuple[list[int], list[int]]:
-    """Where the windows start and end beyond the input, by the words of the specification."""
+    """The padding before and after each axis, as the specification defines it."""
     if attributes["auto_pad"] == "none":
         return list(attributes["pads_begin"]), list(attributes["pads_end"])
     if attributes["auto_pad"] == "valid":
@@ -61,7 +61,7 @@ def pads_of(kernel: tuple[int, ...], attributes: dict[str, Any]) -> tuple[list[i
 
 
 def by_position(data: Array, filters: Array, bias: Array | None, attributes: dict[str, Any]) -> Array:
-    """The definition, output element by output element."""
+    """The convolution by its definition, one output element at a time."""
     wide, kernel = np.asarray(data, np.float64), filters.shape[2:]
     begin, end = pads_of(kernel, attributes)
     strides, dilations, groups = attributes["strides"], attributes["dilations"], attributes["groups"]
@@ -85,7 +85,7 @@ def by_position(data: Array, filters: Array, bias: Array | None, attributes: dic
 
 
 def by_the_runtime(data: Array, filters: Array, bias: Array | None, attributes: dict[str, Any]) -> Array:
-    """OpenVINO's GroupConvolution of f32 with the given pads, for any layout."""
+    """The convolution by OpenVINO's GroupConvolution in f32 with the same pads, for any layout."""
     groups, kernel = attributes["groups"], filters.shape[2:]
     begin, end = pads_of(kernel, attributes)
     common = {"strides": attributes["strides"], "dilations": attributes["dilations"]}

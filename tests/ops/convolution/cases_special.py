@@ -57,12 +57,12 @@ def binary(rng: Random, version: str) -> Case:
     if not element.is_signed:
         attributes["pad_value"] = 1.0
     inputs = [param(data, element), const(filters, et.u1)]
-    # The CPU plugin takes packed bits for data, which no Parameter of these types gives it.
+    # The CPU plugin requires data as packed bits, which Parameters of these types cannot provide.
     return Case("BinaryConvolution", version, inputs, attributes, expected=[by_agreement(data, filters, attributes)])
 
 
 def by_agreement(data: Array, filters: Array, attributes: dict[str, Any]) -> Array:
-    """+1 for each position where the bits agree, −1 for each where they differ, output element by output element."""
+    """One output element at a time: +1 for each position in which the bits agree, −1 for each in which they differ."""
     kernel, sizes, strides = filters.shape[2:], data.shape[2:], attributes["strides"]
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, attributes["dilations"], strict=True)]
     auto_pad = attributes.get("auto_pad", "explicit")

@@ -1,4 +1,4 @@
-"""Where the windows lie: pads, auto_pad of the two systems, strides, dilations, worked by hand on 1..6."""
+"""The positions of windows: pads, auto_pad of OpenVINO and oneDNN, strides, dilations; computed by hand on 1..6."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def test_onednn(attributes: dict[str, Any], expected: list[float]) -> None:
     [("same_upper", [12, 45]), ("same_lower", [1, 34])],
 )
 def test_onednn_pads_the_odd_element_at_the_named_end(auto_pad: str, expected: list[float]) -> None:
-    # Kernel 2 pads one element in all. With stride 3, upper sees (1,2) and (4,5), lower (0,1) and (3,4).
+    # With kernel 2 the padding is one element. With stride 3 the windows are (1,2) and (4,5) for upper, (0,1) and (3,4)
+    # for lower.
     (found,) = computed(
         "Convolution",
         "onednn",
@@ -108,6 +109,6 @@ def test_transposed(attributes: dict[str, Any], output_shape: list[int] | None, 
     data = np.array([1, 2, 3], np.float32).reshape(1, 1, 3)
     filters = np.array([1, 10, 100], np.float32).reshape(1, 1, 3)
     asked = [] if output_shape is None else [np.array(output_shape)]
-    # With stride 2 neighbours share one element: 1 10 100+2 20 200+3 30 300, and so on.
+    # With stride 2 the outputs of neighbouring inputs overlap in one element: 1 10 100+2 20 200+3 30 300.
     (found,) = computed("ConvolutionBackpropData", "opset1", data, filters, *asked, strides=(2,), **attributes)
     assert found.ravel().tolist() == expected

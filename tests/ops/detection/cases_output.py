@@ -13,7 +13,7 @@ from tests.ops.detection.material import random_boxes, random_scores
 
 
 def priors(rng: Random, batches: int, count: int, attributes: dict[str, Any]) -> Array:
-    """Prior boxes, each after a batch element where they are not normalized, and variances in a second row."""
+    """Prior boxes, each preceded by a batch index unless they are normalized, and variances in a second row."""
     normalized = attributes["normalized"]
     boxes = random_boxes(rng, (batches, count), scale=1 if normalized else attributes["input_height"])
     if not normalized:

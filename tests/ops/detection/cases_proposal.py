@@ -15,19 +15,19 @@ from tests.ops.detection.material import random_boxes, random_scores
 
 
 def deltas(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
-    """Small moves and changes of size."""
+    """Random deltas of boxes: small shifts and changes of size."""
     return rng.uniform(-0.4, 0.4, shape).astype(element.dtype)
 
 
 def same_proposals(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """Rows agree, and scores of existing regions: after the last one the runtime leaves them uninitialized."""
+    """True if rows, and scores of existing regions, agree; the runtime does not initialize the scores after these."""
     found = ours[0][:, 1:].any(1)
     pairs = [(ours[0], theirs[0]), *((a[found], b[found]) for a, b in zip(ours[1:], theirs[1:], strict=True))]
     return all(np.allclose(a, b, 1e-4, 1e-4) for a, b in pairs)
 
 
 def same_scored(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """Regions and scores agree if the score is not 0: the runtime orders regions of score 0 at random."""
+    """True if regions with nonzero scores agree; the runtime orders regions of score 0 at random."""
     scored = ours[1] > 0
     return all(np.allclose(a[scored], b[scored], 1e-4, 1e-4) for a, b in zip(ours, theirs, strict=True))
 

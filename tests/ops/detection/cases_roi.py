@@ -16,7 +16,7 @@ FLOATS = (et.f32, et.f32, et.f16, et.bf16)
 
 
 def some(rng: Random, **attributes: Any) -> dict[str, Any]:
-    """The attributes, each left out at times."""
+    """A random selection of the attributes."""
     return {name: value for name, value in attributes.items() if rng.random() < 0.7}
 
 

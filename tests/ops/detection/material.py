@@ -22,7 +22,7 @@ def random_boxes(
 ) -> Array:
     """Boxes [*shape, 4] within 0..scale that often overlap: corners, or center and size.
 
-    `swapped` mixes the corners up, `dense` makes all boxes overlap each other.
+    `swapped` swaps corners at random, `dense` makes all boxes overlap each other.
     """
     low = rng.uniform(0, 0.3 if dense else 0.6, (*shape, 2))
     size = rng.uniform(0.35 if dense else 0.05, 0.4, (*shape, 2))
@@ -38,6 +38,6 @@ def random_boxes(
 
 
 def random_scores(rng: Random, shape: Sequence[int], element: ElementType = f32) -> Array:
-    """Scores in 0..1 that are all different, also in narrow types as far as those have enough values."""
+    """Scores in 0..1 that are all different, except in types that have too few values."""
     count = int(np.prod(shape))
     return ((rng.permutation(count) + 0.5) / count).reshape(shape).astype(element.dtype)

@@ -47,7 +47,7 @@ def test_suppression_with_a_threshold_that_shrinks() -> None:
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """One box after the other, as in the specification, for any number compared in one step."""
+    """The result equals the specification's sequential algorithm, for any number of boxes compared in one step."""
     rng = np.random.default_rng(seed)
     corners = rng.integers(0, 12, (int(rng.integers(0, 300)), 2, 2))
     boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
@@ -103,10 +103,11 @@ def test_number_of_priors(attributes: dict[str, Any], count: int) -> None:
 
 
 def test_uncounted_priors_shift_the_boxes_of_the_next_cell() -> None:
-    # Density 2 of two ratios makes eight boxes a cell; seven are counted, so the second cell begins one box late.
+    # Density 2 with two ratios gives eight boxes per cell, but the specification counts seven. So the eighth box of the
+    # first cell is counted as the first of the second cell, and the boxes of the second cell follow it.
     op = make("PriorBox", "opset8", fixed_size=(8.0,), density=(2.0,), fixed_ratio=(1.0, 2.0), offset=0.5)
     boxes, variances = op.compute(np.array([1, 2]), np.array([40, 60])).reshape(2, 14, 4)
-    half = 4 * math.sqrt(2), 4 / math.sqrt(2)  # of ratio 2, whose last place in the first cell is (17, 22)
+    half = 4 * math.sqrt(2), 4 / math.sqrt(2)  # half sizes for ratio 2, whose last center in the first cell is (17, 22)
     edges = 17 - half[0], 22 - half[1], 17 + half[0], 22 + half[1]
     assert boxes[7] == pytest.approx(np.array(edges) / [60, 40, 60, 40])
     assert boxes[8] == pytest.approx(boxes[0] + np.array([0.5, 0, 0.5, 0]))
@@ -116,8 +117,8 @@ def test_uncounted_priors_shift_the_boxes_of_the_next_cell() -> None:
 def test_max_size_counts_without_scale_all_sizes() -> None:
     op = make("PriorBox", "opset8", min_size=(10.0,), max_size=(20.0,), scale_all_sizes=False, offset=0.5)
     boxes = op.compute(np.array([1, 2]), np.array([40, 60]))[0].reshape(2, 4)
-    # The specification counts one box per cell, but there are two: the square of 10 · 40 pixels, and its mean with 20
-    # pixels.
+    # The specification counts one box per cell, but there are two: a square of 10 · 40 pixels, and a square of the
+    # geometric mean of 10 · 40 and 20 pixels.
     assert boxes[:, 2] - boxes[:, 0] == pytest.approx([400 / 60, math.sqrt(400 * 20) / 60])
     assert boxes[:, 0] + boxes[:, 2] == pytest.approx([0.5, 0.5])
 
@@ -157,7 +158,7 @@ def test_proposal_ends_with_a_mark() -> None:
     rows, best = make("Proposal", "opset4", **PROPOSAL).compute(
         scores, np.zeros((1, 4, 1, 2), F), np.array([20, 20, 1], F)
     )
-    # The anchor is 8 pixels large, from −2 on; decoded boxes end one pixel later. They share one column.
+    # The anchor starts at −2 and has 8 pixels; decoded boxes end one pixel later. The two boxes overlap in one column.
     assert rows.tolist() == [[0, 6, 0, 14, 6], [0, 0, 0, 6, 6], [-1, 0, 0, 0, 0]]
     assert best == pytest.approx([0.9, 0.2, 0])
 

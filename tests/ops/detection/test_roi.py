@@ -34,9 +34,9 @@ def roi(*values: float) -> Any:
         ({"sampling_ratio": 1, "aligned_mode": "half_pixel_for_nn"}, (1, 1, 1, 1), 2.5),
         ({"sampling_ratio": 1, "aligned_mode": "half_pixel"}, (1, 1, 1, 1), 5),
         ({"sampling_ratio": 2, "mode": "max"}, (0, 0, 2, 2), 7.5),
-        ({"sampling_ratio": 0, "mode": "max"}, (0, 0, 2, 2), 7.5),  # adaptive: two samples an axis
-        ({"sampling_ratio": 1}, (3.5, 3.5, 4.5, 4.5), 15),  # within a cell of the edge: its value
-        ({"sampling_ratio": 1}, (5, 5, 7, 7), 0),  # farther out: nothing
+        ({"sampling_ratio": 0, "mode": "max"}, (0, 0, 2, 2), 7.5),  # adaptive: two samples per axis
+        ({"sampling_ratio": 1}, (3.5, 3.5, 4.5, 4.5), 15),  # less than a cell outside: the value at the edge
+        ({"sampling_ratio": 1}, (5, 5, 7, 7), 0),  # farther outside: 0
     ],
 )
 def test_roi_align(attributes: dict[str, Any], corners: tuple[float, ...], expected: float) -> None:
@@ -79,13 +79,13 @@ def test_features_come_from_the_level_of_the_region(side: float, level: int | No
     [
         ({"pooled_h": 2, "pooled_w": 2}, (0, 0, 0, 3, 3), [5, 7, 13, 15]),
         ({"pooled_h": 2, "pooled_w": 2}, (0, 0, 0, 2, 2), [5, 6, 9, 10]),  # bins share the middle row and column
-        ({"pooled_h": 1, "pooled_w": 1}, (0, 0.5, 0, 0.5, 0), [1]),  # halves go away from zero
+        ({"pooled_h": 1, "pooled_w": 1}, (0, 0.5, 0, 0.5, 0), [1]),  # halves are rounded away from zero
         ({"pooled_h": 1, "pooled_w": 1}, (0, 9, 9, 9, 9), [0]),  # no cells
         ({"pooled_h": 1, "pooled_w": 1, "method": "bilinear"}, (0, 0, 0, 1, 1), [7.5]),
         ({"pooled_h": 2, "pooled_w": 2, "method": "bilinear"}, (0, 0, 0, 1, 1), [0, 3, 12, 15]),
         ({"pooled_h": 1, "pooled_w": 1, "method": "bilinear"}, (0, 1, 1, 2, 2), [0]),
         ({"output_roi": (1, 1)}, (-1, 0, 0, 3, 3), [0]),  # batch element −1 ends the list
-        ({"output_roi": (1, 1)}, (-1.5, 0, 0, 3, 3), [0]),  # which is truncated
+        ({"output_roi": (1, 1)}, (-1.5, 0, 0, 3, 3), [0]),  # truncated to −1
     ],
 )
 def test_roi_pooling(attributes: dict[str, Any], region: tuple[float, ...], expected: list[float]) -> None:

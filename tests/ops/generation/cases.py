@@ -14,7 +14,7 @@ def range_1(rng: Random, version: str) -> Case:
     element = pick(rng, (*FLOATS, *INTEGERS))
     inputs = _progression(rng, [element] * 3, element.is_signed)
     if element.is_low_precision and (inputs[1].value < inputs[0].value) != (inputs[2].value < 0):
-        inputs[:2] = inputs[1::-1]  # the reference forgets the direction here: see the deviations
+        inputs[:2] = inputs[1::-1]  # the reference ignores the direction of an empty range: see the deviations
     return Case("Range", version, inputs)
 
 

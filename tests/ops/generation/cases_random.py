@@ -25,16 +25,19 @@ def random_uniform(rng: Random, version: str) -> Case:
         low, high = -high, -low + 1  # the reference crashes on f64 bounds below zero with alignment pytorch
     make = pick(rng, (const, param))
     bounds = [make(np.array(n if rng.random() < 0.5 else [n]).astype(element.dtype), element) for n in (low, high)]
-    # From a shape of unknown length the runtime infers a wrong rank: see the deviations.
+    # For a shape of unknown length the runtime infers a wrong rank: see the deviations.
     shape = const(np.array(random_shape(rng, (0, 4)), int), pick(rng, INDICES))
-    # The reference's bf16 is off by one unit where it should round; elsewhere every bit is the same.
+    # The reference's bf16 results differ by one unit if they must be rounded; all other results are bit-identical.
     atol = 2.0**-7 * (high - low + max(-low, high)) if element is et.bf16 else 0
     return Case("RandomUniform", version, [shape, *bounds], attributes, oracle="reference", rtol=0, atol=atol)
 
 
 @cases("Multinomial", "opset13")
 def multinomial(rng: Random, version: str) -> Case:
-    """The CPU plugin draws other numbers, the reference has no kernel: the draws are as in its RandomUniform."""
+    """Expected results are computed here, with the random numbers of the reference's RandomUniform.
+
+    The CPU plugin draws other numbers, and the reference has no kernel for Multinomial.
+    """
     replaced, logarithms = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
     batch, classes = int(rng.integers(1, 4)), int(rng.integers(1, 8))
     count = int(rng.integers(1, 10 if replaced else classes + 1))

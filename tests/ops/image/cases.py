@@ -40,7 +40,7 @@ def interpolate(rng: Random, version: str) -> Case:
     sizes = np.array([int(rng.integers(1, 12)) for _ in axes])
     scales = np.array([_scale(rng) for _ in axes], np.float32)
     for k, a in enumerate(axes):
-        scales[k] = max(scales[k], np.float32(1.01 / (shape[a] + pads[:, a].sum())))  # at least one element is left
+        scales[k] = max(scales[k], np.float32(1.01 / (shape[a] + pads[:, a].sum())))  # for at least one element
         if mode == "linear_onnx" and len(shape) >= 4 and a < 2:  # batch and channels keep their size
             sizes[k], scales[k] = shape[a], 1
     make = pick(rng, (const, const, param))
@@ -48,13 +48,13 @@ def interpolate(rng: Random, version: str) -> Case:
     scales = np.maximum(scales, np.float32(0.17)) if real is et.f16 else scales
     targets = [make(sizes, index), make(scales, real)]
     chosen = targets if version == "opset4" else [targets[by_scale]]
-    # The reference takes the wrong axes of volumes whose depth stays: see the deviations.
+    # The reference resizes wrong axes of volumes whose depth is unchanged: see the deviations.
     flat = (mode == "linear_onnx" and len(shape) == 5 and len(axes) == 3) or ("pillow" in mode and len(axes) == 1)
     element = et.f32 if flat else pick(rng, ELEMENTS)
     if flat and "pillow" in mode:
-        attributes["cube_coeff"] = -0.5  # the CPU plugin always uses these, for any attributes
+        attributes["cube_coeff"] = -0.5  # the CPU plugin always uses this coefficient and ignores the attribute
     if element.is_integer and attributes["cube_coeff"] == -0.6:
-        # the f32 rounding of 0.6 moves even axes that keep their size: see the deviations
+        # the f32 rounding of 0.6 changes the result even along axes that keep their size: see the deviations
         attributes["cube_coeff"] = -0.75
     data = param(random_array(rng, shape, element, -50 if element.is_signed else 0, 50), element)
     inputs = [data, *chosen]
@@ -68,10 +68,10 @@ def interpolate(rng: Random, version: str) -> Case:
 
 def _axes(rng: Random, mode: str, rank: int) -> list[int]:
     if "pillow" in mode:
-        if rng.random() < 0.2:  # one axis, for which only the CPU plugin has a kernel, and that for the last two axes
+        if rng.random() < 0.2:  # one axis: only the CPU plugin has a kernel, for the last two axes
             return [rank - 1 - int(rng.integers(2))]
         return [int(a) for a in np.sort(rng.permutation(rank)[:2])]
-    if mode == "linear_onnx":  # the reference takes all axes or the spatial ones
+    if mode == "linear_onnx":  # the reference supports all axes or the spatial axes
         return list(range(2 if rank >= 4 and rng.random() < 0.7 else 0, rank))
     axes = [int(a) for a in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
     return axes if mode == "nearest" or len(axes) < 4 else axes[:3]
@@ -85,13 +85,13 @@ def _scale(rng: Random) -> float:
 def interpolate_1(rng: Random, version: str) -> Case:
     mode = pick(rng, ["nearest", "linear", "cubic"])
     shape = random_shape(rng, 4 if mode == "cubic" else (4, 5), 1, 6)
-    axes = list(range(2, len(shape)))  # the CPU plugin, the only one with a kernel, resizes no others
+    axes = list(range(2, len(shape)))  # only the CPU plugin has a kernel, and only for these axes
     if mode != "linear" and rng.random() < 0.3:
         axes = [pick(rng, axes)]
     attributes: dict[str, Any] = {"axes": axes, "mode": mode, "antialias": False}
     if rng.random() < 0.7:
         attributes["align_corners"] = bool(rng.random() < 0.5)
-    plain = axes == [2, 3]  # elsewhere the CPU plugin confuses pads and run-time sizes: see the deviations
+    plain = axes == [2, 3]  # for other axes the CPU plugin confuses pads and run-time sizes: see the deviations
     if plain and rng.random() < 0.5:
         pads = rng.integers(0, 3, (2, len(shape)))
         pads[:, :2] = 0
@@ -117,7 +117,10 @@ def area(rng: Random, version: str) -> Case:
 
 
 def _mean_over_fine_grid(data: Array, sizes: list[int]) -> Array:
-    """Area interpolation by another way: each element repeated until both grids are multiples, then means of blocks."""
+    """Area interpolation by another algorithm.
+
+    Repeats each element so that the size of each axis is a multiple of both sizes, then computes means of blocks.
+    """
     fine = data.astype(np.float64).repeat(sizes[0], 2).repeat(sizes[1], 3)
     blocks = fine.reshape(*data.shape[:2], sizes[0], data.shape[2], sizes[1], data.shape[3])
     return blocks.mean(axis=(3, 5)).astype(np.float32)

@@ -13,7 +13,7 @@ from irload.core.tensor import TensorType
 from irload.errors import IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
 
-GREY = [[16, 16], [235, 235], [128, 128]]  # black, white, and u, v that mean no colour
+GREY = [[16, 16], [235, 235], [128, 128]]  # black, white, and u, v without colour
 
 
 def image(type: str, *planes: Any) -> Any:
@@ -43,7 +43,7 @@ def test_colours(type: str, chroma: Any, expected: list[float]) -> None:
 @pytest.mark.parametrize(
     ("type", "version", "shapes", "error"),
     [
-        ("NV12toRGB", "opset8", [Shape(1, 4, 2, 1)], ShapeMismatch),  # no multiple of 3
+        ("NV12toRGB", "opset8", [Shape(1, 4, 2, 1)], ShapeMismatch),  # not a multiple of 3
         ("NV12toRGB", "opset8", [Shape(1, 3, 3, 1)], ShapeMismatch),
         ("NV12toRGB", "opset8", [Shape(1, 3, 2)], ShapeMismatch),
         ("NV12toRGB", "opset8", [Shape(1, 3, 2, 3)], ShapeMismatch),
@@ -71,7 +71,7 @@ def test_images_are_bytes_or_floats(type: str) -> None:
 
 
 def sampled(x: list[float], data: Any = (0.0, 1.0, 2.0, 3.0), **attributes: Any) -> Any:
-    """A row of pixels sampled at these x."""
+    """A row of pixels, sampled at these normalized x coordinates."""
     op: Any = resolve("GridSample", "opset9")[0](**attributes)
     row = np.asarray(data).reshape(1, 1, 1, -1)
     grid = np.array([[[[at, 0] for at in x]]], np.float32)

@@ -46,7 +46,7 @@ def test_nearest_mode_simple_truncates_when_enlarging() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [  # the linear interpolation of a ramp is the coordinate itself, kept within the data
+    [  # the linear interpolation of a ramp is the coordinate, clamped to the data
         ("half_pixel", [0.0, 0.625, 1.375, 2.0]),
         ("asymmetric", [0.0, 0.75, 1.5, 2.0]),
         ("tf_half_pixel_for_nn", [0.375, 1.125, 1.875, 2.0]),
@@ -99,11 +99,11 @@ def test_pillow_resizes_one_axis_and_pads() -> None:
 def test_pillow_rounds_integers_after_each_pass() -> None:
     data = np.array([[0, 1], [1, 1]], np.uint8)
     found = interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1]))
-    assert found.tolist() == [[1]]  # width first: .5 → 1 and 1, then 1; a mean of all would be .75
+    assert found.tolist() == [[1]]  # width first: .5 → 1 and 1, then 1; the mean of all is .75
     data = np.array([[0, 1], [0, 0]], np.uint8)
     assert interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1])).tolist() == [
         [1]
-    ]  # .25 at once would be 0
+    ]  # the mean of all, .25, would be rounded to 0
 
 
 @pytest.mark.parametrize(("dtype", "expected"), [(np.float32, 0.5), (np.int8, 1)])

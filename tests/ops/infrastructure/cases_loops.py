@@ -30,7 +30,7 @@ class Wires:
         self.body = Body(self.weights)
 
     def feed(self, array: Array, element: et.ElementType, given: tuple[int, ...], **rest: Any) -> Value:
-        """An outer input that feeds a new Parameter of the body, of shape `given` in there."""
+        """An outer input that feeds a new Parameter of the body, whose shape is `given`."""
         inner = self.body.parameter(element, ",".join(map(str, given)))
         self.lines.append(taken(self.first + len(self.inputs), inner, **rest))
         self.inputs.append(param(array, element))
@@ -120,7 +120,7 @@ def tensor_iterator(rng: Random, version: str) -> Case:
 
 
 def _condition(rng: Random, wires: Wires, kind: str, counter: Value | None, last: int) -> Value:
-    """The body's condition: constant, handed through from outside, or false from iteration `last` on."""
+    """The body's condition: constant, passed through from an outer input, or false from iteration `last` on."""
     body = wires.body
     if kind == "through":
         inner = body.parameter(et.boolean, "")

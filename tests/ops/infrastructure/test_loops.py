@@ -1,4 +1,4 @@
-"""TensorIterator and Loop by hand: slicing and joining of parts, the end of iterations, inference, the errors."""
+"""TensorIterator and Loop: hand-worked cases of slices, concatenations and ends of iterations; inference; errors."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def loop(
     purpose: str = "execution_condition",
     start: Sequence[int] = (100,),
 ) -> Case:
-    """state += iteration (or state grows by it); the state, and the iterations side by side.
+    """state += iteration (with `grow`: appends it to the state). Returns the state and the concatenated iterations.
 
     The condition of the body is `iteration < stop`, or constantly true.
     """
@@ -204,7 +204,7 @@ def test_shapes(case: Case, expected: list[str]) -> None:
 @pytest.mark.parametrize("start", [(), (100,)], ids=len)
 @pytest.mark.parametrize("trips", [3, 0])
 def test_state_may_grow(trips: int, start: tuple[int, ...], dynamic: bool) -> None:
-    """Without an iteration, as in a detector that detects nothing, it is the initial value."""
+    """Without iterations, as in a detector without detections, the result is the initial value."""
     numbers = list(range(trips))
     assert run(loop(trips, grow=True, dynamic=dynamic, start=start)) == [[*start, *numbers], numbers]
 
@@ -214,7 +214,7 @@ def test_state_may_grow(trips: int, start: tuple[int, ...], dynamic: bool) -> No
     [
         (Shape(0, 3), Shape(Dim(1, None), 3), True),
         (Shape(None, 3), Shape(Dim(1, None), 3), False),
-        (Shape(None, 0), Shape(None, 4), False),  # as lists of TensorFlow begin, whose files declare [-1,4]
+        (Shape(None, 0), Shape(None, 4), False),  # as TensorFlow's lists start; files declare [-1,4]
         (Shape(0, 3), Shape(Dim(1, None), Dim(4, None)), False),
         (Shape(0), Shape(Dim(1, None), 3), False),
     ],

@@ -15,7 +15,7 @@ INTEGERS = (et.i32, et.i64, et.u32, et.u64)
 
 
 def exact(rng: Random, shape: tuple[int, ...], element: et.ElementType) -> Array:
-    """Values whose products no rounding changes in narrow types."""
+    """Values whose sums of products are exact in narrow types."""
     if element in (et.f32, et.f64):
         return random_array(rng, shape, element)
     return rng.integers(-3 if element.is_signed else 0, 4, shape).astype(element.dtype)
@@ -35,7 +35,7 @@ def matmul(rng: Random, version: str) -> Case:
         b = (inner,)
     attributes = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     kept = {k: v for k, v in attributes.items() if v or rng.random() < 0.5}
-    # The CPU plugin computes integer products in f32, so only small ones agree on both sides.
+    # The CPU plugin computes products of integers in f32, which are exact for small values.
     make = pick(rng, (param, const))
     inputs = [param(exact(rng, a, element), element), make(exact(rng, b, element), element)]
     return Case("MatMul", version, inputs, kept, rtol=1e-4, atol=1e-4)
@@ -61,7 +61,7 @@ def einsum(rng: Random, version: str) -> Case:
         shape = [*(sizes[c] for c in before), *(middle if dots else ()), *(sizes[c] for c in after)]
         make = pick(rng, (param, param, const))
         given = make(exact(rng, tuple(shape), element), element)
-        # The runtime forgets that a letter of size 1 may broadcast where an operand has no rank.
+        # For an operand of unknown rank, the runtime's inference ignores that a letter of size 1 may broadcast.
         inputs.append(replace(given, rigid=any(sizes[c] == 1 for c in before + after)))
     return Case("Einsum", version, inputs, {"equation": equation}, rtol=1e-4, atol=1e-4)
 

@@ -15,7 +15,7 @@ from tests.ops.movement.material import ANY_ELEMENT, data, index, signed, some_s
 def transpose(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (0, 5))
     order = rng.permutation(len(shape)) if rng.random() < 0.8 else []
-    # For an empty order the runtime takes data of unknown rank for a scalar.
+    # For an empty order the runtime treats data of unknown rank as a scalar.
     given = replace(data(rng, shape), rigid=not len(order))
     return Case("Transpose", version, [given, index(rng, order)])
 
@@ -61,13 +61,13 @@ def variadic_split(rng: Random, version: str) -> Case:
 @cases("Broadcast", "opset1", "opset3")
 def broadcast(rng: Random, version: str) -> Case:
     mode = pick(rng, ["numpy", "explicit", "bidirectional" if version == "opset3" else "pdpd"])
-    target = some_shape(rng, (1, 4), empty=False)  # the reference dies of empty ones
+    target = some_shape(rng, (1, 4), empty=False)  # the reference crashes for empty shapes
     if mode == "explicit":
         kept = sorted(rng.permutation(len(target))[: rng.integers(1, len(target) + 1)].tolist())
         shape = tuple(1 if rng.random() < 0.3 else target[k] for k in kept)
         attributes = {} if version == "opset1" and rng.random() < 0.3 else {"mode": "explicit"}
         return Case("Broadcast", version, [data(rng, shape), index(rng, target), index(rng, kept)], attributes)
-    if mode == "pdpd":  # the runtime wants axes, of which it makes nothing
+    if mode == "pdpd":  # the runtime requires axes, but ignores them
         start = pick(rng, [0, int(rng.integers(len(target)))])
         shape = tuple(1 if rng.random() < 0.4 else n for n in target[start:])
         target = tuple(1 if rng.random() < 0.2 else n for n in target)
@@ -83,6 +83,6 @@ def broadcast(rng: Random, version: str) -> Case:
 
 @cases("Tile", "opset1")
 def tile(rng: Random, version: str) -> Case:
-    shape = some_shape(rng, (0, 4), empty=False)  # the reference dies of empty ones
+    shape = some_shape(rng, (0, 4), empty=False)  # the reference crashes for empty shapes
     repeats = rng.integers(1, 4, rng.integers(1, 5))
     return Case("Tile", version, [data(rng, shape), index(rng, np.asarray(repeats))])

@@ -48,7 +48,7 @@ def space_to_batch(rng: Random, version: str) -> Case:
     shape = shape * block
     end += -(begin + end) % block
     inputs = [data(rng, tuple(shape.tolist())), *_lists(rng, block, begin, end)]
-    return Case("SpaceToBatch", version, inputs, oracle="cpu")  # the reference dies of many cases
+    return Case("SpaceToBatch", version, inputs, oracle="cpu")  # the reference crashes in many cases
 
 
 @cases("BatchToSpace", "opset2")
@@ -96,7 +96,7 @@ def reverse_sequence(rng: Random, version: str) -> Case:
 def roll(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (1, 4), empty=False)
     axes = [signed(rng, int(a), len(shape)) for a in rng.integers(0, len(shape), rng.integers(1, 4))]
-    shift = rng.integers(-6, 7, len(axes))  # the runtime executes no scalar shift of several axes
+    shift = rng.integers(-6, 7, len(axes))  # the runtime does not run a scalar shift of several axes
     return Case("Roll", version, [data(rng, shape), index(rng, shift), index(rng, axes)])
 
 

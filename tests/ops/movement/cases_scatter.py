@@ -22,7 +22,7 @@ def scatter_update(rng: Random, version: str) -> Case:
     updates = data(rng, (*shape[:axis], *at.shape, *shape[axis + 1 :]), element)
     place = index(rng, signed(rng, axis, len(shape)), constant=True)
     inputs = [data(rng, shape, element), index(rng, at), updates, place]
-    return Case("ScatterUpdate", version, inputs, oracle="cpu-first")  # the reference errs (see deviations)
+    return Case("ScatterUpdate", version, inputs, oracle="cpu-first")  # the reference is wrong (see deviations)
 
 
 @cases("ScatterElementsUpdate", "opset3", "opset12")

@@ -38,7 +38,7 @@ def gather(rng: Random, version: str) -> Case:
 
 
 def _gathered(data: Array, indices: Array, axis: int, batches: int) -> Array:
-    """Gather one slice after the other."""
+    """Gather one slice at a time."""
     result = np.zeros(data.shape[:axis] + indices.shape[batches:] + data.shape[axis + 1 :], data.dtype)
     for place in np.ndindex(*data.shape[:axis], *indices.shape[batches:]):
         k = int(indices[place[:batches] + place[axis:]])
@@ -54,7 +54,7 @@ def _ends(rng: Random, size: int) -> tuple[int, int, int]:
         first = pick(rng, [0, FAR, -FAR - 1])
     if rng.random() < 0.2:
         last = pick(rng, [FAR, -FAR - 1])
-    # Ends counted from opposite sides towards each other: the runtime's intervals are wrong there (see deviations).
+    # The runtime infers wrong intervals if begin and end count from opposite ends of the axis (see deviations).
     if step > 0 and first < 0 <= last < FAR:
         last = FAR
     if step < 0 and -FAR - 1 < last < 0 <= first:
@@ -109,9 +109,9 @@ def strided_slice(rng: Random, version: str) -> Case:
         if not any(attributes[name]) and rng.random() < 0.5:
             attributes[name] = []
     values = np.array(ends)
-    # With a new axis behind the ellipsis and begin not constant, the runtime miscounts the axes (see deviations).
+    # With a new axis after the ellipsis and a begin that is not constant, the runtime miscounts axes (see deviations).
     inputs = [data(rng, shape), index(rng, values[:, 0], constant="ellipsis" in kinds or None)]
-    backward = bool((values[:, 2] < 0).any())  # masked, the runtime gives an endless axis a bound of 2**63 - 2
+    backward = bool((values[:, 2] < 0).any())  # for masked ends the runtime bounds an unbounded axis by 2**63 - 2
     inputs.append(index(rng, values[:, 1], constant=(backward and any(attributes["end_mask"])) or None))
     if (values[:, 2] != 1).any() or rng.random() < 0.5:
         inputs.append(index(rng, values[:, 2]))
@@ -154,7 +154,7 @@ def gather_tree(rng: Random, version: str) -> Case:
 
 @cases("SliceScatter", "opset15")
 def slice_scatter(rng: Random, version: str) -> Case:
-    while True:  # the CPU plugin dies of empty parts
+    while True:  # the CPU plugin crashes for empty parts
         plain = slice_(rng, version)
         values = [i.value for i in plain.inputs]
         part = Slice().compute(*values)
@@ -179,7 +179,7 @@ def unique(rng: Random, version: str) -> Case:
         return Case("Unique", version, inputs, attributes, outputs=4)
     axis = int(rng.integers(len(shape)))
     inputs.append(const(signed(rng, axis, len(shape)), pick(rng, [i32, i64])))
-    expected = _unique_slices(inputs[0].value, axis, attributes["sorted"])  # the runtime errs (see deviations)
+    expected = _unique_slices(inputs[0].value, axis, attributes["sorted"])  # the runtime is wrong (see deviations)
     return Case("Unique", version, inputs, attributes, outputs=4, expected=expected)
 
 

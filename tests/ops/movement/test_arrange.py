@@ -1,4 +1,4 @@
-"""Joins, cuts, repeats, blocks and orders by hand, and their errors."""
+"""Concat, Split, Tile, Transpose, blocks and others: hand-worked cases and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pad by hand: the specification's examples, nGraph's published one, crops, and errors."""
+"""Pad: the specification's examples, nGraph's published example, crops, and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers, slices and scatters by hand: indices out of range, ends outside of an axis, duplicates, and errors."""
+"""Gathers, slices and scatters: hand-worked cases of indices and ends out of range and of duplicates; the errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gather_takes_its_axis_at_run_time() -> None:
         (1, 4, 2, [2, 4]),
         (9, 2, 1, []),
         (3, 3, 1, []),
-        (-9, -9, -1, [1]),  # a start before the first element is cut to it
+        (-9, -9, -1, [1]),  # a start before the first element is clamped to it
         (2, -1, -1, []),
     ],
 )

@@ -56,7 +56,7 @@ def batch_norm(rng: Random, version: str) -> Case:
     variance = make(random_array(rng, shape[1:2], element, 0.5, 4), element)
     data = param(random_array(rng, shape, element), element)
     inputs = [gamma, beta, data, mean, variance] if version == "opset1" else [data, gamma, beta, mean, variance]
-    # The reference rounds every step of a bf16 graph, irload once.
+    # The reference rounds every operation of a bf16 graph, irload only the result.
     tolerance = 5e-2 if element in (et.bf16, et.f16) else 1e-4
     attributes = {"epsilon": float(pick(rng, (0.0, 1e-3, 0.5)))}
     return Case("BatchNormInference", version, inputs, attributes, rtol=tolerance, atol=tolerance)
@@ -85,7 +85,7 @@ def lrn(rng: Random, version: str) -> Case:
         "size": int(rng.integers(1, 6)),
     }
     data = param(random_array(rng, shape, element), element)
-    # The CPU plugin supports the channels, and the spatial axes together.
+    # The CPU plugin supports either the channel axis or all spatial axes.
     axes = pick(rng, ([1], list(range(2, len(shape)))))
     return Case("LRN", version, [data, const(axes, pick(rng, INDICES))], attributes, rtol=1e-4)
 

@@ -22,12 +22,12 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
     kernel, strides = rng.integers(1, 4, (2, spatial)).tolist()
     dilations = rng.integers(1, 3, spatial).tolist() if dilated else [1] * spatial
     auto_pad = pick(rng, ["explicit", "explicit", "explicit", "same_upper", "same_lower", "valid"])
-    # Pads are smaller than a window, so that only windows added by rounding up may be all padding.
+    # Pads are smaller than a window, so that only windows added by rounding up may contain only padding.
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     begin, end = ([int(rng.integers(0, min(k, 3))) for k in spans] for _ in range(2))
     sizes = [s + int(rng.integers(0, 5)) for s in spans]
     attributes: dict[str, Any] = {"kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end}
-    if dilated:  # always given: the runtime crashes or computes garbage with their default
+    if dilated:  # always given: with the default, the runtime crashes or returns wrong values
         attributes["dilations"] = dilations
     if auto_pad != "explicit" or rng.random() < 0.5:
         attributes["auto_pad"] = auto_pad
@@ -38,7 +38,7 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
 
 
 def torch_from_zero(attributes: dict[str, Any]) -> bool:
-    """Whether the runtime's lower bound may be wrong: it does not drop the window that ceil_torch does from size 0."""
+    """Whether the runtime's lower bound may be wrong: for size 0 it does not omit the window that ceil_torch omits."""
     return attributes.get("rounding_type") == "ceil_torch" and any(attributes["pads_end"])
 
 
@@ -47,12 +47,12 @@ def average(rng: Random, version: str) -> Case:
     attributes, shape = geometry(rng, version, version == "opset16")
     attributes["exclude-pad"] = bool(rng.random() < 0.5)
     if attributes.get("rounding_type") == "ceil":
-        # The CPU plugin divides by zero where rounding up adds a window that holds no element of the input.
+        # The CPU plugin divides by zero if rounding up adds a window without elements of the input.
         kernel = attributes["kernel"]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, attributes.get("dilations", [1] * 3), strict=False)]
         attributes["strides"] = [min(s, n) for s, n in zip(attributes["strides"], spans, strict=True)]
         attributes["pads_end"] = [0] * len(kernel)
-    # The CPU plugin has no kernel for dilated windows of wide integers, and without AVX-512 none for others of them.
+    # The CPU plugin has no kernel for dilated windows of wide integers, and without AVX-512 none for wide integers.
     element: ElementType = pick(rng, [e for e in ELEMENTS if e not in (et.i32, et.i64)])
     data = param(random_array(rng, shape, element, -9, 9), element)
     return Case("AvgPool", version, [data], attributes, wider=torch_from_zero(attributes))
@@ -61,13 +61,13 @@ def average(rng: Random, version: str) -> Case:
 @cases("MaxPool", "opset1")
 def maximum(rng: Random, version: str) -> Case:
     attributes, shape = geometry(rng, version, dilated=False)
-    # The CPU plugin computes f64 as f32, whose lowest value a window of nothing but padding then has.
+    # The CPU plugin computes f64 as f32, so a window that contains only padding gives the lowest f32 number.
     element: ElementType = pick(rng, [e for e in ELEMENTS if e is not et.f64])
     return Case("MaxPool", version, [param(some_infinite(rng, shape, element), element)], attributes)
 
 
 def some_infinite(rng: Random, shape: Sequence[int], element: ElementType) -> Array:
-    """Values to take the greatest of; in f32 at times mostly infinities, whole windows of them."""
+    """Inputs of a maximum. Some f32 inputs consist mostly of infinities, so that whole windows are infinite."""
     data = random_array(rng, shape, element, -9, 9)
     if element is et.f32 and rng.random() < 0.2:
         data[rng.random(data.shape) < 0.8] = pick(rng, (np.inf, -np.inf, -np.inf))
@@ -102,7 +102,7 @@ def adaptive_maximum(rng: Random, version: str) -> Case:
 
 
 def adaptive_maximum_of(data: Array, asked: list[int]) -> list[Array]:
-    """The definition, output element by output element."""
+    """AdaptiveMaxPool by its definition, one output element at a time."""
     values = np.zeros((*data.shape[:2], *asked), data.dtype)
     places = np.zeros(values.shape, np.int64)
     numbers = np.arange(int(np.prod(data.shape[2:]))).reshape(data.shape[2:])

@@ -26,7 +26,7 @@ PADDED = TWO_BY_TWO | {"pads_begin": (1, 1), "pads_end": (1, 1)}
         (
             SIGNED,
             {"kernel": (2, 2), "strides": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1)},
-            # the specification prints -6 and 5 at (1, 3), where the window holds 3 and -6
+            # the specification prints -6 and 5 at (1, 3), but the window contains 3 and -6
             [[-1, 2, 3, 3], [4, 5, 5, 3], [4, 8, 9, 9], [-7, 8, 9, 9]],
             [[0, 1, 2, 2], [3, 4, 4, 2], [3, 7, 8, 8], [6, 7, 8, 8]],
         ),
@@ -75,7 +75,7 @@ def test_largest(data: np.ndarray, attributes: dict[str, Any], values: Any, indi
 
 @pytest.mark.parametrize(("axis", "first"), [(0, [0, 9, 18, 27]), (1, [0, 9, 0, 9]), (2, [0, 0, 0, 0]), (-2, [0] * 4)])
 def test_indices_count_from_an_axis(axis: int, first: list[int]) -> None:
-    # All equal: the first element of each window wins.
+    # All elements are equal, so the indices are of the first element of each window.
     _, places = computed(
         "MaxPool", "opset8", np.ones((2, 2, 3, 3), np.float32), kernel=(3, 3), strides=(1, 1), axis=axis
     )

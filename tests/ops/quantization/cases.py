@@ -53,7 +53,7 @@ def flat(inputs: list[Input], shape: tuple[int, ...]) -> list[Array]:
 
 
 def quantized(levels: int, x: float, low: float, high: float, out_low: float, out_high: float) -> float:
-    """One element, worked by the formula of the specification."""
+    """One element of FakeQuantize by the specification's formula."""
     if x <= min(low, high):
         return out_low
     if x > max(low, high):
@@ -62,7 +62,7 @@ def quantized(levels: int, x: float, low: float, high: float, out_low: float, ou
 
 
 def between_levels(rng: Random, shape: tuple[int, ...], low: Array, high: Array, levels: int) -> Array:
-    """Values within and beyond low..high, away from the halves, where the order of the operations decides."""
+    """Values inside and outside of low..high, far from the borders of levels, where rounding errors decide."""
     step = rng.integers(-levels // 4 - 1, levels + levels // 4 + 1, shape) + rng.uniform(-0.3, 0.3, shape)
     low, high = low.astype(np.float64), high.astype(np.float64)
     return low + (high - low) * step / (levels - 1)
@@ -73,7 +73,7 @@ def fake_convert(rng: Random, version: str) -> Case:
     element = pick(rng, (et.f32, et.f32, et.f16, et.bf16))
     shape = random_shape(rng, (0, 4), 1, 4)
     scale_shape = thinned(rng, shape)
-    # Both sides of the runtime round to f16 first, so data · scale − shift is kept within its eleven bits.
+    # Both implementations of the runtime round to f16 first, so data · scale − shift must fit its eleven bits.
     shifted = rng.random() < 0.5
     fraction = np.full(shape, -6) if shifted else rng.integers(-12, 2, shape)
     x = rng.integers(-1024, 1025, shape) * 2.0**fraction

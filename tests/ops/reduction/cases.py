@@ -18,9 +18,9 @@ REFERENCED = {"ReduceL1": (*FLOATS[:3], et.i32, et.i64), "ReduceL2": FLOATS[:3]}
 
 
 def axes_of(rng: Random, rank: int, *, referenced: bool = True) -> Input:
-    """Some axes, as a list or (a single one) as a scalar, counted from either end, known or not.
+    """Some axes: a list, or a scalar for a single axis; counted from either end; a constant or a runtime input.
 
-    Without a reference kernel they are known and at least one, as the CPU plugin requires.
+    Without a reference kernel, there is at least one axis and it is a constant, as the CPU plugin requires.
     """
     count = int(rng.integers(0 if referenced else 1, rank + 1))
     axes = rng.permutation(rank)[:count] - rank * rng.integers(0, 2, count)
@@ -29,11 +29,11 @@ def axes_of(rng: Random, rank: int, *, referenced: bool = True) -> Input:
 
 
 def values(rng: Random, type: str, shape: tuple[int, ...], element: et.ElementType) -> Array:
-    """Values whose sums and products no order of rounding changes in narrow types."""
+    """Values whose sums and products are exact in narrow types, in any order."""
     if element.is_low_precision and type == "ReduceProd":
         return rng.choice([-1, 0.5, 1, 2], shape).astype(element.dtype)
     if element.is_low_precision or element in NARROW:
-        # Narrow integers saturate on the CPU, the only side with kernels for them, so they are kept from overflowing.
+        # Only the CPU plugin has kernels for narrow integers. It saturates, so the values must not overflow.
         low, high = (0, 1) if type == "ReduceL2" else (-1, 1)
         return random_array(rng, shape, et.i32, 0 if not element.is_signed else low, high).astype(element.dtype)
     return random_array(rng, shape, element)
@@ -51,7 +51,7 @@ def arithmetic(type: str, rng: Random, version: str) -> Case:
     if element is et.f32 and type in ("ReduceMax", "ReduceMin") and rng.random() < 0.3:
         data[rng.random(shape) < 0.7] = pick(rng, (np.inf, -np.inf))
     if type in ("ReduceL1", "ReduceL2") and not axes.value.size:
-        data = np.abs(data)  # without axes, the runtime takes absolute values where the specification wants identity
+        data = np.abs(data)  # without axes the runtime computes absolute values, the specification the identity
     return Case(type, version, [param(data, element), axes], attributes, rtol=1e-4, atol=1e-4)
 
 

@@ -27,7 +27,7 @@ def one_hot(rng: Random, version: str) -> Case:
         pick(rng, (const, param))(on, element),
         const(off, element),
     ]
-    # No kernel of the runtime takes other indices.
+    # The runtime has no kernel for other types of indices.
     expected = None if index in INDICES else [_marked(indices, depth, on, off, attributes)]
     return Case("OneHot", version, inputs, attributes, expected=expected)
 
@@ -43,7 +43,7 @@ def _marked(indices: Array, depth: int, on: Any, off: Any, attributes: dict[str,
 
 
 def _scores(rng: Random, shape: tuple[int, ...], element: et.ElementType) -> Array:
-    """Class scores without ties, among which some classes win several times in a row."""
+    """Class scores without ties, in which some classes have the largest score at consecutive time steps."""
     order = np.argsort(rng.random(shape), -1)
     return (order + rng.uniform(0, 0.5, shape[:1] + (1,) * (len(shape) - 1))).astype(element.dtype)
 
@@ -80,7 +80,7 @@ def greedy_with_lengths(rng: Random, version: str) -> Case:
 def loss(rng: Random, version: str) -> Case:
     batch, time, classes = int(rng.integers(1, 4)), int(rng.integers(2, 7)), int(rng.integers(2, 6))
     lengths = rng.integers(2, time + 1, batch)
-    # The runtime reads beyond its arrays where a labelling is impossible, so the labels leave room for blanks.
+    # The runtime reads out of bounds if labels cannot be aligned, so there are few labels, with room for blanks.
     counts = np.array([int(rng.integers(1, (n + 1) // 2 + 1)) for n in lengths])
     index = pick(rng, INDICES)
     blank = int(rng.integers(0, classes)) if rng.random() < 0.6 else classes - 1

@@ -32,7 +32,7 @@ def _made(rng: Random, element: et.ElementType, *shape: int) -> Input:
 def _weights(
     rng: Random, element: et.ElementType, kind: str, attributes: dict[str, Any], size: int, *directions: int
 ) -> list[Input]:
-    """W, R and B, constant or not; the CPU takes only constant ones where it unrolls sequences."""
+    """W, R and B as constants, which the CPU plugin requires if it unrolls sequences."""
     hidden, rows = attributes["hidden_size"], GATES[kind] * attributes["hidden_size"]
     bias = rows + hidden if attributes.get("linear_before_reset") else rows
     shapes = ((*directions, rows, size), (*directions, rows, hidden), (*directions, bias))
@@ -91,7 +91,7 @@ def _sequence(rng: Random, version: str, kind: str) -> Case:
     direction = pick(rng, ("forward", "reverse", "bidirectional"))
     directions = 2 if direction == "bidirectional" else 1
     attributes = _attributes(rng, kind, hidden)
-    # Without them the runtime reads an empty list and fails; irload takes the specification's defaults.
+    # If they are omitted, the runtime reads an empty list and fails; irload uses the specification's defaults.
     attributes.setdefault(
         "activations", {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"]}.get(kind, ["sigmoid", "tanh", "tanh"])
     )

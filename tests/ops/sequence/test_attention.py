@@ -15,7 +15,7 @@ from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.sequence.attention import ScaledDotProductAttention
 from tests.plan.graphs import Net
 
-# With the identity as values, the output is the attention weights themselves. Scores are 0, ln 2 and ln 4.
+# The values are an identity matrix, so the output is the attention weights. Scores are 0, ln 2 and ln 4.
 QUERY = np.ones((1, 3, 1), np.float32)
 KEY = np.log(np.array([1, 2, 4], np.float32)).reshape(1, 3, 1)
 VALUE = np.eye(3, dtype=np.float32)[None]
@@ -56,7 +56,7 @@ def test_a_row_without_keys(element: et.ElementType, averages: bool) -> None:
 
 @pytest.mark.parametrize("options", [{"optimize": False}, {"jit": False}, {}], ids=str)
 def test_rows_without_keys_are_averages_only_if_keys_are_cached(options: dict[str, Any]) -> None:
-    """The ONNX front end replaces NaN behind attention; a decoder with padding on the left must not compute it."""
+    """The ONNX front end replaces NaN after attention; a decoder with left padding must not compute NaN."""
     net = Net()
     q, k, v = (net.input(1, 2, 3, 4) for _ in range(3))
     kept = net.constant(np.array([[True, True, False], [False, False, False], [True, True, True]]))

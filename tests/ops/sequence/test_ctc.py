@@ -1,4 +1,4 @@
-"""CTC: decoding by hand, the loss against all paths one by one, and the errors."""
+"""CTC: hand-worked decoding, the loss against a sum over all paths, and the errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irload.ops.sequence.ctc import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CT
 
 
 def scores(best: list[int], classes: int = 4) -> Any:
-    """Class scores [time, classes] whose best classes these are."""
+    """Class scores [time, classes] with the given best class per time step."""
     return np.eye(classes, dtype=np.float32)[best]
 
 

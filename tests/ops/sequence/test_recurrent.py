@@ -1,4 +1,4 @@
-"""Recurrent cells and sequences by hand: the order of gates, optional parts, lengths and directions, the errors."""
+"""Recurrent cells and sequences: hand-worked cases of gates, optional inputs, lengths and directions; the errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ZERO, ONE = row(0), row(1)
 
 
 def test_lstm_gates_are_in_the_order_f_i_c_o() -> None:
-    # Nothing but the bias: f = σ(1), i = σ(2), c̃ = tanh(3), o = σ(4), and the cell before was 5.
+    # Only the bias is nonzero: f = σ(1), i = σ(2), c̃ = tanh(3), o = σ(4); the previous cell state is 5.
     h, c = LSTMCell4().compute(ZERO, ZERO, row(5), np.zeros((4, 1)), np.zeros((4, 1)), np.array([1.0, 2, 3, 4]))
     cell = sigmoid(1) * 5 + sigmoid(2) * math.tanh(3)
     np.testing.assert_allclose([h, c], [[[sigmoid(4) * math.tanh(cell)]], [[cell]]], rtol=1e-6)

@@ -185,7 +185,7 @@ CHAINS: list[Callable[[Graph, Port], Port]] = [
 
 
 NOT_CARRIED = [element_picked, rolled]
-"""The runtime carries neither bounds nor values through these; irload computes them where all is known."""
+"""Chains through which the runtime propagates neither bounds nor values; irload propagates known values only."""
 
 
 @pytest.mark.parametrize("data", ["2,3,8", "?,3,8", "?,?,8", "1..4,3,2..8", "?,..6,8", "?,?,?", "2..,5,3.."])

@@ -1,4 +1,4 @@
-"""The shape family by hand: the specification's examples, zeros and −1, and errors."""
+"""The shape family: the specification's examples, hand-worked cases with zeros and −1, and the errors."""
 
 from __future__ import annotations
 

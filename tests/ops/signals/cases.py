@@ -23,11 +23,12 @@ def transform(type: str, rng: Random, version: str) -> Case:
     sizes = [-1] * len(axes)
     if rng.random() < 0.6:
         sizes = [-1 if rng.random() < 0.4 else int(n) for n in rng.integers(1, 12, len(axes))]
-        # With the sizes of several axes unknown the runtime infers too much for RDFT and IRDFT: see the deviations.
+        # If the sizes of several axes are unknown, the runtime infers too narrow shapes for RDFT and IRDFT: see the
+        # deviations.
         make = const if real and len(axes) > 1 else pick(rng, (const, param))
         inputs.append(make(sizes, pick(rng, INDICES)))
-    # Only the CPU plugin has kernels for these two. They read beyond padded data, and crash on −1 and on dynamic
-    # inputs.
+    # Only the CPU plugin has kernels for RDFT and IRDFT. They read out of bounds if data are padded, and crash for
+    # size −1 and for dynamic inputs.
     sound = all(i.constant for i in inputs[1:]) and (len(inputs) == 2 or _cut(sizes, axes, shape, type))
     expected = None if not real or sound else [by_definition(type, data.astype(float), axes, sizes)]
     if expected is not None:
@@ -36,7 +37,7 @@ def transform(type: str, rng: Random, version: str) -> Case:
 
 
 def _cut(sizes: list[int], axes: list[int], shape: tuple[int, ...], type: str) -> bool:
-    """True where every size is given and cuts data off, though not down to one element, and for IRDFT one axis only."""
+    """True if every size is given and truncates the data to more than one element; for IRDFT only with one axis."""
     if type == "IRDFT" and len(axes) > 1:
         return False
     longest = [shape[a] for a in axes]
@@ -46,7 +47,7 @@ def _cut(sizes: list[int], axes: list[int], shape: tuple[int, ...], type: str) -
 
 
 def by_definition(type: str, data: Array, axes: list[int], sizes: list[int]) -> Array:
-    """RDFT and IRDFT as matrices of exponentials, one axis after the other; −1 is the default size."""
+    """RDFT and IRDFT by matrices of exponentials, one axis at a time; −1 is the default size."""
     if type == "RDFT":
         for axis, size in zip(axes, sizes, strict=True):
             data = _multiplied(data, axis, data.shape[axis] if size == -1 else size, -1)

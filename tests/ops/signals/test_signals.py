@@ -32,7 +32,7 @@ def run(type: str, data: Any, *rest: Any, **attributes: Any) -> Any:
 
 
 def shape(type: str, data: Shape, *rest: Any, **attributes: Any) -> Shape:
-    """The inferred outputs, given f32 data of a shape and other inputs as values or types."""
+    """The inferred shape of the output for f32 data of a shape, and other inputs given as values or types."""
     types = [r if isinstance(r, TensorType) else TensorType.of(np.asarray(r)) for r in rest]
     return make(type, **attributes).infer(TensorType(et.f32, data), *types).shape
 
@@ -48,7 +48,7 @@ def shape(type: str, data: Shape, *rest: Any, **attributes: Any) -> Shape:
         ("IDFT", [[4, 0], [0, 0], [0, 0], [0, 0]], ([0], [-1]), [[1, 0], [1, 0], [1, 0], [1, 0]]),
         ("RDFT", [1, 2, 3], ([0],), [[6, 0], [-1.5, 0.8660254]]),
         ("RDFT", [1, 2, 3, 4], ([0], [2]), [[3, 0], [-1, 0]]),
-        ("IRDFT", [[3, 5], [-1, 7]], ([0],), [1, 2]),  # those imaginary parts do not count
+        ("IRDFT", [[3, 5], [-1, 7]], ([0],), [1, 2]),  # the imaginary parts have no effect
         ("IRDFT", [[6, 0], [-1.5, 0.8660254]], ([0], [3]), [1, 2, 3]),
         ("IRDFT", [[6, 0]], ([0],), []),
     ],

@@ -16,7 +16,7 @@ TIED = (et.f32, et.f16, et.i32, et.i64, et.u32, et.u64)
 
 
 def same_sets(ours: Sequence[Array], theirs: Sequence[Array], axis: int) -> bool:
-    """Values and indices of an unsorted TopK, brought into the order of the indices, agree."""
+    """True if the values and indices of an unsorted TopK agree, both sorted by index."""
     pairs: list[list[Array]] = []
     for values, indices in (ours, theirs):
         order = np.argsort(indices, axis)
@@ -50,7 +50,7 @@ def nms(rng: Random, version: str) -> Case:
     batches, classes, count = *random_shape(rng, 2, 1, 3), int(rng.integers(1, 9))
     center = rng.random() < 0.4
     given = int(rng.integers(1, 4 + (version in ("opset5", "opset9"))))
-    # Without iou_threshold it is 0, and apart boxes would overlap by exactly that: see deviations.
+    # Without iou_threshold it is 0, which equals the overlap of separate boxes: see deviations.
     boxes = random_boxes(rng, (batches, count), element, center=center, swapped=not center, dense=given < 2)
     scores = random_scores(rng, (batches, classes, count), element)
     tail = () if version in ("opset1", "opset3", "opset4") or rng.random() < 0.6 else (1,)

@@ -16,7 +16,7 @@ SCORED = (et.f32, et.f32, et.f16)
 
 
 def class_attributes(rng: Random, classes: int) -> dict[str, Any]:
-    """Attributes that MulticlassNms and MatrixNms share; each left out at times."""
+    """A random selection of the attributes that MulticlassNms and MatrixNms share."""
     every = {
         "sort_result_type": pick(rng, ["none", "score", "classid"]),
         "sort_result_across_batch": pick(rng, [True, False]),
@@ -31,7 +31,7 @@ def class_attributes(rng: Random, classes: int) -> dict[str, Any]:
 
 
 def scores_of(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
-    """Scores of which at least one box of the last class is selected: without any, the runtime returns no counts."""
+    """Scores with which at least one box of the last class is selected: otherwise the runtime returns no counts."""
     scores = random_scores(rng, shape, element)
     scores[(0,) * (len(shape) - 2) + (-1, 0)] = 1
     return scores
@@ -66,7 +66,7 @@ def matrix(rng: Random, version: str) -> Case:
     images, classes, count = *random_shape(rng, 2, 1, 3), int(rng.integers(1, 9))
     attributes = class_attributes(rng, classes)
     if attributes.get("sort_result_type") == "classid":
-        attributes["sort_result_across_batch"] = True  # within an image only irload sorts by class: see deviations
+        attributes["sort_result_across_batch"] = True  # only irload sorts by class within an image: see deviations
     if rng.random() < 0.6:
         attributes["decay_function"] = pick(rng, ["linear", "gaussian"])
         attributes["gaussian_sigma"] = pick(rng, [0.5, 2.0])

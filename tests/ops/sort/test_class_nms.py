@@ -14,7 +14,7 @@ from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.registry import resolve
 from irload.ops.sort.nms_rotated import rotated_iou
 
-# Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 is apart.
+# Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 overlaps no other.
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.6, 1, 1.6], [0, 10, 1, 11]]], np.float32)
 SCORES = np.array([[[0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.95]]], np.float32)
 
@@ -31,7 +31,7 @@ def make(type: str, version: str = "opset15", **attributes: Any) -> Any:
         ({"iou_threshold": 0.5, "keep_top_k": 2}, [(1, 3), (0, 0)]),
         ({"iou_threshold": 0.5, "nms_top_k": 2}, [(1, 3), (0, 0), (1, 2)]),
         ({"iou_threshold": 0.5, "background_class": 0}, [(1, 3), (1, 2), (1, 1)]),
-        ({"iou_threshold": 0.5, "score_threshold": 0.7}, [(1, 3), (0, 0), (0, 2)]),  # 0.7 itself takes part
+        ({"iou_threshold": 0.5, "score_threshold": 0.7}, [(1, 3), (0, 0), (0, 2)]),  # a score at the threshold is kept
         ({"iou_threshold": 0.9, "nms_eta": 0.5, "background_class": 1}, [(0, 0), (0, 2), (0, 3)]),
         ({"background_class": 0, "keep_top_k": 0}, []),
     ],
@@ -65,7 +65,7 @@ def test_multiclass_rejects_more_regions_than_boxes() -> None:
 )
 def test_matrix_decay(attributes: dict[str, Any], scores: list[float]) -> None:
     rows = make("MatrixNms", background_class=1, **attributes).compute(BOXES, SCORES)[0]
-    # The overlap of box 2 with box 1 weighs less, as box 1 itself is overlapped by box 0.
+    # The overlap of box 2 with box 1 has less weight, because box 1 is overlapped by box 0.
     assert np.allclose(rows[:, 1], sorted(scores, reverse=True), atol=2e-2)
 
 

@@ -1,4 +1,4 @@
-"""NonMaxSuppression: the specification's algorithm by hand, its defaults, and the errors."""
+"""NonMaxSuppression: hand-worked cases of the specification's algorithm, its defaults, and the errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
 
-# Three overlap in pairs of iou 0.8182 (0, 1) and 0.25 (0, 2), 0.4286 (1, 2); box 3 is apart.
+# Three boxes overlap, with IoU 0.8182 (0, 1), 0.25 (0, 2) and 0.4286 (1, 2); box 3 overlaps no other.
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0.6, 1, 1.6], [0, 10, 1, 11]]], np.float32)
 SCORES = np.array([[[0.9, 0.8, 0.7, 0.6]]], np.float32)
 
@@ -37,7 +37,7 @@ def run(*options: float, boxes: Any = BOXES, scores: Any = SCORES, version: str 
         ((2, 0.5), [0, 2]),
         ((4, 0.5, 0.65), [0, 2]),
         ((4, 0.5, 0.7), [0]),  # the score must exceed the threshold
-        ((4, 0.0), [0, 3]),  # an overlap of exactly the threshold stays
+        ((4, 0.0), [0, 3]),  # a box whose overlap equals the threshold is kept
     ],
 )
 def test_selection(options: tuple[float, ...], kept: list[int]) -> None:

@@ -41,7 +41,7 @@ def test_equal_elements_keep_their_order(attributes: dict[str, Any], k: int, val
 @pytest.mark.parametrize("mode", ["max", "min"])
 @pytest.mark.parametrize("kind", ["equal", "special", "normal", "integers"])
 def test_few_of_many(mode: str, kind: str) -> None:
-    """The same as the first of all elements sorted, with equal elements and NaN."""
+    """The result equals the first k of all elements sorted, also with equal elements and NaN."""
     rng = np.random.default_rng(0)
     choices = {"equal": [1.0], "special": [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], "integers": range(-5, 6)}
     data = rng.choice(choices[kind], (2, 900, 3)) if kind in choices else rng.standard_normal((2, 900, 3))

@@ -36,7 +36,7 @@ def optional(
 def offsets(rng: Random, version: str) -> Case:
     index, table = pick(rng, INDICES), table_of(rng, pick(rng, VALUES))
     sizes = rng.integers(0, 4, int(rng.integers(1, 5)))
-    sizes[-1] = max(sizes[-1], 1)  # the reference does not take an offset behind the last index
+    sizes[-1] = max(sizes[-1], 1)  # the reference rejects an offset after the last index
     count = int(sizes.sum())
     starts = np.cumsum(sizes) - sizes
     indices = param(rng.integers(0, len(table.value), count), index)

@@ -115,7 +115,7 @@ def charsmap(rng: Random, version: str) -> Case:
 def with_flags(
     rng: Random, pieces: list[bytes], attributes: dict[str, object]
 ) -> tuple[list[object], dict[str, object], int]:
-    """The inputs of a normalization with or without skips, its attributes, and the number of outputs."""
+    """The inputs of a normalization with or without skip flags, its attributes, and the number of outputs."""
     if rng.random() < 0.5:
         return packed(pieces), attributes, 3
     return [*packed(pieces), flags(rng, len(pieces))], attributes, 4

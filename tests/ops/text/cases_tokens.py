@@ -13,12 +13,12 @@ LETTERS = [c.encode() for c in ("a", "b", "l", "o", " ", "é", "日", "▁", "x"
 
 
 def piece(rng: Random) -> bytes:
-    """A text of few letters, many of which tokens share."""
+    """A text of few different letters, so that it contains many tokens."""
     return b"".join(pick(rng, LETTERS) for _ in range(int(rng.integers(1, 9))))
 
 
 def pieces(rng: Random) -> list[Input]:
-    """A ragged tensor of texts, and bytes of no text: the extension has room for as many ids as there are bytes."""
+    """A ragged tensor of texts. Unused bytes follow them, because the extension allocates one id per byte."""
     *offsets, chars = ragged(rng, [piece(rng) for _ in range(int(rng.integers(1, 6)))])
     return [*offsets, param(np.concatenate([chars.value, np.zeros(16, np.uint8)]), et.u8)]
 
@@ -42,7 +42,7 @@ def trie(rng: Random, version: str) -> Case:
     tokens = list(dict.fromkeys([*vocabulary(rng, whole=True), *(bytes([k]) for k in range(256))]))
     ids = const(rng.permutation(len(tokens)) + 5, et.i32)
     inputs = [*packed([piece(rng) for _ in range(3)]), *packed(tokens, constant=True), ids]
-    starts = np.arange(3, dtype=np.int32)  # the extension states a row per string
+    starts = np.arange(3, dtype=np.int32)  # one row per string, as the extension infers
     return Case("TrieTokenizer", version, [param(starts, et.i32), param(starts + 1, et.i32), *inputs], outputs=3)
 
 

@@ -1,4 +1,4 @@
-"""Random texts, and tensors of strings and ragged tensors of them as inputs of cases."""
+"""Random texts, also as string tensors and ragged tensors, which are inputs of cases."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def text(rng: Random, *, longest: int = 6, ascii: bool = False) -> bytes:
 
 
 def broken(rng: Random) -> bytes:
-    """A text that may hold invalid bytes."""
+    """A text that may contain invalid bytes."""
     return b"".join(pick(rng, (*BROKEN, *(w.encode() for w in (*WORDS, *UNICODE)))) for _ in range(rng.integers(0, 6)))
 
 

@@ -1,4 +1,4 @@
-"""Automata select the matches of backtracking, and exist only for patterns that need no backtracking."""
+"""Automata find the same matches as backtracking, and exist only for patterns that need no backtracking."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_the_pattern_for_ascii_finds_the_same() -> None:
     for _ in range(50):
         text = bytes(rng.integers(1, 128, 60).astype(np.uint8))
         ascii_spans = pattern.spans(text)
-        shifted = pattern.spans(text + "é".encode())  # which is not ASCII
+        shifted = pattern.spans(text + "é".encode())  # no longer ASCII
         assert ascii_spans[:-2] == shifted[: len(ascii_spans) - 2]
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers by hand: merges in the order of ranks, best segmentations, unknown words, and the errors."""
+"""Tokenizers: hand-worked cases of merges by rank, best segmentations and unknown words; the errors."""
 
 from __future__ import annotations
 

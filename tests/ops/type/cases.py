@@ -39,7 +39,7 @@ def values(rng: Random, element: ElementType, to: ElementType) -> Array:
 @cases("Convert", "opset1")
 def convert(rng: Random, version: str) -> Case:
     element, to = pick(rng, COMMON), pick(rng, COMMON)
-    # From integers beyond f16's range the reference differs from the CPU plugin, which rounds as for floats.
+    # For integers beyond the range of f16 the reference differs from the CPU plugin, which converts them like floats.
     oracle = "cpu" if element.is_integer and to is et.f16 else "both"
     return Case("Convert", version, [param(values(rng, element, to), element)], {"destination_type": to}, oracle=oracle)
 
@@ -62,7 +62,7 @@ def convert_four_bits(rng: Random, version: str) -> Case:
 def convert_like(rng: Random, version: str) -> Case:
     element, to = pick(rng, COMMON), pick(rng, COMMON)
     like = random_array(rng, random_shape(rng), to)
-    # The CPU plugin, the only one to compute it, saturates where Convert wraps.
+    # Only the CPU plugin computes ConvertLike; it saturates values that Convert wraps.
     x = random_array(rng, random_shape(rng, (0, 4), 0), element, 0, 100)
     return Case("ConvertLike", version, [param(x, element), param(like, to)])
 

@@ -35,7 +35,7 @@ def random_attention(rng: np.random.Generator, sizes: Sequence[int], kind: int) 
 
 
 def add_sink(rng: np.random.Generator, step: AttentionStep, arrays: list[Array]) -> None:
-    """A further score for all rows, for each head, or for each row."""
+    """Add a sink to the step: a further score, shared by all rows, per head, or per row."""
     batch, heads, queries, _ = step.output.shape
     shape = [(1, heads, 1, 1), (1, 1, 1, 1), (batch, heads, queries, 1)][int(rng.integers(3))]
     step.inputs.append(value(*shape))
@@ -44,7 +44,7 @@ def add_sink(rng: np.random.Generator, step: AttentionStep, arrays: list[Array])
 
 
 def heads_first(value: Value, plain: Array) -> Array:
-    """Heads between batch and width, as projections write them: [batch, length, heads, width] in memory."""
+    """The memory layout [batch, length, heads, width] of [batch, heads, length, width], as projections write it."""
     if len(value.shape) != 4:
         return plain
     b, h, n, d = value.shape

@@ -1,4 +1,4 @@
-"""Expressions and functions on arrays, by separate kernels: for tests of accuracy."""
+"""Kernels that evaluate a single expression or function on arrays, for tests of accuracy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irload.record import record
 
 @record()
 class Vectors(Kernel):
-    """Results for whole vectors. Pointers: the operands, then the results."""
+    """A kernel that computes results for whole vectors. Pointers: the operands, then the results."""
 
     lanes: int
     vectors: int
@@ -53,7 +53,7 @@ class Vectors(Kernel):
 
 @record()
 class Map(Vectors):
-    """An expression."""
+    """Evaluates an expression."""
 
     expression: Expression
 
@@ -67,7 +67,7 @@ class Map(Vectors):
 
 @record()
 class Apply(Vectors):
-    """A function of vector_math."""
+    """Calls a function of vector_math."""
 
     name: str
 
@@ -80,12 +80,12 @@ class Apply(Vectors):
 
 
 def mapped(expression: Expression, operands: list[Array], target: Target) -> list[Array]:
-    """The results of an expression of arrays of one axis, whose length is a multiple of 16."""
+    """The results of an expression on arrays of one axis, whose length is a multiple of 16."""
     return _run(Map(target.lanes, len(operands[0]) // target.lanes, expression), operands, target)
 
 
 def applied(name: str, operand: Array, target: Target) -> Array:
-    """A function of vector_math of an array of one axis, whose length is a multiple of 16."""
+    """The result of a function of vector_math for an array of one axis, whose length is a multiple of 16."""
     (result,) = _run(Apply(target.lanes, len(operand) // target.lanes, name), [operand], target)
     return result
 

@@ -21,7 +21,10 @@ from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 
 AVX2 = replace(targets.AVX2, effort=0)
-"""Compiled faster than for users: the machine code of LLVM is not under test. `make test-jit` uses their level."""
+"""AVX2 at LLVM's optimization level 0, which compiles fastest: LLVM's optimizations are not under test here.
+
+`make test-jit` runs plans at the level of users.
+"""
 WIDE = Target("wide", 16, 32, "x86-64-v3", AVX2.flags, effort=0)
 """The code for AVX-512, run with instructions that every machine supports."""
 TILES = Target("tiles", 16, 32, "x86-64-v3", AVX2.flags, tiles=True, emulated=True, effort=0)
@@ -49,10 +52,10 @@ def run_step(
     resized: bool = False,
     laid: Callable[[Value, Array], Array] | None = None,
 ) -> list[Array]:
-    """The outputs of a step on these arrays, one for each input that is not a constant.
+    """The outputs of a step. `arrays`: one for each input that is not a constant.
 
-    Each buffer ends (`at_end`) or begins with a separate page, and the surrounding pages are protected. `laid` gives an
-    input or output other strides: it takes the value and an array of its shape and returns a view of the same shape on
+    Each buffer has separate pages and ends (`at_end`) or starts at a page boundary. The pages around are protected.
+    `laid(value, array)` returns memory with other strides for an input or output: a view with the shape of `array` on
     memory allocated by `guarded`.
     """
     memory = GuardedMemory(step, at_end=at_end, laid=laid)

@@ -1,7 +1,7 @@
-"""Random chains of FakeQuantize, convolutions, matmuls and layers that carry bytes.
+"""Random chains of FakeQuantize, convolutions, matmuls and layers that pass bytes through.
 
-All scales are powers of two, so that sums in floats are exact, and no value is on the boundary of two levels, so that
-results in integers equal them.
+All scales are powers of two, so that sums in floats are exact, and no value is on the boundary of two levels.
+Therefore results in integers and in floats must be equal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Chain:
         self.values: list[Value] = []
 
     def model(self, length: int) -> Model:
-        """The model; its results are that of the last layer, and an intermediate one."""
+        """The model; its results are the output of the last layer and an intermediate value."""
         shape = (self.pick(1, 2), self.pick(1, 3, 4, 8, 16, 21), self.pick(5, 9, 16), self.pick(4, 7, 12))
         self.quantize(self.net.input(*shape), shape, 2.0**-6)
         for _ in range(length):
@@ -51,7 +51,7 @@ class Chain:
         return self.net.model(self.net.op("MatMul", flat, weights, transpose_a=False, transpose_b=True), other.ref)
 
     def pick(self, *options: Any) -> Any:
-        """One of them."""
+        """One of the options."""
         return options[int(self.rng.integers(len(options)))]
 
     def how(self) -> str:
@@ -59,11 +59,11 @@ class Chain:
         return self.pick("compressed", "zero point", "fake")
 
     def largest(self) -> int:
-        """The largest weight: pairs of products fit into i16, or do not."""
+        """The largest weight, which decides whether sums of two products fit into i16."""
         return self.pick(7, 63, 127)
 
     def quantize(self, x: Ref, shape: tuple[int, ...], unit: float) -> None:
-        """Append a FakeQuantize, at times with a scale per channel. Half a unit keeps values off the boundaries."""
+        """Append a FakeQuantize, sometimes with a scale per channel. Half a unit keeps values off the boundaries."""
         low, quantum = float(self.pick(0, 0, -128, -3)), unit * 2.0 ** self.pick(3, 5, 7, 9)
         width: float | Array = quantum
         if self.rng.random() < 0.2:
@@ -131,7 +131,7 @@ class Chain:
 def difference(seed: int) -> str | None:
     """The difference of a random chain in integers from `compute`, None if they agree.
 
-    Winograd's algorithm must be disabled: it rounds sums, which may move a level.
+    Winograd's algorithm must be disabled: it rounds sums, which may select another level.
     """
     model = Chain(seed).model(3 + seed % 5)
     shape = model.parameters[0].outputs[0].type.shape.static

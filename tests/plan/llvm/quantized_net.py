@@ -14,7 +14,7 @@ QUANTUM = 0.125
 
 
 class QuantizedNet(Net):
-    """Layers of NNCF and of older tools: FakeQuantize of data, weights of i8 with one scale per channel."""
+    """A net of layers as NNCF and older tools write them: FakeQuantize of data, i8 weights with a scale per channel."""
 
     def __init__(self, seed: int) -> None:
         Net.__init__(self, seed)
@@ -26,7 +26,7 @@ class QuantizedNet(Net):
         return self.op("FakeQuantize", x, *map(self.constant, ends), levels=levels, auto_broadcast="numpy")
 
     def stored(self, *shape: int, how: str = "compressed", largest: int = 127, channel: int = 0) -> Ref:
-        """Weights with the scales of 2⁻⁶ and 2⁻⁷."""
+        """Weights with a scale of 2⁻⁶ or 2⁻⁷ per channel. `how`: "compressed", "zero point", or "fake" (quantized)."""
         whole = self.rng.integers(-largest, largest + 1, shape)
         scale = (0.5 ** self.rng.integers(6, 8, shape[channel])).astype(np.float32)
         scale = scale.reshape([-1 if k == channel else 1 for k in range(len(shape))])

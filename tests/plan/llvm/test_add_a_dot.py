@@ -1,4 +1,4 @@
-"""Docks a dot of 8-bit integers to the driver of contractions: i8 · i8 → i32, exact, by AVX512_VNNI or by AVX2."""
+"""Adds a `Dot` of 8-bit integers to the contraction driver: i8 · i8 → i32, exact, by AVX512_VNNI or by AVX2."""
 
 from __future__ import annotations
 

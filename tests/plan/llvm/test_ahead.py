@@ -1,4 +1,4 @@
-"""The weights that a kernel prefetches: the next kernel's that streams some, divided among the threads."""
+"""A kernel prefetches weights of the next kernel that streams weights. The threads divide them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN, NEXT = 1 << 20, 1 << 21
 
 @record()
 class Notes(Units):
-    """Writes the thread's `ahead` for each of `units`. Pointers: to, weights."""
+    """Writes the address that the thread prefetches (`ahead`) for each unit. Pointers: output, weights."""
 
     units: int
     ahead_bytes: int = 0  # type: ignore[assignment]
@@ -42,7 +42,7 @@ class Notes(Units):
 def prefetching(
     ahead_bytes: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
 ) -> tuple[Table, np.ndarray]:
-    """The table of a kernel with 1024 bytes of weights and of next ones that stream `others`, and its output."""
+    """The table of a kernel with 1024 bytes of weights, followed by kernels that stream `others`; and its output."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
     launches = [Launch(Notes(threads, ahead_bytes, Streamed(1, 1024, 1)), [address(out), OWN])]
     launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
@@ -87,7 +87,7 @@ def test_only_the_next_kernel_counts() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_own_weights_if_the_next_are_too_few(threads: int) -> None:
-    """The addresses behind them need not be mapped."""
+    """Prefetching more than the next kernel's weights could access unmapped addresses."""
     assert noted(1024, [Streamed(1, 1023, 1)], threads) == [OWN] * threads
     assert noted(1024, [Streamed(1, 2 * 1000, 2)], 2) == [OWN] * 2
 

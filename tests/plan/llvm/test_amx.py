@@ -87,7 +87,7 @@ def test_a_model_in_bf16(monkeypatch: pytest.MonkeyPatch, target: Target, said: 
 
 
 def copied(data: Array, kernel: Reorder, target: Target) -> Array:
-    """The copy that the kernel makes, as bits."""
+    """The copy that the kernel writes, as bits."""
     copy = np.full(kernel.nbytes // 2, 0xFFFF, np.uint16)
     launched([Launch(kernel, [address(data), address(copy)])], target, 1, 0).run(0, 1)
     return copy

@@ -80,7 +80,7 @@ def test_rows_of_three_heights(rows: int, length: int, columns: int) -> None:
     ids=str,
 )
 def test_maps_of_any_size(sizes: tuple[int, int], kernel: tuple[int, int], depth: int, stride: int) -> None:
-    """Lines of fewer columns than a tile has, and of one more or less than whole tiles."""
+    """Lines shorter than a tile, and lines one column longer or shorter than a number of whole tiles."""
     rng = np.random.default_rng(depth)
     pads = [(k // 2, k // 2) for k in kernel]
     step, arrays = convolution(rng, sizes, (1, 37, depth, *kernel), strides=(stride, stride), pads=pads, batch=2)

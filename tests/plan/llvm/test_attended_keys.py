@@ -43,7 +43,7 @@ def attention(kept: Array, low: float | None, rng: np.random.Generator) -> tuple
 
 
 def causal(rng: np.random.Generator) -> Array:
-    """A causal mask behind earlier keys, at times with padding on one side or with rows that keep no key."""
+    """A causal mask after earlier keys, sometimes with padding on one side or with rows that keep no key."""
     batch, queries, past = int(rng.integers(1, 3)), int(rng.integers(9, 130)), int(rng.choice([0, 0, 3, 40]))
     keys = queries + past + int(rng.choice([0, 0, 7]))
     kept = np.arange(keys) <= np.arange(queries)[:, None] + past
@@ -66,17 +66,17 @@ def test_random_masks(seed: int) -> None:
     low = None if seed % 3 == 0 else LOWEST[rng.integers(len(LOWEST))]
     step, arrays = attention(causal(rng), low, rng)
     if low == -np.inf and not (arrays[3] == 0).any(-1).all():
-        arrays[3][..., 0] = 0  # else rows are NaN
+        arrays[3][..., 0] = 0  # rows without keys would be NaN
     if rng.random() < 0.2:
         arrays[3] = arrays[3][:1, :, :1]  # a row for all queries
         step.inputs[3] = Value(arrays[3].shape, step.inputs[3].dtype)
-    rounds = low is not None and low > -1e5 and not (arrays[3] == 0).any(-1).all()  # scores of rows without keys
+    rounds = low is not None and low > -1e5 and not (arrays[3] == 0).any(-1).all()  # in rows without keys
     check(step, arrays, rng, 0.02 if rounds else 4e-6)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
 def test_scores_beyond_the_mask(size: float) -> None:
-    """Products of 10⁵ exceed −65504: then a dropped key has the largest score."""
+    """Products of magnitude 10⁵ outweigh the mask's −65504, so that a dropped key may have the largest score."""
     rng = np.random.default_rng(0)
     kept = np.broadcast_to(np.tri(70, dtype=bool), (1, 1, 70, 70))
     step, arrays = attention(kept, -65504.0, rng)
@@ -105,7 +105,7 @@ def test_values_that_are_not_finite_are_multiplied(low: float | None, number: fl
 
 
 def test_numbers_between_kept_and_dropped() -> None:
-    """Rows whose best number is −50,000 give keys with −60,001 weight 0, and rows with −60,000 do not."""
+    """Keys masked by −60,001 have weight 0 in a row whose largest mask value is −50,000, but not if it is −60,000."""
     rng = np.random.default_rng(0)
     step, arrays = attention(np.broadcast_to(np.tri(70, dtype=bool), (1, 1, 70, 70)), -60001.0, rng)
     arrays[3][0, 0, 5, :6] = -60000

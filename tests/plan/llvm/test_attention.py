@@ -58,7 +58,7 @@ def test_few_queries(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_sinks(seed: int) -> None:
-    """A further score per head, or per row, beside masks of all kinds."""
+    """A further score for all rows, per head or per row, together with masks of all kinds."""
     rng = np.random.default_rng(seed)
     step, arrays = random_attention(rng, [1, 2, 5, 8, 16, 31, 64, 100], seed % 3)
     add_sink(rng, step, arrays)
@@ -98,7 +98,7 @@ def test_any_scale(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
 def test_large_scores(scale: float) -> None:
-    """Scores of 10¹² and more differ from their rounded products by more than e^x can take."""
+    """For scores of 10¹² and more, the rounding error of the product with the scale exceeds the range of e^x."""
     rng = np.random.default_rng(5)
     q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
     step = AttentionStep([q, k, v], [value(2, 20, 9)], scale=scale)
@@ -113,7 +113,7 @@ def test_large_scores(scale: float) -> None:
 
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
 def test_sizes_share_one_kernel(precision: str) -> None:
-    """Batch, heads, queries and keys are numbers: other sizes compile nothing."""
+    """The kernel reads batch, heads, queries and keys at run time: other sizes compile nothing."""
 
     def code(batch: int, heads: int, queries: int, keys: int) -> Kernel:
         q, k, v = (value(batch, heads, n, 64) for n in (queries, keys, keys))

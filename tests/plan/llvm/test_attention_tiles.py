@@ -1,4 +1,4 @@
-"""Attention in bf16 by tiles, emulated and where the machine supports them."""
+"""Attention in bf16 by tiles: emulated, and native if the machine supports them."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_scores_stay_in_the_cache() -> None:
 @pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
 @pytest.mark.parametrize("lowest", [-1e30, float(np.finfo(np.float32).min)])
 def test_rows_whose_mask_is_the_lowest_number(target: Target, lowest: float) -> None:
-    """Exporters write the lowest f32 for −∞: a row without keys is a mean of all values, no NaN."""
+    """Exporters write the lowest f32 for −∞: a row without keys is a mean of all values, not NaN."""
     rng = np.random.default_rng(5)
     q, k, v = value(20, 17), value(35, 17), value(35, 9)
     step = AttentionStep([q, k, v, value(20, 35)], [value(20, 9)], scale=0.25)

@@ -1,4 +1,4 @@
-"""precision="auto" multiplies in bf16 only where the rates of the processor promise a gain."""
+"""precision="auto" multiplies in bf16 only if it is faster according to the processor's peak rates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_nothing_is_measured_where_the_instructions_decide(monkeypatch: pytest.M
 
 
 def test_kernels_follow_the_choice() -> None:
-    """Selections read the options, from which `auto` alone would give bf16."""
+    """Kernel selections read the precision from the resolved options; `auto` alone would select bf16."""
     options, target = Options(precision="auto"), replace(AVX512_BF16, emulated=True)
     assert LlvmBackend(target, bf16=False).resolved(options).precision == "f32"
     assert LlvmBackend(target, bf16=True).resolved(options).precision == "bf16"

@@ -1,4 +1,4 @@
-"""Products in bf16 by tiles and by dot products, emulated and where the machine supports them."""
+"""Products in bf16 by tiles and by dot products: emulated, and native if the machine supports them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.plan.programs import constant, run, value
 
 
 def agree(step: ConvStep | MatMulStep, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
-    """The result is that of f32 on inputs and weights rounded to bf16, and within 1 % that of f32."""
+    """The result equals the f32 result on operands rounded to bf16, and the f32 result within 1 %."""
     given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     (exact,) = run([step], given, step.outputs, passes=False)
     given = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in given.items()}
@@ -119,7 +119,7 @@ def product(m: int, k: int, n: int) -> MatMulStep:
 def launches(
     step: Step, target: Target, precision: str = "bf16", *, precise: bool = False, innermost: bool = False
 ) -> list[Launch]:
-    """The kernels of a step, of a convolution with channels `innermost`."""
+    """The kernels of a step. `innermost`: convolutions read and write channels-last maps."""
     program = Program([step], [v for v in step.inputs if not v.is_constant], step.outputs)
     requests = MemoryRequests(layouts(program, [step], program.inputs) if innermost else {})
     options = Options(precise=precise, precision=precision)

@@ -1,4 +1,4 @@
-"""Which blocks of a bf16 product consecutively use a panel of weights, by the data that they read."""
+"""The order of blocks of a bf16 product: the data that they read limit how many blocks in sequence share a panel."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_new_batch_compiles_nothing(weights: tuple[int, ...]) -> None:
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("seed", range(40))
 def test_the_data_that_blocks_read(seed: int) -> None:
-    """At least the cache lines that they touch, and in total little more."""
+    """The estimate is at least the number of bytes that the blocks read, and in total about twice as much at most."""
     step, _ = random_convolution(np.random.default_rng(seed))
     kernel = launches(step, TILES, innermost=True)[-1].kernel
     assert isinstance(kernel, TileBlocks)

@@ -92,7 +92,7 @@ def test_an_object_that_cannot_be_loaded_is_compiled_again(kept: ObjectCache) ->
 
 @pytest.fixture
 def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Why the cache is not used, if so; the warning itself is tested elsewhere."""
+    """The reasons why the cache is not used. The first entry suppresses the warning, which another test covers."""
     reasons = ["of another test"]
     monkeypatch.setattr(private_folder, "_warned", reasons)
     return reasons
@@ -182,7 +182,7 @@ def test_the_size_is_watched_while_kernels_are_written(kept: ObjectCache, monkey
 
 
 def test_writers_of_single_objects_respect_the_size(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most processes compile a few kernels each."""
+    """Most processes compile only a few kernels each, so every one of them enforces the size limit."""
     monkeypatch.setattr(caches, "LARGEST", 10 * 1032)
     for k in range(30):
         ObjectCache(kept.folder).store(str(k), bytes(1000))

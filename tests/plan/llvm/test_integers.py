@@ -34,7 +34,7 @@ QUANTIZE = Expression(
 
 
 def weights_of(rng: np.random.Generator, shape: tuple[int, ...], *, fit: bool) -> Array:
-    """Extreme i8, of which two neighbours may exceed i16, or do not if `fit`."""
+    """Extreme i8 weights. With `fit`, sums of two neighbouring products fit into i16, otherwise they may not."""
     largest = 64 if fit else 127
     return rng.choice(np.array([-largest, -largest + 1, -3, 0, 2, largest]), shape).astype(np.int8)
 
@@ -90,7 +90,7 @@ def test_winograd_rounds_as_f32_does(seed: int) -> None:
     step, x, exact = convolution(np.random.default_rng(seed), winograd=True)
     assert kernel_names(step, laid=channels_last) == ["Winograd"]
     (found,) = run_step(step, [x], laid=channels_last)
-    np.testing.assert_allclose(found, exact, 0, 1.0)  # of up to a million
+    np.testing.assert_allclose(found, exact, 0, 1.0)  # of sums up to a million
 
 
 @pytest.mark.one_in(2)
@@ -118,7 +118,7 @@ def test_random_matmuls_are_exact(seed: int, transposed: bool) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("channels", [3, 8, 21, 32])
 def test_results_are_rounded_to_bytes(channels: int, target: Target) -> None:
-    """Halves are rounded to even numbers, larger and smaller ones clamped; rows of odd channels are not exceeded."""
+    """Halves are rounded to even, values out of range clamped; stores stay within rows of any number of channels."""
     x = np.arange(8 * 36, dtype=np.uint8).reshape(1, 8, 6, 6)
     w = np.eye(channels, 8, dtype=np.int8).reshape(1, channels, 8, 1, 1)
     w[0, 0, 0] = -1

@@ -19,7 +19,7 @@ pytest.importorskip("llvmlite")
 
 SECTION, SYMBOL, RELOCATION = 64, 24, 24
 TABLE_AT = 0x28
-"""The offset of the offset of the section table."""
+"""The position of the header's field with the offset of the section table."""
 
 
 @pytest.fixture(scope="module")

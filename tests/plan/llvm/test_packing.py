@@ -69,7 +69,7 @@ def position(packing: Packing, shape: tuple[int, int], tap: Array, row: Array, c
 
 
 def packed_shape(packing: Packing, rows: int, columns: int, taps: int) -> tuple[int, ...]:
-    """[panel, chunk, tap, tile, word, column, member]."""
+    """The shape of a packed matrix: [panel, chunk, tap, tile, word, column, member]."""
     chunks = -(-rows // packing.depth)
     panels, _, *inner = packing.shape(taps * chunks * packing.depth, columns)
     return panels, chunks, taps, *inner
@@ -137,7 +137,7 @@ def test_constants_are_packed_as_numpy_packs_them(target: Target, packing: Packi
 def test_computed_matrices_are_packed_as_defined(target: Target, packing: Packing, order: tuple[int, ...]) -> None:
     """Matrices [outer, outer, rows, columns], in one kernel for all sizes and strides."""
     if packing.overlap:
-        return  # only constants are packed so
+        return  # only constants have this packing
     for sizes in ((2, 3, 67, 33), (1, 2, PACKED_ROWS + 32, 16), (3, 1, 5, 70)):
         stored = guarded([sizes[k] for k in order], np.float32)
         stored[...] = np.random.default_rng(1).standard_normal(stored.shape)

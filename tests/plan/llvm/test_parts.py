@@ -21,7 +21,7 @@ from tests.plan.programs import constant, value
 
 RELU = Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,))))
 SLOW = Expression(2, (Instruction("add", (0, 1)), Instruction("tanh", (2,))))
-"""An epilogue that runs over the sums once stored."""
+"""A slow epilogue, which is applied to the sums after they are stored."""
 
 
 def matmul(

@@ -14,5 +14,5 @@ from tests.plan.llvm.quantized_chain import difference
 @pytest.mark.parametrize("seed", range(40))
 def test_random_chains_are_as_in_floats(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRLOAD_JIT", "avx2")
-    monkeypatch.setattr(quantized, "fits_winograd", lambda *_: False)  # rounds sums, which may move a level
+    monkeypatch.setattr(quantized, "fits_winograd", lambda *_: False)  # its rounding may select another level
     assert difference(seed) is None

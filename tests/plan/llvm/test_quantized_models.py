@@ -90,7 +90,7 @@ def both(model: Model, seed: int, *, threads: int = 1) -> tuple[Array, Array]:
 )
 @pytest.mark.parametrize("threads", [1, 2])
 def test_chains_are_as_in_floats(how: str, kernel: int, channels: int, low: float, threads: int) -> None:
-    """All scales are powers of two, so that floats are exact, but for Winograd's algorithm, which may move halves."""
+    """All scales are powers of two, so results in floats are exact, except halves that Winograd's rounding may move."""
     model = small(kernel, channels, kernel, how, low)
     found, wanted = both(model, 0, threads=threads)
     explained = steps_of(model, threads=threads)
@@ -117,7 +117,7 @@ def test_precise_excludes_integers() -> None:
 
 @pytest.mark.parametrize("low", [-127.97, -127.5, -3.3])
 def test_zero_points_that_are_no_integers(low: float) -> None:
-    """They are exact without padding; padding allows a twentieth of a quantum."""
+    """Results are exact without padding; with padding they may differ by a twentieth of a quantum."""
     net = QuantizedNet(0)
     model = net.model(conv(net, net.quantized(net.input(1, 8, 6, 6), low), net.stored(8, 8, 1, 1)))
     found, wanted = both(model, 1)
@@ -190,7 +190,7 @@ def test_shapes_share_a_plan() -> None:
 
 @pytest.mark.parametrize(("length", "transposed"), [(24, True), (24, False), (22, True)])
 def test_linear_layers_of_any_length(length: int, transposed: bool) -> None:
-    """Two of them with a residual, for three lengths of a sequence. 22 columns are not whole words: they stay f32."""
+    """Two of them with a residual, for three lengths of a sequence. 22 columns are not whole words and stay f32."""
     net = QuantizedNet(0)
 
     def linear(x: Ref, columns: int, rows: int) -> Ref:
@@ -252,7 +252,7 @@ def test_concatenations_and_views_carry_bytes() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_openvino_agrees_to_a_quantum(seed: int, tmp_path: Path) -> None:
-    """Weights of 7 bits, so that its instructions do not saturate; each FakeQuantize adds at most a quantum."""
+    """Weights have 7 bits, so that OpenVINO's sums do not saturate. Each FakeQuantize adds at most a quantum."""
     rng = np.random.default_rng(seed)
     channels, kernel, low = int(rng.choice([8, 16])), int(rng.choice([1, 3])), float(rng.choice([0, -128]))
     net = QuantizedNet(seed)

@@ -41,7 +41,7 @@ def test_random_top_k(seed: int) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_top_k_of_sorted_elements(order: int) -> None:
-    """Each element replaces the worst of the heap, or none does."""
+    """Every element replaces the worst of the heap, or, in the other order, none after the first k does."""
     x = np.sort(np.random.default_rng(0).standard_normal((1, 2000)).astype(F32))[:, ::order]
     step = TopKStep(
         [Value(x.shape, F32)],
@@ -64,7 +64,7 @@ def test_random_scatters(seed: int) -> None:
     x, updates = (rng.standard_normal(s).astype(F32) for s in (shape, out))
     positions = rng.integers(0, shape[axis], out).astype(("i4", "i8")[seed % 2])
     expected = x.copy()
-    for at in np.ndindex(out):  # of equal positions, the last one
+    for at in np.ndindex(out):  # the last update of a position is kept
         expected[(*at[:axis], positions[at], *at[axis + 1 :])] = updates[at]
     step = ScatterStep(
         [Value(shape, F32), Value(out, positions.dtype), Value(out, F32)], [Value(shape, F32)], axis=axis

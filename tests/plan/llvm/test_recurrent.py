@@ -71,7 +71,7 @@ def test_nonfinite_values_stay_in_their_sample() -> None:
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
 @pytest.mark.parametrize("target", [TILES, DOTS], ids=lambda t: t.name)
 def test_lengths_share_one_kernel(target: Target, precision: str) -> None:
-    """Length and batch are numbers, and so is the direction."""
+    """The kernel reads length, batch and direction at run time."""
 
     def code(backwards: bool, batch: int, length: int) -> Kernel:
         step, _ = recurrent("lstm", (backwards,), batch, length, 64, 64)

@@ -104,7 +104,7 @@ def test_random_shapes(seed: int) -> None:
 
 
 def test_groups_that_are_too_long_are_divided() -> None:
-    """Codes of 8 bits are scaled per channel; the data of a channel differ more."""
+    """Weights of 8 bits have one scale per channel, but data are quantized in shorter groups."""
     check(Weights(et.u8, 20, 1280, 1), 128, 3, target=TARGETS[0])
     check(Weights(et.i8, 20, 1040, 1), 80, 3, target=TARGETS[0])
 

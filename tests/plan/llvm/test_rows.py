@@ -69,8 +69,8 @@ def test_softmax_of_masked_scores_has_no_subnormal_results(shape: tuple[int, ...
     least = np.finfo(np.float32).tiny
     assert ((wanted > 0) & (wanted < least)).any()
     assert not ((found > 0) & (found < least)).any()
-    # Results that may have become subnormal are flushed, and nothing larger.
-    np.testing.assert_allclose(found, np.where(found == 0, 0, wanted), rtol=2e-5)  # of x − max at 100
+    # Only results that may be subnormal are flushed to zero.
+    np.testing.assert_allclose(found, np.where(found == 0, 0, wanted), rtol=2e-5)  # the rounding of x − max near −100
     assert wanted[found == 0].max() <= least * shape[axis]
 
 

@@ -28,7 +28,7 @@ def random_boxes(rng: np.random.Generator, count: int) -> Array:
         return rng.choice(ODD, (count, 4))
     corners = rng.integers(0, 12, (count, 2, 2)) if kind == 1 else rng.random((count, 2, 2)) * 10
     boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
-    return boxes if kind < 3 else rng.permuted(boxes, axis=1)  # upper corners below lower ones
+    return boxes if kind < 3 else rng.permuted(boxes, axis=1)  # corners in any order
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

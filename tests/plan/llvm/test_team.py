@@ -1,4 +1,4 @@
-"""Teams of threads: every part of a kernel runs once, whichever threads come, sleep, leave or are not invited."""
+"""Teams of threads: every part of a kernel runs once, even if threads arrive late, sleep, leave or are not invited."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPool]:
 
 
 def words(pool: ThreadPool) -> np.ndarray:
-    """The words of `crowding.py` of the team with the most helpers."""
+    """The words of the largest team that crowding.py reads and writes."""
     team = max(pool._free, key=lambda crew: len(crew.helpers)).team
     assert isinstance(team, Team)
     return team._words[CROWDING // 8 : CROWDING // 8 + 8]
@@ -196,7 +196,7 @@ def test_helpers_are_used_again_after_a_quiet_period(mine: ThreadPool) -> None:
     counting.run()
     assert (state[MOST // 8], state[RESUMED // 8]) == (1, 5)
     state[UNTIL // 8] = 0
-    Counting(2, Count(together=True)).run()  # ends only if the helper that was not invited comes back
+    Counting(2, Count(together=True)).run()  # ends only if the helper that was not invited returns
     assert state[RESUMED // 8] > 5
 
 

@@ -1,4 +1,4 @@
-"""Kernels of texts give the results of the operations in Python: splits, replacements, and ids by every model."""
+"""Compiled kernels for texts (splits, replacements, ids by every model) give the results of the Python operations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def ids(target: Target, model: SubwordModel, pieces: list[bytes]) -> list[list[i
     memory = guarded(chars.shape, np.uint8)
     memory[:] = chars
     found: list[list[int]] = []
-    for _ in range(2):  # the second time, short words are remembered
+    for _ in range(2):  # the second run reads short words from the cache
         flat, lengths = table.ids(begins, ends, memory)
         found = [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])] if pieces else []
     return found

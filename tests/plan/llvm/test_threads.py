@@ -195,7 +195,7 @@ def test_batches_run_compiled_kernels() -> None:
 def test_waiting_threads_do_not_keep_a_deleted_model(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    pool = ThreadPool()  # whose threads receive their first job
+    pool = ThreadPool()  # its threads have run no job yet
     monkeypatch.setattr("irload.plan.backends.llvm.runtime.pool", pool)
     request.addfinalizer(lambda: pool._end(list(pool._threads)))
     gc.collect()

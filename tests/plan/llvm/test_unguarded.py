@@ -1,4 +1,4 @@
-"""Decisions that hold for all symbolic sizes: a guard would cost another plan for the shapes that it excludes."""
+"""Decisions that are the same for all symbolic sizes add no guard: the excluded shapes would need another plan."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ ENDS = np.float32(
 @targets
 @pytest.mark.parametrize("opcode", UNARY)
 def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
-    """NaN, infinities and zeros give the same as NumPy's kernels."""
+    """For NaN, infinities and zeros, the results equal the results of NumPy's kernels."""
     numbers = NUMBERS.get(opcode, (0.5,) * OPCODES[opcode].numbers[-1])
     expression = Expression(1, (Instruction(opcode, (0,), numbers),))
     assert supports_expression(expression)

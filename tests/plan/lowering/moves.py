@@ -15,14 +15,14 @@ def _padded(net: Net, x: ir.Ref, begin: list[int], end: list[int], *value: ir.Re
 
 
 def pad(begin: list[int], end: list[int], *value: float, mode: str = "constant") -> Build:
-    """[2, 3, 5], padded."""
+    """A Pad of [2, 3, 5]."""
     return lambda net: _padded(
         net, net.input(2, 3, 5), begin, end, *(net.constant(np.float32(v)) for v in value), mode=mode
     )
 
 
 def gather(indices: object, axis: int) -> Build:
-    """Elements of [2, 6, 5] along an axis."""
+    """A Gather of elements of [2, 6, 5] along an axis."""
     return lambda net: net.op(
         "Gather", net.input(2, 6, 5), net.constant(indices), net.constant(axis), version="opset8", batch_dims=0
     )

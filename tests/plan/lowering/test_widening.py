@@ -131,7 +131,7 @@ def test_intermediate_outputs_have_their_types() -> None:
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_values_known_to_inference_are_constants(dtype: str) -> None:
-    """ConvertLike takes 16-bit floats unconverted, while folding computes in f32."""
+    """Plans do not widen the operands of ConvertLike, but folding computes in f32."""
     net = Net()
     x = net._graph.parameter("x", dtype, (3, 5))
     size = net.op("ShapeOf", x, version="opset3", output_type="i64")

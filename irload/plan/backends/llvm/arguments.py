@@ -24,7 +24,7 @@ def float_word(number: float) -> int:
 
 
 def unknown(item: Any, key: Any) -> Iterator[int]:
-    """The integers of nested tuples and records whose value in the key is ANY: `Arguments.filled` reads them."""
+    """The integers of `item`, nested tuples and records, for which the key has ANY. `Arguments.filled` reads them."""
     if type(key) is int:
         if key == ANY:
             yield item
@@ -39,7 +39,7 @@ def unknown(item: Any, key: Any) -> Iterator[int]:
 class Arguments:
     """Emits loads of the arguments of a kernel in sequence, in the order of `Kernel.numbers`.
 
-    `first`: the address of the next argument, by default of the first.
+    `first`: the address at which to start, by default the address of the first argument.
     """
 
     def __init__(self, function: Function, first: Pointer | None = None) -> None:
@@ -86,7 +86,7 @@ class Arguments:
         return self._next
 
     def table(self, tensors: int) -> Table:
-        """Any number of axes, in the form of `axes.table`."""
+        """Load any number of axes in the form of `axes.table`. `tensors`: the number of tensors."""
         strides = self.integers(tensors)
         inner = self.integer()
         axes = Table(self._f, tuple(strides), inner, self._next)
@@ -101,7 +101,8 @@ class Arguments:
 class Table:
     """Axes whose number, sizes and strides the code reads at run time.
 
-    `strides`: of the outermost axis, per tensor; `inner`: the number of other axes; `listed`: their address.
+    `strides`: the strides of the outermost axis, one per tensor; `inner`: the number of other axes; `listed`: the
+    address of the sizes and strides of the other axes.
     """
 
     function: Function
@@ -110,7 +111,10 @@ class Table:
     listed: Pointer
 
     def pointers(self, index: AnyInt, starts: Sequence[Pointer]) -> list[Pointer]:
-        """Pointers to position `index`, in row-major order of all axes, in each tensor. `starts`: of position 0."""
+        """The pointer to position `index` in each tensor. `starts`: the pointers to position 0.
+
+        Positions are numbered in row-major order of all axes.
+        """
         f = self.function
         state: list[Any] = [f.integer(index), *starts]
         for number in f.range(0, self.inner, 1, state):
@@ -124,9 +128,10 @@ class Table:
 def walk_lines(
     f: Function, parts: AnyInt, lines: Table, pointers: Sequence[Pointer]
 ) -> Iterator[tuple[list[Pointer], AnyInt]]:
-    """Loop over the units begin…end−1, `parts` per line: pointers to the line in each tensor, the index of the part.
+    """Loop over the units begin…end−1, of which each line has `parts`.
 
-    Divisions are emitted per line, not per unit.
+    Yields the pointers to the line in each tensor, and the index of the part. The code divides once per line, not once
+    per unit.
     """
     begin: Int = f["begin"]
     end: Int = f["end"]

@@ -29,7 +29,8 @@ class LlvmProvider:
             return None
         precision, precise = options.precision, options.precise
         products = in_bf16(target, precision, precise=precise) and (precision == "bf16" or gains_by_bf16(target))
-        stored = products and not (precision == "auto" and options.variables)  # caches of decoders grow in f32 alone
+        # KV caches of decoders grow in place only if no values are stored in bf16
+        stored = products and not (precision == "auto" and options.variables)
         return _backend(target, products, stored, in_int8(precision, precise=precise))
 
     def status(self) -> str:

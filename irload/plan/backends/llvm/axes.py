@@ -84,7 +84,10 @@ def column_key(stride: int) -> int:
 
 
 def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a key: known for broadcast tensors and for contiguous ones, whose strides `contiguous` lists."""
+    """The strides in the key of code: compiled in for broadcast tensors and for contiguous tensors, else ANY.
+
+    `contiguous`: for each tensor, the stride with which it is contiguous.
+    """
     pairs = zip(axis.strides, contiguous, strict=True)
     return tuple(stride if stride in (0, element) else ANY for stride, element in pairs)
 
@@ -92,7 +95,7 @@ def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:
 def row_key(row: Axis, lanes: int, contiguous: Sequence[int]) -> Axis:
     """The key of code with vectors of `lanes` positions along an axis.
 
-    The size of rows of few vectors is compiled in, unless it differs between shapes.
+    The size of a row of at most SHORT vectors is compiled in, unless it differs between shapes.
     """
     known = not is_size(row.size) and 0 <= row.size <= SHORT * lanes
     return Axis(row.size if known else ANY, strides_key(row, contiguous))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _is_transposed(value: Value) -> bool:
-    """True for values with many elements, or symbolic sizes, that are ordered differently in channels-last layout."""
+    """True for values of 4-byte elements that channels-last layout reorders, if they are many or of symbolic size."""
     is_large = reaches(value.size, LEAST_RELAID)
     return is_large and value.shape[1] > 1 and prod(value.shape[2:]) > 1 and value.dtype.itemsize == 4
 

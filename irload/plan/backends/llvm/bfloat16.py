@@ -20,7 +20,7 @@ def rounded(f: Function, value: Vec) -> Vec:
 
 
 def rounded_bits(value: Vec) -> Vec:
-    """Round a vector of f32 to bf16 in lanes of 32 bits, with subnormal numbers."""
+    """Round a vector of f32 to bf16 in lanes of 32 bits. Subnormal numbers are rounded, not flushed to 0."""
     bits = value.bits()
     high = bits.shifted_right(16)
     number = (bits + (high & 1) + 0x7FFF).shifted_right(16)
@@ -40,7 +40,7 @@ def widened(halves: Vec) -> Vec:
 
 
 def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:
-    """Interleave vectors, whose number is a power of 2: first all first elements, then all second elements, …."""
+    """Interleave a power of 2 of vectors: the result has all first elements, then all second elements, and so on."""
     while len(vectors) > 1:
         half = len(vectors) // 2
         vectors = [paired(f, a, b) for a, b in zip(vectors[:half], vectors[half:], strict=True)]

@@ -1,6 +1,6 @@
 """Writes LLVM IR: functions with structured control flow over typed values.
 
-Integers that are constants of the code are Python's ints, and arithmetic on them is folded. Offsets are in bytes.
+Integers that are constants of the code are Python ints; arithmetic on them emits no code. Offsets are in bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "Module", "Pointer", 
 PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
 """Prefetches a cache line into the L2 cache."""
 REUSED = ("add ", "sub ", "mul ", "udiv ", "icmp ", "select i1", "getelementptr ")
-"""Instructions whose result is reused if they are repeated in a block. LLVM could eliminate them, but takes longer."""
+"""Instructions whose result is reused if they are repeated in a block. LLVM takes longer to eliminate duplicates."""
 
 
 def _masked(lanes: int) -> str:
@@ -206,7 +206,7 @@ class Function:
         align: int | None = None,
         element: str = "f32",
     ) -> Vec:
-        """Load a vector; lanes from `count` on are 0 and not read. A `count` is supported for f32 and i16."""
+        """Load a vector; lanes from `count` on are 0 and not read. A `count` is supported for f32, i16 and i8."""
         size, kind, address = SIZES[element], vec_type(element, self.lanes), pointer + offset
         if count is None or (isinstance(count, int) and count >= self.lanes):
             return self.value(kind, f"load {kind}, ptr {address}, align {align or size}")
@@ -215,7 +215,7 @@ class Function:
         return self.value(kind, f"call {kind} {name}({arguments})")
 
     def store(self, value: Vec, pointer: Pointer, offset: AnyInt = 0, count: AnyInt | None = None) -> None:
-        """Store a vector, or its first `count` lanes, which is supported for f32 and i16."""
+        """Store a vector, or its first `count` lanes. A `count` is supported for f32 and i16."""
         size, address = SIZES[value.element], pointer + offset
         if count is None or (isinstance(count, int) and count >= value.lanes):
             self.emit(f"store {value.type} {value}, ptr {address}, align {size}")

@@ -1,4 +1,4 @@
-"""Object files in the user's cache folder. The key has everything that determines the code; files are authenticated."""
+"""Object files in the user's cache folder. The key contains all data that determine the code. Files have a digest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 256 << 20
 
 
 class ObjectCache(PrivateFolder):
-    """Objects by the hash of their key. Each file is a keyed digest of key and object, then the object."""
+    """Objects by the hash of their key. A file consists of a keyed digest of key and object, and the object."""
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__("kernels", ".o", LARGEST, folder)

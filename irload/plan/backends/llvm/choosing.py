@@ -1,6 +1,7 @@
-"""Kernels whose record depends on sizes by arbitrary functions, such as the shape of a tile, instead of polynomials.
+"""Kernels with fields that are not polynomials of the sizes, such as the shape of a tile.
 
-A traced selection stores the function, which is called for each shape, and its results are cached.
+An arbitrary function of the sizes returns the kernel. A traced selection stores the function and calls it for each
+shape; its results are cached.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:
 
 
 def with_numbers(item: Any, number: Callable[[Any], int] = hint) -> Any:
-    """An object of a plan with each symbolic size replaced by `number` of it, by default its value when traced."""
+    """A copy of an object of a plan in which `number(size)` replaces each symbolic size.
+
+    By default, this is the value of the size at the traced shape.
+    """
     numbers: list[int] = []
 
     def index(size: Any) -> int:

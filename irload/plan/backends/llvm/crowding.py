@@ -2,8 +2,8 @@
 
 A system with more busy threads than processors suspends some of them for milliseconds. If a thread is suspended during
 a part of a kernel, all others wait for this part. With n threads, one thread fewer costs at most 1/n of the time. If
-suspensions cost more, the leader uses one helper fewer for some time, then tries again. If the machine is still busy,
-this time is doubled, otherwise it is reset to the shortest.
+suspensions cost more, the leader uses one helper fewer during a quiet period, then uses it again. If the machine is
+still busy, the next quiet period is twice as long; otherwise it has the minimum length.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ MILLISECOND = 2_500_000
 SHORTEST_QUIET, LONGEST_QUIET = 8 * MILLISECOND, 512 * MILLISECOND
 """The minimum and the maximum time during which a helper is not used, in cycles."""
 LIMIT, CREDIT = 3 * MILLISECOND, 2 * MILLISECOND
-"""Lost cycles in excess of the tolerated share: the limit, above which there is one helper fewer, and the credit.
+"""Limits of the lost cycles in excess of the tolerated share (the debt), in cycles.
 
-The credit is the maximum by which tolerated cycles of earlier kernels raise the limit.
+If the debt exceeds `LIMIT`, the leader uses one helper fewer. Kernels that lose less than the tolerated share reduce
+the debt, but not below −`CREDIT`.
 
 A suspension lasts up to 4 ms, or less than a millisecond for a short-lived process.
 """

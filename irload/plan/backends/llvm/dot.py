@@ -35,13 +35,15 @@ class TileCost:
 
 @record()
 class Dot:
-    """sums += Σ a · b over `k` consecutive elements of the sum in each lane. `name` is the key in the cache.
+    """An instruction: sums += Σ a · b over `k` consecutive elements of the sum in each lane.
 
-    `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`: the compressed form of packed
-    weights, which are widened to `b` in registers; None for uncompressed ones. `group`: elements of the data that share
-    a scale, if their rows are quantized for this product; 0 for other data.
-    `rate`: instructions per cycle, for cost models. `registers`: for AMX, emits the instruction on three tiles. An
-    accumulator is then a tile of 16 rows of 64 bytes, else a vector. `multiply` also emulates the rows of tiles.
+    `name`: the key in the cache. `a`, `b`, `sums`: the types of the data, the weights, and the accumulators. `weights`:
+    the compressed form of packed weights, which are widened to `b` in registers; None for uncompressed weights.
+    `group`: elements of the data that share a scale, if their rows are quantized for this product; 0 for other data.
+    `rate`: instructions per cycle, for cost models.
+
+    For AMX, an accumulator is a tile of 16 rows of 64 bytes, `registers` emits the instruction on three tiles, and
+    `multiply` computes a row of a tile if AMX is emulated. Otherwise, an accumulator is a vector.
     """
 
     name: str
@@ -72,7 +74,7 @@ class Dot:
 
     @property
     def why(self) -> str:
-        """The text for explanations."""
+        """The reason for the selection, for explanations."""
         if self.weights is not None:
             kept = f"compiled, weights stay {self.weights.element}"
             return f"{kept}, data are i8 in groups of {self.group}, by {self.name}" if self.group else kept
@@ -80,11 +82,11 @@ class Dot:
 
     @property
     def members(self) -> int:
-        """The words of the sum whose weights are stored in one word: more than one if they are compressed."""
+        """The number of words of the sum whose weights share one stored word: several if weights are compressed."""
         return 1 if self.weights is None else self.weights.members // self.k
 
     def words(self, length: int) -> int:
-        """The words of `length` elements of the sum."""
+        """The number of words of `length` elements of the sum."""
         return -(-length // self.k)
 
     def nbytes(self, words: int, columns: int) -> int:
@@ -121,7 +123,7 @@ def _byte_pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
 
 
 def _widened_bytes(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
-    """The bytes at even and at odd positions as i16."""
+    """Multiply the bytes at even positions, then the bytes at odd positions, as i16."""
     kind = vec_type("i16", 2 * f.lanes)
     a, b = a.bitcast(kind), b.bitcast(kind)
     sums = sums + intrinsics.multiply_pairs(f, a & 255, (b << 8) >> 8)
@@ -150,7 +152,7 @@ WIDENED_BYTES = Dot("vpmaddwd", U8, I8, I32, 4, _widened_bytes, 0.7, cost=TileCo
 
 
 WIDENED_REGISTERS = 3
-"""Registers for the bytes of compressed weights: tiles that leave fewer take up to 1.4 times as long (Zen 5)."""
+"""Registers for the bytes of compressed weights. With fewer, tiles take up to 1.4 times as long (Zen 5)."""
 
 
 def quantized_dot(target: Target, weights: Compression, group: int) -> Dot:
@@ -162,7 +164,7 @@ def quantized_dot(target: Target, weights: Compression, group: int) -> Dot:
 
 @cache
 def _turned(multiply: Multiply) -> Multiply:
-    """The instruction for data that are the second operand, and weights that are the first."""
+    """The instruction with its operands exchanged: the weights are the first operand, the data the second."""
     return lambda f, sums, a, b: multiply(f, sums, b, a)
 
 

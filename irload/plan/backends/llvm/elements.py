@@ -29,7 +29,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     I8: np.dtype(np.int8),
     U8: np.dtype(np.uint8),
 }
-"""NumPy's dtype of each."""
+"""The NumPy dtype of each type."""
 
 _OF_DTYPE = {dtype: element for element, dtype in DTYPES.items()} | {np.dtype(bool): U8}
 

@@ -32,8 +32,9 @@ LONGEST_PART = 2e9
 class BoundKernels:
     """The kernels of a segment, bound to memory.
 
-    `steps`: all steps of the segment; `form`: of the table; `words`: the numbers of each group of its parts; `values`:
-    the addresses of values; `working`: allocates memory (name, bytes); `keep`: an object that must outlive the table.
+    `steps`: all steps of the segment; `form`: the form of the table; `words`: the numbers of each group of parts;
+    `values`: the addresses of values; `working`: a function (name, bytes) that allocates memory; `keep`: an object that
+    must outlive the table.
     """
 
     def __init__(
@@ -117,7 +118,10 @@ class LlvmExecutable(BoundKernels):
 
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
-    """Ranges of kernels that run in one call; long kernels are divided into parts. `flops`, `ranges`: of each step."""
+    """Ranges of kernels that run in one call; long kernels are divided into parts.
+
+    `flops`, `ranges`: the floating-point operations and the range of kernels of each step.
+    """
     if flops and max(flops) < LONG_STEP and sum(flops) <= LONGEST:  # the most frequent case
         return [(ranges[0][0], ranges[-1][1], 1)]
     calls: list[TableCall] = []

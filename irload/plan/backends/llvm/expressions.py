@@ -102,19 +102,19 @@ _TABLE: dict[str, Emit] = {
     "not": lambda x: 1.0 - x,
     "select": lambda which, x, y: x.where(which.compare("une", 0.0), y),
 }
-"""All opcodes except powers with other exponents.
+"""The code of each opcode. Of powers, only the exponents in `_POWERS` are supported.
 
-All registers are f32: reads and writes convert from and to u8. Booleans are 0 and 1.
+All registers are f32: reads convert from u8, writes convert to u8. Booleans are 0 and 1.
 """
 
 _QUANTIZED: dict[str, Emit] = {
     "maximum": lambda x, y: x.where(x.compare("ogt", y), y),
     "minimum": lambda x, y: x.where(x.compare("olt", y), y),
 }
-"""Opcodes in expressions with results in u8, which have no NaN."""
+"""Shorter code for expressions with results in u8, which need not handle NaN."""
 
 _REGISTERS = (np.dtype(np.float32), np.dtype(np.uint8))
-"""The types to which instructions convert, and which registers of f32 represent."""
+"""The supported types of conversions: registers of f32 represent their values."""
 
 _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
 """Opcodes with one number that may be a run-time argument."""
@@ -148,7 +148,7 @@ def numbers_of(expression: Expression) -> list[float]:
 
 
 def without_numbers(expression: Expression) -> Expression:
-    """The expression with these numbers as run-time arguments."""
+    """The expression with 0 instead of the numbers that `numbers_of` lists: these are run-time arguments."""
     instructions = (replace(i, numbers=(0.0,)) if i.opcode in _ARITHMETIC else i for i in expression.instructions)
     return replace(expression, instructions=tuple(instructions))
 
@@ -156,7 +156,7 @@ def without_numbers(expression: Expression) -> Expression:
 def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Vec] | None = None) -> list[Vec]:
     """The results of an expression on vectors, one for each of its result registers.
 
-    `given`: replacements for `numbers_of` the expression.
+    `given`: vectors that replace the numbers that `numbers_of` lists.
 
     Raises KeyError for instructions that `supports_expression` does not allow.
     """

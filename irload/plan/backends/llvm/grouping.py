@@ -22,9 +22,11 @@ from irload.record import record
 
 @record(eq=False)
 class Group:
-    """Steps with equal kernels: their positions in the segment, and the distinct values of each in corresponding order.
+    """Steps with equal kernels except for addresses.
 
-    `numbers`: for each index into `values[k]`, the numbers of these values of all steps; 0 for constants.
+    `positions`: the positions of the steps in the segment. `values`: for each step, its distinct values in
+    corresponding order. `numbers`: for each index into this order, the numbers of the values of all steps; 0 for
+    constants that do not depend on the shape.
     """
 
     positions: tuple[int, ...]
@@ -36,7 +38,7 @@ class Group:
 
 
 def grouped(steps: Sequence[Step], aliases: Aliases, numbering: Mapping[Value, int]) -> list[Group]:
-    """The groups of the steps that have kernels. `numbering`: the numbers of the values that are not constant."""
+    """The groups of the steps that have kernels. `numbering`: the numbers of values (see `Preparing.prepare`)."""
     groups: dict[Hashable, list[int]] = {}
     for k, step in enumerate(steps):
         if step.view is not None and aliases.alias(step.output) is not None:
@@ -61,7 +63,7 @@ def _group(members: Sequence[tuple[int, Step]], numbering: Mapping[Value, int], 
 def _signature(step: Step, aliases: Aliases, late: Container[Value]) -> Hashable:
     """A key that is equal for steps with equal kernels at every shape, except for addresses.
 
-    `late`: contains the constants that are computed when a shape is bound.
+    `late`: a container with the constants that are computed when a shape is bound.
     """
     names = [f.name for f in fields(step) if f.name not in ("inputs", "outputs", "origin")]
     parameters = tuple(hashable(getattr(step, name)) for name in names)

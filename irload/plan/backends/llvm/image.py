@@ -1,6 +1,6 @@
-"""Images: the file format of a table of kernels, with object code, and addresses as offsets into memory.
+"""Images: tables of kernels in a file, with object code, and with offsets into memory instead of addresses.
 
-An image runs a cached plan without its graph, steps and kernel records.
+A cached plan runs from its image; its graph, steps and kernel records are not needed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from irload.record import record
 NUMBER, ARENA, CONSTANTS, TEMPORARY = range(4)
 """The kinds of words: a number, or an offset into one of three kinds of memory."""
 COLUMNS = 5
-"""The columns of an entry: index of the object, number of words of arguments, units, whether threads share it, and the
-bytes between the weights that consecutive threads prefetch. The word after the arguments is the address of the weights
-that the first thread prefetches.
+"""The number of columns of `entries`: index of the object file, number of words of arguments, units, whether threads
+share the kernel, and the bytes between the weights that consecutive threads prefetch. The word after the arguments is
+the address of the weights that the first thread prefetches.
 """
 
 _ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
@@ -42,8 +42,9 @@ _ARRAYS = (("words", np.uint64), ("kinds", np.uint8), ("entries", np.int64))
 class Image:
     """The contents of an image.
 
-    `temporary`, `scratch`: bytes of memory, of scratch memory per thread; `words` and their `kinds`; `objects`: object
-    files; `calls`: the ranges of entries that run in one call.
+    `temporary`: bytes of temporary memory; `scratch`: bytes of scratch memory per thread; `kinds`: the kind of each of
+    the `words`; `entries`: a row of COLUMNS numbers per kernel; `objects`: object files; `calls`: the ranges of entries
+    that run in one call.
     """
 
     temporary: int

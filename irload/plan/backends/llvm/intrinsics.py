@@ -99,7 +99,7 @@ def multiply_pairs(f: Function, a: Vec, b: Vec) -> Vec:
 
 
 def _by_pairs(f: Function, names: Mapping[int, str], of: str, to: str, a: Vec, b: Vec) -> Vec:
-    """Sums of products of neighbouring elements, by halves if the target has no instruction for whole vectors."""
+    """Sums of products of neighbouring elements. Halves are computed if no instruction processes whole vectors."""
     bits = 32 * f.lanes if "avx512bw" in f.target.flags else 256
     count = bits // 8 // SIZES[of]
     whole = 4 * f.lanes // SIZES[of]

@@ -14,14 +14,16 @@ from irload.plan.backends.llvm.target import Target
 from irload.record import record
 
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
-"""Of every `kernel`: a table of pointers and numbers, the range of units, scratch memory, weights to prefetch."""
+"""Parameters of the function `kernel` of every kernel: a table of pointers and numbers, the range of units, scratch
+memory, weights to prefetch.
+"""
 
 
 @record()
 class Streamed:
-    """Weights that a kernel streams: `nbytes` from one of its pointers.
+    """Weights that a kernel streams: `nbytes` bytes at the pointer with index `pointer`.
 
-    `parts`: the number of parts that threads share; with 1 each thread reads all.
+    `parts`: the number of parts that are divided among threads. With 1, each thread reads all weights.
     """
 
     pointer: int
@@ -93,7 +95,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def write(self, function: Function) -> None:
-        """Generate the body of `kernel` for the units begin…end."""
+        """Generate the body of `kernel` for the units begin…end−1."""
 
     def text(self, target: Target) -> str:
         """The module as LLVM IR."""

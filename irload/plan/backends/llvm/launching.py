@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.tuning import REACH, SHARED_CYCLES, TOGETHER_CYCL
 SETS = 16
 """Maximum number of sets of changed groups for which the sums are cached."""
 NO_VALUES: Array = np.zeros(0, np.int64)
-"""The addresses of values for parts without values as terms."""
+"""An empty array: the addresses of values for parts whose terms contain no values."""
 
 
 class Sums:
@@ -38,9 +38,10 @@ class Sums:
 
 
 class TableForm:
-    """The shape-independent form of a table: records of `groups` of parts as `Sums`, and rows in the order of steps.
+    """The part of a table that does not depend on the shape: the records of parts as `Sums`, and the order of rows.
 
-    `words`: the numbers of each group at any shape; `threads`: the number of threads that share kernels.
+    `groups`: the parts of each group; `words`: the numbers of each group, at any shape; `threads`: the number of
+    threads that share kernels.
     """
 
     def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], threads: int) -> None:
@@ -58,7 +59,7 @@ class TableForm:
         """The rows of each step that has kernels."""
         self.first_rows = [first for first, _ in self.ranges]
         self.properties: Array = self.firsts + np.arange(PROPERTIES)[:, None]
-        """The words that are the properties of each row."""
+        """The indices of the words with the properties of each row."""
         self.ahead = [] if all(part.is_traced for part in parts) else list(self._ahead(parts, order))
         """The rows that prefetch weights, the words that contain the addresses, and the bytes between threads."""
         self._some: dict[Sequence[int], Sums] = {}
@@ -146,9 +147,11 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
 def weights_ahead(
     kernels: Sequence[Kernel | None], threads: int, is_temporary: Callable[[int, int], bool]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """The weights to prefetch during each kernel: its index, the index of their reader, its pointer, the thread stride.
+    """The weights that kernels prefetch.
 
-    These are the constant weights of the next kernel with enough of them within REACH, or of the kernel itself.
+    Yields the index of the kernel, the index of the reader (the kernel that reads the weights), the reader's pointer,
+    and the bytes between consecutive threads. The reader is the first of the next REACH kernels with enough constant
+    weights, or else the kernel itself.
     """
     for index, kernel in enumerate(kernels):
         if kernel is None or not kernel.ahead_bytes:

@@ -33,7 +33,7 @@ from irload.record import record
 
 @record()
 class Runner(Standalone):
-    """Runs a table of kernels as the leader of a team. It has the parameters of `Table.lead`.
+    """Runs a table of kernels as the leader of a team. Called by `Table.lead`.
 
     `sparing`: waiting threads sleep at once, since under a CPU quota spinning uses time that other threads need.
     """
@@ -88,7 +88,7 @@ class _Lead:
         self._invite()
 
     def _invite(self) -> None:
-        """Set the number of threads that may take parts, and wake helpers that wait for this."""
+        """Set the number of threads that may take parts, and wake helpers that wait for a change of this number."""
         f = self.f
         invited = f.integer(self._crowding.invited(self.threads))
         with f.when(f.differ(f.load_int(self.team, INVITED), invited)):

@@ -96,7 +96,7 @@ def write_row(
 
 
 def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
-    """`count` adjacent bytes, by default all lanes; only they are read."""
+    """`count` adjacent bytes, by default one per lane. No other bytes are read."""
     if isinstance(count, Int):
         return _separate_bytes(f, start, 1, count)
     if count is None or count >= f.lanes:
@@ -113,7 +113,7 @@ def _widened(bytes: Vec, element: str) -> Vec:
 
 
 def read_halves(f: Function, pointer: Pointer, offset: AnyInt, count: int) -> Vec:
-    """`count` contiguous elements of f16, at any address, as a vector of as many f32."""
+    """`count` contiguous elements of f16, at any address, as a vector of `count` f32."""
     return f.load_packed(pointer, offset, "f16", count).cast("fpext", "f32")
 
 

@@ -39,7 +39,10 @@ class Words(list[int]):
 
 
 class Term(NamedTuple):
-    """One word of a launch: a constant plus a size plus the address with an index, per step if these are arrays."""
+    """One word of a launch: a constant plus a size plus an address.
+
+    `addresses`: the index of the address. If `constants` or `addresses` is an array, it has one element per step.
+    """
 
     constants: int | Array = 0
     size: Any = 0
@@ -55,7 +58,7 @@ class Record:
 
 
 class Part:
-    """The records of steps.
+    """The records of steps whose launches differ only in pointers.
 
     `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: returns the index of a
     size among the words; `is_traced`: the part is valid for other shapes, too.
@@ -123,7 +126,7 @@ class Codes:
         return cached
 
     def cycles(self, kernel: Kernel) -> int:
-        """The cycles of a kernel that threads may share, else 0."""
+        """The cycles of a kernel if threads may share it, else 0."""
         return int(kernel.cycles) if self.shares and kernel.count > 1 else 0
 
     def described(self, kernel: Kernel) -> list[int]:

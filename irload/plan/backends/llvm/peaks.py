@@ -77,7 +77,8 @@ class MultiplyLoop(Kernel):
             place = index * (4 * self.lanes)
             totals = [f.load(out, place, element=self.dot.sums)] * SUMS
             for _ in f.range(0, TURNS, 1, totals):
-                data = [factor] * SUMS if self.dot.sums == F32 else [totals[-1], *totals[:-1]]  # else LLVM hoists them
+                # LLVM would hoist integer products of constants out of the loop
+                data = [factor] * SUMS if self.dot.sums == F32 else [totals[-1], *totals[:-1]]
                 pairs = zip(totals, data, strict=True)
                 totals[:] = [self.dot.multiply(f, total, other, factor) for total, other in pairs]
             total = totals[0]

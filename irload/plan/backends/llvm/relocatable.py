@@ -33,7 +33,7 @@ FORMS = 64
 SETS = 16
 """Maximum number of sets of changed sizes for which the groups that depend on them are cached."""
 FAILURES = 8
-"""Consecutive failures of selections with symbols after which steps of this kind are selected with numbers."""
+"""Consecutive failed selections with symbols after which steps of the same kind are selected with numbers."""
 TRACES = 16
 """Maximum number of selections of a group with symbols. For further shapes it is selected with numbers."""
 
@@ -61,7 +61,7 @@ class RelocatableSegment:
         self._traces = [0] * len(self._groups)
         """The number of times that the kernels of each group were selected with symbols."""
         self._failures: Counter[type[Step]] = Counter()
-        """The consecutive failures of this for each kind of steps."""
+        """For each kind of step, the number of consecutive failed selections with symbols."""
         self._changes: dict[Hashable, Sequence[int]] = {}
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
         self._forms: dict[Sequence[Sequence[Part]], TableForm] = {}
@@ -125,7 +125,7 @@ class RelocatableSegment:
         return changed
 
     def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words] | None:
-        """The part of a group by a selection with symbols whose guards hold; None if there is none."""
+        """The part of a group from a selection with symbols whose guards hold; None if there is no such selection."""
         for _ in range(2):
             for selection in self.traced[index]:
                 words = selection.words(sizes.symbols)
@@ -139,7 +139,7 @@ class RelocatableSegment:
         return None
 
     def _selected(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words]:
-        """The parts of a group by selection with numbers: one, or one per step if they read unknown memory."""
+        """The parts of a group from a selection with numbers: one, or one per step if kernels read unknown memory."""
         selector = RecordingSelector(sizes.memory, self._target, self._options, self._packs)
         parts = self._relocated(index, selector, sizes) if len(self._groups[index].steps) > 1 else None
         return parts or tuple(self._separate(index, selector, sizes)), Words([0, selector.temporary_bytes])

@@ -117,9 +117,10 @@ class Relocation:
         return Term(0, distance, VALUES + self._group.numbers[slot])
 
     def _in_constant(self, pointer: int, selector: RecordingSelector, sizes: BoundSizes | SymbolicSizes) -> Term | None:
-        """The argument for an address in a constant; None if it is in several that differ in other steps.
+        """The argument for an address in a constant.
 
-        Files may store equal constants once, such as the scale and the shift of one normalization but not of another.
+        None for an address in several constants of the step whose addresses differ in another step. A file may store
+        equal constants once, for example the scale and the shift of one normalization, but not of another.
         """
         matches = {
             (read.slot, read.how): (self._addresses(read, sizes), pointer - address(read.array))

@@ -1,4 +1,4 @@
-"""Selects the matmuls whose data are quantized to i8 in each inference, for compressed weights of integers."""
+"""Selects the matmuls by compressed integer weights whose data are quantized to i8 in each inference."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from irload.plan.ir.steps import MatMulStep
 from irload.plan.memory.layout import Layout, RowCodes
 
 MULTIPLE = 16
-"""Groups consist of whole vectors."""
+"""The length of a group is a multiple of this number, so that groups consist of whole vectors."""
 INTEGERS = ("u4", "i4", "u8", "i8")
 
 
 def quantized_operands(steps: Sequence[Step], target: Target, *, bf16: bool) -> dict[Step, Layout]:
     """The matmuls of quantized data, each with the layout of the copy that it reads.
 
-    `bf16`: products of floats are computed in bf16, which tiles do faster than vectors multiply bytes.
+    `bf16`: products of floats are computed in bf16. With tiles, no matmul is then selected, since tiles multiply bf16
+    faster than vectors multiply bytes.
     """
     if bf16 and target.tiles:
         return {}
@@ -52,7 +53,10 @@ def _codes(step: MatMulStep) -> RowCodes | None:
 
 
 def data_group(form: Compression, length: int) -> int | None:
-    """The largest group of the data that divides the group of the weights, or their sum; None if there is none."""
+    """The largest group of the data that divides the group of the weights; None if there is none.
+
+    If the weights have a single group, it must divide the length of the sum.
+    """
     if form.element not in INTEGERS:
         return None
     whole = form.group or length

@@ -35,11 +35,11 @@ class _TableRun:
 
 
 TableCall = tuple[int, int, int]
-"""The kernels first…last−1, and the number of parts of each kernel. With 1 part, all kernels run in one call."""
+"""(first, last, parts): the kernels first…last−1, each divided into parts. With 1 part, all kernels run in one call."""
 
 
 def no_check() -> None:
-    """A check of no limits, the default: a no-op."""
+    """The check of runs without limits: a no-op."""
 
 
 def working_memory(name: str, nbytes: int) -> Array:

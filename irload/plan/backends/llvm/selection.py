@@ -38,7 +38,7 @@ def _multiplies_or_maps(step: Step) -> bool:
 
 
 def _maps(step: ir.ElementwiseStep) -> bool:
-    """The same, or booleans."""
+    """True if all values are f32, bytes (quantized) or booleans."""
     values = (*step.inputs, *step.outputs)
     return all(v.size and v.dtype in (F32, U8, I8, BOOL) for v in values) and supports_expression(step.expression)
 

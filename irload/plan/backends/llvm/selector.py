@@ -18,7 +18,7 @@ PackedConstants = WeakValueDictionary[tuple[Hashable, Constant], Array]
 
 
 class Selector:
-    """Provides the selections of an executable with arrays, memory and launches."""
+    """Provides kernel selections of one executable with arrays, packed weights, temporary memory and launches."""
 
     def __init__(self, memory: Memory, target: Target, options: Options, packs: PackedConstants) -> None:
         self.memory = memory
@@ -55,7 +55,7 @@ class Selector:
         return array
 
     def keep_alive(self, array: Array) -> Array:
-        """Keep an array alive that a selection has created. It is equal for all steps that differ only in operands."""
+        """Keep an array alive that a selection has created. It must be equal for steps that differ only in operands."""
         self.constants.append(array)
         return array
 
@@ -66,8 +66,8 @@ class Selector:
     def packed(self, value: Value, how: Hashable, pack: Callable[[Array], Array], *, stored: bool = False) -> Array:
         """Return constant weights packed by `pack`, once for all plans of a model. The original is released.
 
-        `how`: the key of the packing. `stored`: `pack` reads f16 if the file stores f16 for f32. Raises ValueError for
-        a value that is not constant.
+        `how`: the key of the packing. `stored`: `pack` gets f16 weights if the file stores them as f16 and the model
+        widens them to f32. Raises ValueError for a value that is not constant.
         """
         return self.packed_constant(value, how, lambda source: pack(source.stored if stored else source.array))
 

@@ -1,7 +1,7 @@
-"""Selects the values that are stored in bf16 between steps if products are computed in bf16: half the memory traffic.
+"""Selects the values that are stored in bf16 between steps if products are computed in bf16.
 
-These are the maps of convolutional nets, and values passed from one matmul to another. The residual streams of
-transformers, inputs of normalizations, and operands of kernels that only read f32 are not converted.
+This halves memory traffic. The values are the maps of convolutional nets, and values passed from one matmul to another.
+Residual streams of transformers, inputs of normalizations, and operands of kernels that only read f32 remain f32.
 """
 
 from __future__ import annotations

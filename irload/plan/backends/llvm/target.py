@@ -36,8 +36,9 @@ class Target:
     """An instruction set. `lanes`: f32 elements per vector; `flags`: the flags of /proc/cpuinfo that it requires.
 
     `cpu`: LLVM's name; `features`: additional features for LLVM. `tiles`: bf16 products by AMX; `dots`: by AVX512_BF16;
-    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: these are emulated by other instructions, so that
-    tests run on any processor; `effort`: LLVM's level of optimization (0–3), of which 0 compiles fastest.
+    `vnni`: products of bytes by AVX512_VNNI or AVX_VNNI; `emulated`: products of bf16 are emulated by other
+    instructions, so that tests run on any processor; `effort`: LLVM's level of optimization (0–3), of which 0 compiles
+    fastest.
 
     Properties of processors with the instruction set: the minimum size of the caches of a core in bytes (`l1`, `l2`);
     `ways` of L1; `load`, the cycles by which a load delays multiplications.

@@ -1,8 +1,8 @@
 """A team of threads that share kernels: one leader, several helpers.
 
 The leader opens the kernels of a table in order, each with a new ticket number. Each thread first takes the part with
-its index, then any part that no thread has taken. So the leader waits only for parts that helpers have begun: a helper
-that is late, or that the system has suspended between two kernels, delays nothing.
+its index, then any part that no thread has taken. So the leader waits only for parts that helpers have begun. A helper
+that is late, or that the system has suspended between two kernels, does not delay the others.
 """
 
 from __future__ import annotations

@@ -61,13 +61,13 @@ class Level:
 
     @property
     def read(self) -> int:
-        """The iterations for one output whose data no neighbouring output reads, approximately."""
+        """Approximately, the iterations for one output whose data the neighbouring outputs do not read."""
         return self.count if self.stride is None else min(self.count, self.stride)
 
 
 @record()
 class RegisterTile:
-    """A tile of `rows` rows by `vectors` vectors. Weights are packed in panels of `panel` vectors with the whole sum.
+    """A tile of `rows` rows by `vectors` vectors. A panel has the weights of `panel` vectors for the whole sum.
 
     `row`: the row stride of the data in bytes, unless each row has a separate address. `ahead`: cache lines of each
     later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
@@ -130,7 +130,8 @@ class TileSum:
     def level(self, k: int, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:
         """Emit the loops of level `k` and the nested levels. Returns the pointer to prefetched weights, then the sums.
 
-        `state`: the same before the loops. `x`: the addresses of the data; `w`: of the weights.
+        `state`: the pointer and the sums before the loops. `x`: the addresses of the data; `w`: the address of the
+        weights.
         """
         levels = self.tile.levels
         if k == len(levels):
@@ -213,7 +214,7 @@ class TileSum:
         """Emit the innermost loop, over elements of the data `stride` bytes apart, unrolled. `even`: without a tail."""
         members, pointers = self.tile.dot.members, len(x)
         turn = max(UNROLL, members)
-        short = isinstance(count, int) and count <= 2 * turn and not self.tile.dot.group  # whose loops prefetch
+        short = isinstance(count, int) and count <= 2 * turn and not self.tile.dot.group  # loops of groups prefetch
         whole = 0 if short else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]
         ahead_offsets = [
@@ -306,10 +307,11 @@ def write_sums(
     start: Sequence[Vec] = (),
     windows: WindowedRows | None = None,
 ) -> list[Vec]:
-    """Emit the sums of a tile, and return them: the vectors of row 0, then of row 1, …. `x`: the data, or each row.
+    """Emit the sums of a tile, and return them: the vectors of row 0, then of row 1, and so on.
 
-    `bounds`: the ranges of levels that skip iterations. `ahead`: the address of the weights to prefetch. `start`: the
-    initial sums, zeros by default. `windows`: of rows on several lines, or with padding.
+    `x`: the address of the data, or one address per row. `bounds`: the ranges of levels that skip iterations. `ahead`:
+    the address of the weights to prefetch. `start`: the initial sums, by default zeros. `windows`: the windows of rows
+    on several lines, or with padding.
     """
     sums = start or [f.zero(tile.dot.sums)] * (tile.rows * tile.vectors)
     loops = TileSum(f, tile, bounds, windows)

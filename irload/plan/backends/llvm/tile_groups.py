@@ -25,7 +25,7 @@ class GroupedSum(TileSum):
     """Emits the loop over groups. Rows of the data are `RowCodes`; weights are unsigned codes.
 
     For a scale s and a zero point z of the weights, and the scale t of the data, Σ s (w − z) · t x of a group is
-    s · (t Σ w x) − s z · (t Σ x), where t and t Σ x are stored behind the codes of the data.
+    s · (t Σ w x) − s z · (t Σ x), where t and t Σ x are stored after the codes of the data.
     """
 
     def groups(self, x: list[Pointer], w: Pointer, state: list[Any]) -> list[Any]:

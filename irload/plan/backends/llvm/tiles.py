@@ -69,7 +69,7 @@ class Tiles:
             intrinsics.on_tiles(self._f, "tilezero", tile)
 
     def load(self, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool = False) -> None:
-        """Load a tile from rows `stride` bytes apart. `once`: non-temporal, since they are not read again soon."""
+        """Load a tile from rows `stride` bytes apart. `once`: a non-temporal load, for rows not read again soon."""
         if self._emulated:
             self._copy(tile, pointer, stride, to_tile=True)
         else:

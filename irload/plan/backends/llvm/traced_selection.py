@@ -1,8 +1,8 @@
 """The kernels of a step as functions of sizes: selected once with symbols, then evaluated for each shape.
 
-The selection runs on sizes that are expressions over symbols, and its trace records a guard for each decision. For
-shapes at which all guards hold, it would select the same code; numbers and offsets are other values of the same
-expressions. Selections that do not support symbols raise an error, and are repeated for each shape.
+The selection runs on sizes that are expressions over symbols, and its trace records a guard for each decision. At
+shapes at which all guards hold, it would select the same code; only the values of the expressions for numbers and
+offsets differ. Selections that do not support symbols raise an error, and are repeated for each shape.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from irload.record import record
 
 @record()
 class Word:
-    """Stands for a word of a selection in place of a size."""
+    """A reference to a word of a selection, used like a size."""
 
     position: int
 
@@ -100,9 +100,9 @@ class TracedSelection:
         return create, [code, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
 
     def _cycles(self, kernel: Kernel, step: Step) -> int:
-        """The cycles of a kernel: exact at the traced shape, proportional to the work of the step at others.
+        """The estimated cycles of a kernel, which decide whether threads share it; 0 for a single thread.
 
-        They decide whether threads share it; 0 for a single thread.
+        They are exact at the traced shape, and proportional to the work of the step at other shapes.
         """
         if not self._codes.shares:
             return 0

@@ -19,7 +19,7 @@ TOGETHER_CYCLES = 300_000
 PATIENT_CYCLES = 1_000_000
 """Cycles for which a thread spins before it sleeps (0.3 to 0.5 ms): several times the gap between inferences.
 
-Waking a sleeping thread takes 1 to 5 µs of another thread, and its first instruction follows after 5 to 50 µs.
+Waking a sleeping thread costs another thread 1 to 5 µs, and the sleeping thread continues 5 to 50 µs later.
 """
 
 REACH = 2
@@ -55,7 +55,7 @@ SOFTMAX_VECTORS = 2
 SCORE_ROWS = 4
 """Rows of scores whose maxima are updated per iteration: the latency of a comparison in cycles."""
 LONG_EXPRESSION = 24
-"""Cycles of an expression from which loops have two vectors per iteration instead of four."""
+"""Minimum cycles of an expression for which loops have two vectors per iteration instead of four."""
 SHORT = 8
 """Maximum vectors of a row whose size is compiled in: a loop over a few vectors takes up to twice as long."""
 SHORT_STRIDE = 128
@@ -73,57 +73,63 @@ UNROLL = 4
 L2_RATE = 24
 """Bytes that a core reads from L2 per cycle."""
 TAIL_GAIN = 1.03
-"""The minimum speed-up for which the last, fewer vectors of a row have a separate function."""
+"""The minimum speed-up for which the last vectors of a row, fewer than a tile has, get a separate function."""
 PANEL = 2
 """Vectors per panel of a matrix: the same for any number of rows, so that weights are packed once for all shapes."""
 MANY_TILES = 4
-"""Tiles per line from which it is divided into tiles of three heights. Shorter lines are faster with even heights."""
+"""Minimum tiles of a line that is divided into tiles of three heights. Shorter lines are faster with even heights."""
 LONG_LINE, LONG_RUN = 10, 64
-"""Tiles of a line of outputs up to which no tile should be on two lines, and vectors of products per tap from which
-this is as fast.
+"""Limits of the tiles per line of outputs, and of the vectors of products per tap, for tiles that are each on one line.
 
-Each row of a tile on two lines has an address that is computed for each tap. 3 × 3 × 3 taps of 16 channels on maps of
-4 × 16 × 16 take 0.12 ms otherwise, not 0.09 (Zen 5).
+Each row of a tile on two lines has an address that is computed for each tap. With tiles on one line, 3 × 3 × 3 taps of
+16 channels on maps of 4 × 16 × 16 take 0.09 ms instead of 0.12 (Zen 5).
 """
 MANY_COLUMNS, ANY_COLUMNS = 64, 5040
-"""Columns from which the tile does not depend on their number, and the number for which it is then chosen.
+"""Minimum columns for which the shape of the tile does not depend on their number; it is the shape for ANY_COLUMNS.
 
-ResNet-50 and MobileNetV2 take as long as with a tile for each number of columns (Zen 3).
+ResNet-50 and MobileNetV2 take as long as with a separate shape for each number of columns (Zen 3).
 """
 RESIDENT_WEIGHTS = AVX2.l2 // 2
 """Bytes of weights that stay in L2 while data, operands and results are streamed through it."""
 SHORT_BLOCK = AVX2.cached
 """Bytes of data, operands and results per block if all weights are resident, so that reads and writes alternate.
 
-With twenty times as many, a 1×1 convolution of 3136 × 64 → 256 with a residual takes 10 to 30 % longer.
+With blocks of twenty times this size, a 1×1 convolution of 3136 × 64 → 256 with a residual takes 10 to 30 % longer.
 """
 WIDENED_BLOCK = 2
-"""Factor of the data of a block with compressed weights: each block widens all of them. BERT-base, f16: 5 % (Zen 3)."""
+"""The factor by which blocks with compressed weights are larger, since each block widens all weights.
+
+BERT-base with f16 weights takes 5 % less time (Zen 3).
+"""
 PADDED_CHANNELS = 8
 """Maximum channels of a group for which convolutions read a copy with padding. Planar data are always copied.
 
 Without the copy, tiles at edges select the data or zeros for each output and tap. 3 × 3 × 3 taps of 3 channels take
-1.19 ms, 0.93 with the copy; 16 planar channels 0.093 and 0.065, 16 channels last 0.058 and 0.074 (Zen 3).
+1.19 ms without the copy and 0.93 ms with it; 16 planar channels 0.093 and 0.065 ms; 16 channels in channels-last layout
+0.058 and 0.074 ms (Zen 3).
 """
 LONG_SUM = 1536
-"""Elements from which a sum is computed in parts: 2048 for 49 rows are 7 % faster, 3072 for 64 rows 10 %, 8192 twice.
+"""Maximum elements of a sum that is not computed in parts.
 
-Measured on Sapphire Rapids.
+In parts, sums of 2048 elements for 49 rows are 7 % faster, of 3072 for 64 rows 10 %, and of 8192 twice as fast
+(Sapphire Rapids).
 """
 SUM_PART = 1024
 """Maximum elements of a part. A panel of two vectors is then 128 KB; parts of half the size are as fast."""
 SEPARATE_EPILOGUE = 12
-"""Cycles from which an epilogue is a loop over stored sums, so that its code is emitted once, not for each vector.
+"""Minimum cycles of an epilogue that is a loop over stored sums, so that its code is emitted only once.
 
-Otherwise LLVM compiles GELU on a tile of 14 × 2 vectors in 80 ms, and the product takes 1 % less time.
+If GELU is emitted for each vector of a tile of 14 × 2 vectors, LLVM compiles the kernel for 80 ms, and the product
+takes 1 % less time.
 """
 
 # Quantized data
 
 LEAST_GROUP, MOST_GROUP = 32, 128
-"""Elements of the data that share a scale. Matmuls take 1.3 times as long with 32 as with 128 (Zen 5).
+"""Minimum and maximum number of elements of the data that share a scale.
 
-The error of the results is 0.5 % of their deviation with 32 and 0.65 % with 128, for normal data.
+Matmuls take 1.3 times as long with 32 as with 128 (Zen 5). For normally distributed data, the error of the results is
+0.5 % of their standard deviation with 32, and 0.65 % with 128.
 """
 
 # Products in bf16
@@ -135,7 +141,7 @@ Rounding data and copying them into chunks reduce the gain. By AVX512_BF16, Zen 
 time. Sapphire Rapids has a ratio of 1: ResNet-50 takes 1.4 times as long as in f32, BERT 1.9 times.
 """
 LEAST_PRODUCTS = 1 << 18
-"""Multiply-adds below which a copy in bf16 takes longer than tiles save: 3 µs of AVX-512."""
+"""Minimum multiply-adds for tiles: with fewer (3 µs of AVX-512), the copy in bf16 takes longer than tiles save."""
 LEAST_INPUTS, LEAST_OUTPUTS = 11, 3
 """Minimum input and output channels of convolutions for which tiles are faster than f32.
 
@@ -174,17 +180,18 @@ REORDERED = 1024
 # Windows, with one channel per lane
 
 WIDEST = 32
-"""Maximum taps along a row for which these are unrolled."""
+"""Maximum taps along a row that are unrolled."""
 WIDE = 5
-"""Taps along a row from which one vector of channels at a time is faster (Zen 3)."""
+"""Minimum taps along a row for which one vector of channels at a time is faster (Zen 3)."""
 WINDOW_CHAINS = 8
-"""Accumulators per block. Twice as many, which AVX-512 has registers for, take twice as long to compile.
+"""Accumulators per block. AVX-512 has registers for twice as many, but the code then takes twice as long to compile.
 
-They save 30 % of the time of WIDE windows, 20 % of few channels, and nothing of others (Zen 5).
+Twice as many save 30 % of the time of WIDE windows, 20 % of the time of few channels, and nothing otherwise (Zen 5).
 """
 FEW_COLUMNS, MANY_BLOCKS = 4, 4
-"""Columns per block for the tail of the channels, and blocks of channels from which this tail is a small part of the
-work: code for more columns takes longer to compile.
+"""Maximum columns per block for the tail of the channels, if there are at least MANY_BLOCKS blocks of channels.
+
+The tail is then a small part of the work, and code for more columns takes longer to compile.
 """
 FEW_ROWS = 16
 """Rows below which threads also divide the channels."""
@@ -203,21 +210,21 @@ Maps of 28 × 28 have 49 tiles. Divided into two blocks, they take 50 % longer, 
 WINOGRAD_PANEL = 2
 """Vectors per panel of weights. Panels of 4, read from memory, take 10 % longer (Granite Rapids)."""
 FEW_WINOGRAD_TILES = 6
-"""Tiles per block from which reading the weights takes no longer than multiplying by them."""
+"""Minimum tiles per thread: with fewer, reading the weights takes longer than multiplying by them."""
 LARGE_WINOGRAD_WEIGHTS = 4 << 20
-"""Bytes of transformed weights from which they do not stay in L3."""
+"""Maximum bytes of transformed weights that stay in L3."""
 WINOGRAD_ROWS, MORE_WINOGRAD_ROWS = 8, 12
 """Maximum rows of a register tile, and of a register tile with a single vector.
 
-More rows are not faster (Zen 4), and most numbers of tiles are sums of n and n − 1 for these numbers n.
+More rows are not faster (Zen 4), and most numbers of tiles can be divided into register tiles of n and n − 1 rows.
 """
 WINOGRAD_EMPTY = 1.1
-"""Rows of the register tiles per tile of a block from which the register tiles should have fewer rows."""
+"""Maximum ratio of the rows of all register tiles to the tiles of a block. Above it, register tiles have fewer rows."""
 
 # Normalization
 
 NORMALIZED_COLUMNS = 128
-"""Maximum columns for which a band consists of whole cache lines of whole groups: longer bands would be too few."""
+"""Maximum columns of a band of whole cache lines and whole groups: of longer bands there would be too few."""
 FEW_GROUPED = 4
 """Vectors of channels per group below which several groups are normalized at once."""
 

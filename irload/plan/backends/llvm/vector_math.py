@@ -178,21 +178,21 @@ def erf(x: Vec) -> Vec:
     """The error function: error 1.8e-7."""
     a = abs(x)
     inner = polynomial((x * x).at_most(1.0), _ERF) * x
-    outer = _upper_tail((a * 2.0**0.5).at_most(6.0)).times_plus(-2.0, 1.0).with_sign_of(x)  # from 5.6 on it is 1
+    outer = _upper_tail((a * 2.0**0.5).at_most(6.0)).times_plus(-2.0, 1.0).with_sign_of(x)  # 1 from 5.6 on
     return inner.where(a.compare("olt", 1.0), outer)
 
 
 def gelu(x: Vec) -> Vec:
     """GELU, x/2 · (1 + erf(x / √2)): error 3e-7, also in the lower tail, where the sum would cancel."""
     a = abs(x)
-    some = a.compare("ult", 13.15)  # beyond, its product with x is subnormal
+    some = a.compare("ult", 13.15)  # beyond, the product of the tail and x is subnormal
     tail = _upper_tail(a.where(some, 0.0)).where(some, 0.0)
     return x * tail.where(x.compare("olt", 0.0), 1.0 - tail)
 
 
 def _upper_tail(a: Vec) -> Vec:
     """½ erfc(a / √2) for 0 ≤ a ≤ 14.5: the probability that a normal variable exceeds a."""
-    a = a.at_least(1e-8)  # the result is ½ for smaller a, too, whose products are subnormal
+    a = a.at_least(1e-8)  # the result is ½ for smaller a, too, but their products would be subnormal
     square = a * a
     rest = a.times_plus(a, -square)
     gauss = _exp_of_sum(square * -0.5, rest * -0.5)

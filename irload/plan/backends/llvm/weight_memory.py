@@ -38,7 +38,7 @@ def weight_bytes(nbytes: int) -> Array:
 
 
 class _Blocks:
-    """Allocates from large blocks, which the system backs by huge pages: mapping them takes a fraction of the time.
+    """Allocates from large blocks, which the system backs by huge pages: these take a fraction of the time to map.
 
     A block is released with the last array in it.
     """

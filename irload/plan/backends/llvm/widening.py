@@ -49,7 +49,7 @@ class Widening:
         return self.code(f, codes if member == self.members - 1 else codes & ((1 << self.bits) - 1))
 
     def bytes(self, word: Vec, member: int) -> Vec:
-        """Four codes of integers as the bytes of each word. Of 4 bits: at even or odd positions (`member` 0 or 1)."""
+        """Four integer codes as the bytes of each word: for 4-bit codes, at even (`member` 0) or odd positions (1)."""
         if self.bits == 8:
             return word
         return (word.shifted_right(4) if member else word) & 0x0F0F0F0F
@@ -91,15 +91,15 @@ WIDENINGS = {
     "bf16": Widening(16, member=_brain),
     **{element.name: _listed(element) for element in (et.nf4, et.f4e2m1, et.f8e4m3, et.f8e5m2)},
 }
-"""By the name of the element type."""
+"""The widening of each supported element type, by name."""
 
 
 @record()
 class Compression:
     """The form of packed weights: the element type, and the scale and zero point of each group of the sum.
 
-    `group`: elements per group, 0 for a single group. `scale`: the type of scales, None for none. `zero`: the type of
-    zero points, u8 or f32, None for none.
+    `group`: elements per group, 0 for a single group. `scale`: the type of scales, None without scales. `zero`: the
+    type of zero points, u8 or f32, None without zero points.
     """
 
     element: str
@@ -181,7 +181,7 @@ class Panel:
         return self.compression.applied(f, *self.loaded(f, panel, group, column))
 
     def loaded(self, f: Function, panel: Pointer, group: AnyInt, column: int) -> tuple[Vec | None, Vec | None]:
-        """Load the scales and the zero points of a group for a vector of columns, None for those not stored."""
+        """Load the scales and the zero points of a group for a vector of columns; None if they are not stored."""
         form = self.compression
 
         def load(start: int, kind: str) -> Vec:
@@ -213,7 +213,7 @@ class WidenedPart:
 
     @property
     def _segment(self) -> int:
-        """The number of consecutive elements of the sum that are in one part and in one group."""
+        """The length of segments of the sum that are each within one part and one group."""
         return gcd(self.rows, self.panel.compression.group or self.rows)
 
     def write(self, f: Function) -> None:

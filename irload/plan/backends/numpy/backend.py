@@ -63,7 +63,7 @@ class NumpyBackend:
         return PreparedSteps(steps, aliases, options, shared)
 
     def stores(self) -> Sequence[CacheStore]:
-        """Its files in the user's cache."""
+        """Return the files of the back end in the user's cache."""
         from irload.plan.backends.numpy.tuning import tuning_file
         from irload.safety.cache_store import CacheStore
 

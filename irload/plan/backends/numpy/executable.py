@@ -55,7 +55,7 @@ class NumpyExecutable:
         self.kernels: list[StepKernel] = []
         self.phases: list[Phases] = []
         """The phases of each kernel."""
-        with single_threaded_blas:  # weights are packed by small products, which threads of BLAS only slow down
+        with single_threaded_blas:  # packing weights uses small products, which BLAS threads only slow down
             for step in steps:
                 checkpoint()
                 self._add(step, selector)
@@ -66,7 +66,7 @@ class NumpyExecutable:
     def _finish(
         self, selector: NumpySelector, constants: Sequence[Array], packed: Sequence[Array], *, calculates: bool
     ) -> None:
-        """Build the table of `phases`, which use these constants."""
+        """Build the table of calls from `phases`. `constants`, `packed`: the arrays that the phases read."""
         self.cell = selector.cell
         self.scratch = selector.scratch
         self._constants = _distinct(constants)

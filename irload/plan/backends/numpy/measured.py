@@ -1,8 +1,8 @@
 """Measured thresholds for kernel selection and work division.
 
 Measured on two cores of a Xeon with AVX-512, NumPy 2.4 and OpenBLAS 0.3.31 (SkylakeX kernels): sizes of tiles and
-blocks by timing the kernel alone, thresholds between kernels by timing models with alternating values. The search was
-not systematic. They affect speed only: results are correct for any values, which tests verify with much smaller ones.
+blocks by timing a kernel alone, thresholds between kernels by timing models with alternating values. The search was not
+systematic. Thresholds affect speed only. Results are correct for any values; tests verify this with much smaller ones.
 On another processor, `compile_model(..., tune=True)` times kernels instead.
 """
 
@@ -31,28 +31,31 @@ CHECKED = 1 << 20
 # -- matmul ------------------------------------------------------------------------------------------------------------
 
 WORK = 1_000_000
-"""Multiplications up to which OpenBLAS reads operands in place; above its limit it packs them."""
+"""Maximum multiplications of a product whose operands OpenBLAS reads in place; it packs the operands of larger ones."""
 
 LANES = 16
-"""Number of f32 in an AVX-512 register. Other column counts are slower by half."""
+"""Number of f32 in an AVX-512 register. Column counts that are not a multiple of it are slower by half."""
 
 HEIGHTS = (32, 16, 8, 4)
 """Rows of a block, best first."""
 
 WIDTHS = (64, 128, 96, 80, 112, 48, 32)
-"""Columns of a panel, best first, if the whole matrix is too wide."""
+"""Columns of a panel, best first, if a matrix is too wide for a single panel."""
 
 WHOLE = 256
-"""Columns up to which a matrix is one panel."""
+"""Maximum columns of a matrix that is a single panel."""
 
 RESIDENT = 1 << 18
-"""Elements of a matrix that stays in the L2 cache while every row is multiplied by it."""
+"""Maximum elements of a matrix that stays in the L2 cache while every row is multiplied by it."""
 
 SMALL_M = range(2, 161)
-"""Row counts for which weights are streamed, if BLAS reads operands in place …"""
+"""Row counts for which weights can be streamed.
+
+If BLAS reads operands in place, weights of more than RESIDENT elements are streamed for these counts.
+"""
 
 SMALL_M_COPIED = range(32, 161)
-"""… and if BLAS packs them."""
+"""Row counts for which weights are streamed if BLAS packs all operands."""
 
 WAITING = 1 << 16
 """Elements of a transposed result that are buffered before they are stored, in weight streaming."""
@@ -66,12 +69,12 @@ PACK_ROWS, PACK_COLUMNS = 448, 64
 # -- convolutions ------------------------------------------------------------------------------------------------------
 
 CONV_TILE = 98304
-"""Elements of an im2col tile that stays in the cache …"""
+"""Elements of an im2col tile that stays in the cache. A tile has more if it would have fewer than POSITIONS."""
 LARGEST_TILE = 1 << 24
-"""Maximum elements of the windows of one output row to copy at once. More elements take several calls."""
+"""Maximum elements of the windows of one output row that are copied at once. More elements take several calls."""
 
 POSITIONS = 256
-"""… and the minimum number of positions of a tile: BLAS packs the weights again for each."""
+"""Minimum number of positions of an im2col tile, since BLAS packs the weights again for each tile."""
 
 CONV3D_TILE = 1 << 17
 """Elements of an im2col tile with three spatial axes."""
@@ -80,13 +83,13 @@ CONV3D_WORK = 1 << 18
 """Multiplications below which a convolution with three spatial axes uses one thread."""
 
 FEW_CHANNELS = 192
-"""Channels up to which depthwise kernels are faster if the weights are repeated along a row."""
+"""Maximum channels for which depthwise kernels are faster with weights that are repeated along a row."""
 
 PANEL = 400_000
-"""Elements of Winograd's transformed tiles per panel …"""
+"""Elements of Winograd's transformed tiles per panel. A panel has more if it would have fewer than TILES tiles."""
 
 TILES = 48
-"""… and the minimum number of tiles of a panel: BLAS packs the weights again for each."""
+"""Minimum number of tiles of a panel, since BLAS packs the weights again for each panel."""
 
 TRANSFORMED = 1 << 13
 """Filters that Winograd's algorithm transforms at a time."""
@@ -99,8 +102,7 @@ WINOGRAD_CHANNELS, WINOGRAD_MAP = 32, 12
 BAND = 32
 """Rows of a resampled axis computed at once. With more rows, fewer zero columns of the matrix are skipped."""
 
-# -- limits of support
-# ---------------------------------------------------------------------------------------------------
+# -- limits of support -------------------------------------------------------------------------------------------------
 
 LARGEST_MATRIX = 1 << 22
 """Maximum elements of a resampling matrix."""

@@ -20,7 +20,7 @@ def split_results(program: Program) -> None:
 
 
 def _single(step: ElementwiseStep, output: Value, register: int) -> ElementwiseStep:
-    """Return the step for one result, computed by the last register."""
+    """Return the step for the result in a register, with only the instructions that compute it."""
     operands = step.expression.operands
     if register < operands:
         inputs, expression = [step.inputs[register]], IDENTITY

@@ -25,4 +25,4 @@ REASONS = {
     "slices": "each input is copied to its slice of the output",
     "compute": "no kernel supports the operation, so its reference `compute` runs",
 }
-"""By name of the kernel."""
+"""The reason for each kernel, by name of the kernel."""

@@ -60,7 +60,7 @@ class Tuner:
         return best
 
     def save(self) -> None:
-        """Add new choices to the file. Failure to write is ignored."""
+        """Add new choices to the file. If it cannot be written, a warning is issued."""
         if not self._new:
             return
         everything = _read(self._file)  # another process may have written meanwhile

@@ -19,7 +19,7 @@ class ViewStep(Step):
 
     @property
     def view(self) -> View:
-        """The reinterpretation as a `View`."""
+        """The `View` that computes the output from the input."""
         raise NotImplementedError
 
     def check(self) -> None:
@@ -113,7 +113,7 @@ class GatherStep(Step):
     """Slices of the data, selected along an axis by i32 or i64 indices. Inputs: data, indices.
 
     Negative indices count from the end. Indices out of range give zeros. The output may be f32 for f16 data. The first
-    `shared` axes are common to data and indices, so that slices at different positions have different indices.
+    `shared` axes are batch axes of data and indices: each batch element of the data has separate indices.
     """
 
     axis: int = field(kw_only=True)
@@ -137,7 +137,7 @@ class GatherStep(Step):
 
 @record(frozen=False, eq=False)
 class RelayoutStep(Step):
-    """A copy of a tensor into another layout, between back ends that store it differently."""
+    """A copy of a tensor into another layout, for example between back ends that store it differently."""
 
     def check(self) -> None:
         rules.counts(self, 1)

@@ -20,7 +20,7 @@ class Integers:
     """Products of integers: data u8, weights i8. The result is Σ (data − `zero_point`) · weights, as f32.
 
     `pairs_fit`: for any u8 data, the sum of the products of two neighbouring channels fits into i16, as faster kernels
-    require. It follows from the weights, and is a field because steps that share a kernel must agree in it.
+    require. It is determined by the weights. It is a field so that only steps with the same value share a kernel.
     """
 
     zero_point: int = 0
@@ -59,7 +59,7 @@ class ProductStep(Step):
 class ConvStep(WithEpilogue, ProductStep):
     """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs.
 
-    Padding is 0, for `integers` the zero point.
+    Padding elements are 0; for `integers`, they are the zero point.
     """
 
     OWN = 2
@@ -199,7 +199,7 @@ class MatMulStep(WithEpilogue, ProductStep):
 
 
 LEAST_SCORE = float(np.finfo(np.float32).min)
-"""The score of dropped keys if rows without keys have equal weights. With −∞, their weights are NaN."""
+"""The score of masked keys if a row whose keys are all masked averages the values. With −∞, its weights are NaN."""
 
 
 @record(frozen=False, eq=False)
@@ -207,8 +207,8 @@ class AttentionStep(Step):
     """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, mask, sink.
 
     An f32 mask is added; a boolean mask keeps the scores where it is true and sets the others to `dropped`. With
-    `causal`, query l attends to keys 0…l. A sink is a further score of each row, of a key without value; the last input
-    if `has_sink`. Mask and sink are optional.
+    `causal`, query l attends to keys 0…l. A sink is one additional score per row, for a key without a value; it is the
+    last input if `has_sink`. Mask and sink are optional.
 
     The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
     """
@@ -218,7 +218,7 @@ class AttentionStep(Step):
     causal: bool = field(default=False, kw_only=True)
     has_sink: bool = field(default=False, kw_only=True)
     averages: bool = field(default=False, kw_only=True)
-    """Whether rows without keys average all values."""
+    """Whether rows whose keys are all masked average all values."""
 
     @property
     def dropped(self) -> float:

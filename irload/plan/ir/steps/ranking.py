@@ -1,4 +1,4 @@
-"""Steps on the positions of elements along an axis: the greatest elements, and updates of elements at positions."""
+"""Steps on positions of elements along an axis: TopK, and updates of elements at given positions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from irload.record import record
 class TopKStep(Step):
     """The greatest (or, without `largest`, the least) elements along an axis, and their positions.
 
-    As many as the outputs have: best first, or with `by_position` in the order of x. Of equal elements the first is
-    better; NaN is greater than all numbers.
+    The length of the outputs along the axis is k. The best element is first; with `by_position`, the elements have the
+    same order as in x. Of equal elements, the first is better; NaN is greater than all numbers.
     """
 
     axis: int = field(kw_only=True)

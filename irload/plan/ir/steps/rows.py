@@ -150,7 +150,10 @@ class PoolStep(Step):
 
 @record()
 class SizedTaps:
-    """The taps that resample an axis from `size` to `out` elements, which may be symbols. `of` computes the taps."""
+    """The taps that resample an axis from `size` to `out` elements, both of which may be symbolic.
+
+    `of(size, out)` computes the taps.
+    """
 
     size: int
     out: int

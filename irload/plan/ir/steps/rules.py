@@ -52,7 +52,7 @@ def lengths(step: Step, names: Sequence[str], count: int) -> None:
 
 
 def expression(evaluated: Expression, first: Sequence[Value], rest: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Check that instructions exist, operands broadcast to the outputs, and results have their types."""
+    """Check that instructions exist, operands broadcast to the outputs, and results have the types of the outputs."""
     equal("the number of operands of the expression", evaluated.operands, len(first) + len(rest))
     equal("the number of results", len(evaluated.result_registers), len(outputs))
     if len(evaluated.results) == 1:

@@ -1,1 +1,1 @@
-"""Quantized models: values between FakeQuantize and Conv or MatMul become u8."""
+"""Passes for quantized models: values between FakeQuantize and Conv or MatMul become u8."""

@@ -1,7 +1,7 @@
 """Merge the constants of the epilogues of integer products: ((Σ·a + b)·c + d) → Σ·(a·c) + (b·c + d).
 
-Scales of data, weights and results, zero points and biases are constants; they become one factor and one term per
-channel. A ReLU before a clamp at 0 is dropped. Rounding changes by far less than a quantization step.
+Scales of data, weights and results, zero points and biases are constants. They become one factor and one term per
+channel. A ReLU before a clamp at 0 is removed. Results change by far less than a quantization step, due to rounding.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def compose_factors(program: Program) -> None:
 
 @record(eq=False)
 class _Form:
-    """`register` · `factor` + `term`, with a register of the new expression.
+    """`register` · `factor` + `term`, where `register` belongs to the new expression.
 
-    `relu`: the argument, if the register is the result of a ReLU.
+    `relu`: the argument of the ReLU, if the register is the result of a ReLU.
     """
 
     register: int
@@ -49,10 +49,10 @@ class _Epilogue:
         self._operands = list(step.operands)
         self._uses = Counter(a for i in step.epilogue.instructions for a in i.args)
         self._instructions: list[tuple[Instruction, tuple[int, ...]]] = []
-        """The new instructions. Arguments below 0 are added operands, −1 − k for `_operands[k]`."""
+        """The new instructions and their arguments: registers, or −1 − k for the added operand `_operands[k]`."""
 
     def composed(self) -> tuple[list[Value], Expression]:
-        """The operands of the epilogue and its expression."""
+        """Return the operands of the new epilogue, and its expression."""
         expression = self._expression
         forms = [_Form(k) for k in range(expression.operands)]
         for k, i in enumerate(expression.instructions):
@@ -81,7 +81,7 @@ class _Epilogue:
         return replace(form, factor=factor, term=None if form.term is None else form.term * constant)
 
     def _constant(self, register: int) -> Array | None:
-        """Return an operand that is a constant number, or one number per channel; None for other registers."""
+        """Return the constant of an operand with one number, or one number per channel; None for other registers."""
         if not 0 < register < self._expression.operands:
             return None
         value = self._operands[register - 1]
@@ -100,7 +100,7 @@ class _Epilogue:
         return self._append(i, tuple(map(self._register, args)))
 
     def _register(self, form: _Form) -> int:
-        """Emit the multiplication and the addition of a form, and return the register of the result."""
+        """Append the multiplication and the addition of a form, and return the register of the result."""
         emitted = form
         for opcode, constant in (("multiply", form.factor), ("add", form.term)):
             if constant is None:

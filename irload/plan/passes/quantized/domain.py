@@ -23,7 +23,7 @@ class Quantized:
 
     @property
     def zero_points(self) -> Array:
-        """The zero points, which may be fractional: one, or one per channel."""
+        """The zero points as a vector: a single one, or one per channel. They may be fractional."""
         return (-self.low / self.scale).reshape(-1)
 
     @property
@@ -70,7 +70,7 @@ class Chain:
         self._inputs.append(Value.of(np.asarray(array, np.float32)))
 
     def step(self, output: Value) -> ElementwiseStep:
-        """The step."""
+        """Return the step that computes the chain."""
         count, instructions = len(self._inputs), list[Instruction]()
         for k, (link, operand) in enumerate(self._links):
             last = count + k - 1 if k else 0

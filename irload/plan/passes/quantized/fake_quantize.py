@@ -1,4 +1,4 @@
-"""FakeQuantize(x) → dequantize(quantize(x)): the u8 between the two becomes a value of the program."""
+"""Split FakeQuantize(x) into dequantize(quantize(x)), so that the u8 result of quantize is a value of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class Ranges:
 
 
 def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
-    """Return the step that quantizes to u8 as a FakeQuantize does, and its result; None if the step is not one."""
+    """Return the step that quantizes like a FakeQuantize, and its u8 result; None if the step is not a FakeQuantize.
+
+    Also None for more than 256 levels, or for bounds that are not increasing and finite.
+    """
     if not isinstance(step, ElementwiseStep) or len(step.origin) != 1 or step.origin[0].type != "FakeQuantize":
         return None
     ranges = _ranges(step)
@@ -43,7 +46,7 @@ def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
 
 
 def _is_increasing(ranges: Ranges, output: Value) -> bool:
-    """True for finite scales above 0, a single one or one per channel."""
+    """True if all parameters are finite, single or one per channel, and width and scale are above 2⁻⁶⁰."""
     shape = (1, *output.shape[1:2], *(1,) * (len(output.shape) - 2))
     arrays = (ranges.low, ranges.width, ranges.scale, ranges.out_low)
     positive = all(bool((np.isfinite(a) & (a > 2.0**-60)).all()) for a in (ranges.width, ranges.scale))
@@ -82,7 +85,7 @@ def _ranges(step: ElementwiseStep) -> Ranges | None:
 
 
 def _links(step: ElementwiseStep) -> Iterator[tuple[Instruction, Array]]:
-    """The instructions of a chain, each with its constant or its first number."""
+    """Yield the instructions of a chain, each with its constant operand or its first number."""
     for link in step.expression.instructions:
         if len(link.args) > 1:
             constant = step.inputs[link.args[1]].constant

@@ -23,20 +23,23 @@ from irload.record import record
 Known = dict[Value, Quantized]
 """The u8 value from which an f32 value is dequantized, by f32 value."""
 Rewritten = tuple[Sequence[Step], Quantized | None]
-"""The steps that replace a step, and its result as a quantized value, None if it is not quantized."""
+"""The steps that replace a step, and its result as a quantized value, or None if the result is not quantized."""
 TOLERANCE = 0.05
-"""The largest distance of a zero point from an integer if data are padded with it, in quantization steps.
+"""The largest accepted distance, in quantization steps, from a zero point used as padding to an integer.
 
 NNCF writes ranges whose zero points differ from 128 by up to 0.02.
 """
 MOST = 2**31 // (255 * 128)
-"""Sums of more products may exceed i32."""
+"""The number of products of u8 and i8 whose sum may exceed i32."""
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 MULTIPLY = Expression(2, (Instruction("multiply", (0, 1)),))
 
 
 def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> None:
-    """Rewrite FakeQuantize and the steps that read it, if `supports` is true for the new steps."""
+    """Rewrite FakeQuantize and the steps that read its result, if `supports` is true for all new steps.
+
+    A rewrite is undone if only its dequantization reads the u8 value.
+    """
     known: Known = {}
     originals: dict[Value, Step] = {}
     for step in program.steps:
@@ -60,7 +63,7 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
 
 
 def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: Quantized) -> ElementwiseStep:
-    """Return the Elementwise step that reads u8 instead of f32 and converts it first."""
+    """Return an Elementwise step that reads u8 instead of f32, and starts with the conversion to f32."""
     while value in reader.inputs:
         at, convert = reader.inputs.index(value), quantized.to_f32(value)
         rest = [v for k, v in enumerate(reader.inputs) if k != at]
@@ -136,7 +139,8 @@ def _matmul(step: MatMulStep, known: Known) -> Rewritten | None:
 class _Data:
     """Quantized data of a Conv or MatMul, with an integer zero point.
 
-    `missing` is `zero_point` minus the exact zero point. It and `scale` have one number, or one per output channel.
+    `missing` is `zero_point` minus the exact zero point. `missing` and `scale` have one number, or one number per
+    output channel.
     """
 
     value: Value
@@ -146,9 +150,10 @@ class _Data:
 
     @staticmethod
     def of(source: Quantized, times: int, *, padded: bool = False) -> _Data | None:
-        """Return the data, None if channels need different integer zero points, or padding needs a fractional one.
+        """Return the data; None if channels have different integer zero points.
 
-        Each channel of the data contributes to `times` output channels.
+        Also None if the data is `padded` and a zero point is not an integer within TOLERANCE. Each channel of the data
+        contributes to `times` output channels.
         """
         exact = source.zero_points
         nearest = np.clip(np.rint(exact), 0, 255)
@@ -164,7 +169,8 @@ def _product(
 ) -> Rewritten:
     """Return the integer product, the correction for a rounded zero point, and the multiplication by the scales.
 
-    `axis`: the axis of the weights with the input channels; `shape`: an array with one number per output channel.
+    `axis`: the axis of the weights with the input channels; `shape`: the shape of an array with one number per output
+    channel that broadcasts to the result.
     """
     integers = weights.value.constant
     assert integers is not None
@@ -185,7 +191,7 @@ def _with_constant(function: Expression, x: Value, y: Array, shape: tuple[int, .
 
 
 def _carried(step: Step, sources: Sequence[Quantized]) -> Rewritten:
-    """Return the step on u8 operands, and the step that dequantizes its result."""
+    """Return the same step on u8 operands, and the step that dequantizes its result."""
     out = sources[0].of(Value(step.output.shape, sources[0].value.dtype, name=step.output.name))
     carried = replace(step, inputs=[s.value for s in sources], outputs=[out.value])
     return [carried, out.to_f32(step.output)], out

@@ -26,16 +26,16 @@ from irload.record import record
 
 @record()
 class Attend(Kernel):
-    """out = softmax(q kᵀ · scale + mask) v. Pointers: q, packed k, packed v, out, and mask and sink if there are any.
+    """out = softmax(q kᵀ · scale + mask) v. Pointers: q, k, v, out, then mask and sink if present.
 
-    A unit is a block of `block` queries of one matrix, divided into strips; the last strip overlaps the previous one.
-    Strides in bytes: `outer`, between the matrices of each pointer; `q`, `out`, `mask`, between rows and columns;
-    `sink`, between rows.
+    k and v are packed in panels, except for `RowSums`, which read them in place. A unit is a block of `block` queries
+    of one matrix, divided into strips; the last strip overlaps the previous one. Strides in bytes: `outer`, between the
+    matrices of each pointer; `q`, `out`, `mask`, between rows, and between columns; `sink`, between rows.
 
     The code reads the outer axes, the numbers of queries and keys, the block, and all row strides. Compiled in: width
     and depth, whose loops are unrolled or divided into vectors; the column strides of q, out and the mask, which are
-    offsets in a tile; the shape of a tile (`sums`), which is lower if there are fewer queries; scale and kind of the
-    mask.
+    offsets in a tile; the shape of a tile (`sums`), which has fewer rows if there are fewer queries; scale and kind of
+    the mask.
     """
 
     outer: tuple[Axis, ...]
@@ -147,9 +147,10 @@ class Attend(Kernel):
 
 
 def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt, Any, AnyInt | None]]:
-    """Loop over panels of `most` vectors of columns: the index of the panel, its vectors, columns of its last vector.
+    """Loop over panels of `most` vectors of columns.
 
-    The last panel may be partial, so it has separate code.
+    Yields the index of a panel, its number of vectors, and the columns of its last vector (None: all lanes). The last
+    panel may be partial, so it has separate code.
     """
     vectors = (columns + f.lanes - 1) // f.lanes
     last = (vectors - 1) // most

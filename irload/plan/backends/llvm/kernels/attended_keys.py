@@ -1,4 +1,4 @@
-"""Skips the keys behind the last one to which a block of queries attends, such as later tokens.
+"""Skips the keys after the last key to which a block of queries attends, such as later tokens.
 
 With a causal mask, this halves the products of a long prompt. Exporters write causal masks as f32 or boolean tensors,
 so the mask is searched. Results are equal: the exponentials of skipped scores are 0, and skipped values are finite.
@@ -23,8 +23,8 @@ from irload.record import record
 DROPPED, KEPT, PRODUCT = -60000.0, -10000.0, 20000.0
 """Numbers up to `DROPPED` in an f32 mask drop a key if the query has a key with a number above `KEPT`.
 
-If products of queries and keys are at most `PRODUCT`, their scores differ by 10,000 at least. Masks contain −65504, the
-least f16, or lower numbers.
+If no product of a query and a key exceeds `PRODUCT` in magnitude, the scores of these two keys differ by at least
+10,000, so the exponential of the lower score is 0. Masks contain −65504, the lowest f16, or lower numbers.
 """
 INFINITY = 0x7F800000
 """The bits of infinity: the bits of NaN are larger integers, the bits of other positive numbers smaller ones."""
@@ -32,7 +32,7 @@ INFINITY = 0x7F800000
 
 @record(eq=False)
 class Region:
-    """Packed keys or values: `count` parts of `nbytes`, whole vectors, `pitch` bytes apart."""
+    """Packed keys or values: `count` parts, `pitch` bytes apart. A part has `nbytes` bytes, which are whole vectors."""
 
     start: Pointer
     nbytes: AnyInt
@@ -41,10 +41,11 @@ class Region:
 
 
 def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> Block:
-    """Emit the search, and return the block with fewer keys, in whole panels, or all.
+    """Emit the search, and return the block with the panels of keys up to the last attended key.
 
-    All keys are multiplied if the mask drops every key of a query, which then have equal weights. `queries`: the number
-    of queries of the matrix; `depth`: the elements of a value.
+    All keys are multiplied if the mask drops every key of a query, since they then have equal weights; if a skipped
+    value is not finite; and if products may exceed `PRODUCT` with an f32 mask. `queries`: the number of queries of the
+    matrix; `depth`: the elements of a value.
     """
     f, rows, wide = b.f, b.rows, sums.keys * sums.lanes
     end = _end(rows, queries)
@@ -136,7 +137,7 @@ def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
 
 
 def _largest(f: Function, region: Region) -> Vec:
-    """The largest magnitude as bits, in all lanes; that of NaN is above `INFINITY`."""
+    """The bits of the largest magnitude, in all lanes. The bits of NaN are above `INFINITY`."""
     top: list[Any] = [f.zero(I32)]
     for part in range(region.count):
         for at in f.range(0, region.nbytes, f.lanes * SIZES[F32], top):

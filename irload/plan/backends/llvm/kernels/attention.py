@@ -1,6 +1,6 @@
-"""Selects the kernels of attention: two pack keys and values into panels, one computes all blocks of queries.
+"""Selects the kernels of attention: two kernels pack keys and values into panels, a third computes blocks of queries.
 
-Few queries read keys and values in place.
+With few queries, there is only one kernel, which reads keys and values in place.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
 
 
 def _are_few(q: Array, k: Array, v: Array, lanes: int) -> bool:
-    """True if packing keys and values takes as long as their products, which can read them in place."""
+    """True if keys and values can be read in place, and packing them would take as long as the products."""
     contiguous = all(a.strides[-1] == 4 and a.shape[-1] % lanes == 0 for a in (q, k, v))
     return contiguous and k.shape[-1] <= WIDEST_KEY and q.shape[-2] <= MOST_ROWS
 
@@ -128,7 +128,7 @@ def pays_in_tiles(step: AttentionStep) -> bool:
 
 
 def strips_of_block(queries: int, keys: int, rows: int, matrices: int, threads: int) -> int:
-    """Strips of `rows` queries per block. Their scores fit the cache, and all threads have blocks."""
+    """Strips of `rows` queries per block. Their scores fit the cache, and all threads have blocks if possible."""
     strips = -(-queries // rows)
     most = max(1, SCORES // (rows * keys * 4))
     blocks = max(-(-strips // most), min(strips, -(-2 * threads // matrices)))

@@ -41,9 +41,10 @@ class Block:
 
 @record()
 class Sums:
-    """A strip is a tile of `rows` queries × `keys` vectors in registers. Exponentials replace scores in place, in f32.
+    """The products in f32. A strip has `rows` queries; its tile of `keys` vectors of scores is in registers.
 
     `keys`, `values`: vectors per panel. Scores are stored panel by panel, so that all offsets in a tile are constants.
+    Exponentials replace them in place.
     """
 
     lanes: int
@@ -70,7 +71,10 @@ class Sums:
 
     @property
     def counts(self) -> Sequence[int]:
-        """The numbers of vectors of the last panel of keys that have code: powers of 2. Memory has whole panels."""
+        """The numbers of vectors for which code multiplies the last panel of keys: powers of 2, or a whole panel.
+
+        The smallest sufficient number is used. Memory has whole panels.
+        """
         return sorted({min(1 << k, self.keys) for k in range(self.keys.bit_length() + 1)})
 
     @property
@@ -91,7 +95,7 @@ class Sums:
         """Configure the registers of a thread."""
 
     def end(self, f: Function, memory: Pointer) -> None:
-        """Release them."""
+        """Release the registers of a thread."""
 
     def prepare(self, b: Block) -> None:
         """Convert the queries of a block, if needed."""

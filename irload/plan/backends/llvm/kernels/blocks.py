@@ -17,14 +17,14 @@ from irload.plan.backends.llvm.tuning import ROW_BLOCK
 from irload.record import record
 
 VectorCode = Callable[[AnyInt, AnyInt | None], None]
-"""Emits a vector: (index of the vector in the row, its elements if it is the partial last one)."""
+"""Emits a vector of a row: (index of the vector, number of its elements if it is partial, else None)."""
 RowCode = Callable[[list[Pointer], tuple[AnyInt, ...]], VectorCode]
-"""Emits the start of a row: (pointers to its first element, its strides) → the emitter of its vectors."""
+"""Emits the start of a row: (pointers to the first element, strides) → the emitter of the row's vectors."""
 
 
 @record()
 class BlockKernel(Kernel):
-    """A kernel of rows along the last of `axes`. Its code reads all sizes except for short rows.
+    """A kernel that processes rows along the last of `axes`. Its code reads all sizes except the length of short rows.
 
     A unit is a block of neighbouring rows, or a chunk of a long row: about `block` positions.
     """
@@ -88,7 +88,7 @@ class BlockKernel(Kernel):
             rows, chunk = outer.pop() if outer else alone, largest(1, vectors)
             height = smallest(largest(1, self.block // row.size), rows.size)
             down, right, parts = height, 0, -(-rows.size // height)
-        tail = (vectors + 1) * smallest(rest, 1) - 1  # −1 without a rest
+        tail = (vectors + 1) * smallest(rest, 1) - 1  # −1: no partial vector
         length = (right, chunk, vectors, tail, rest) if self.row.size == ANY else ()
         strides = unknown(row.strides, self.row.strides)
         lines = table(outer, len(row.strides))

@@ -34,7 +34,7 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 
 
 def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launch]:
-    """The contraction of a convolution, of the data in place or of a copy."""
+    """The contraction of a convolution. It reads the data in place, or a copy."""
     if dot.tiled:
         from irload.plan.backends.llvm.kernels.tile_maps import best_maps  # not needed by f32
 

@@ -1,7 +1,7 @@
-"""Convolutions of few channels in bf16, such as of RGB images: a window along columns is contiguous with its channels.
+"""Convolutions of few channels in bf16, for example of RGB images.
 
-With 3 channels, words and tiles would be mostly padding. In a copy of the data, the columns and channels of a window
-are one contiguous run, over which the contraction sums.
+With 3 channels, words and tiles would be mostly padding. The data are therefore copied, so that the columns and
+channels of a window are one contiguous run, over which the contraction sums.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | Non
     copy = _copy(conv, members)
     maps = _maps(conv, copy, dot)
     product = contraction_of(conv, maps, dot, target)
-    rate = FMA.rate if dot.tiled else 1  # Zen 4 starts one FMA of 512 bits a cycle
+    rate = FMA.rate if dot.tiled else 1  # Zen 4 starts one FMA of 512 bits per cycle
     plain = hint(conv.out.size) * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
     if sum(with_numbers(each).cycles for each in (copy, product)) > plain / FEW_CHANNELS_SHARE:
         return None

@@ -1,4 +1,4 @@
-"""The kernels of formulas over rows or columns: reductions, softmax, normalization. Vectors are along either."""
+"""The kernels of reductions, softmax and normalization, with vectors along rows or across columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from irload.record import record
 
 @record()
 class Formula(ABC):
-    """A function of all elements that share a result. Tensor 0 is the result, tensor 1 the data."""
+    """A function of all elements that share a result, such as a sum. Tensor 0 is the result, tensor 1 the data."""
 
     name: ClassVar[str]
     vectors: ClassVar[int] = COLUMN_VECTORS
@@ -50,7 +50,7 @@ class Formula(ABC):
         """The parameter that the code reads, for `size` elements."""
 
     def word(self, size: int) -> int:
-        """The number as `Kernel.numbers` lists it; deferred for a size that varies."""
+        """`number` as a word of `Kernel.numbers`; a Deferred if the size is symbolic."""
         return applied(lambda count: float_word(self.number(count)), size)
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Formula(ABC):
 
 @record()
 class RowFormula(Kernel):
-    """A formula of all positions of the inner axes, for each position of the outer axes.
+    """A `Formula` of all positions of the inner axes, for each position of the outer axes.
 
     Vectors are along the last inner axis. Pointers: the tensors of the formula. A unit is a position of the outer axes.
     The code reads all sizes except for short rows.
@@ -112,7 +112,7 @@ class RowFormula(Kernel):
 
 @record()
 class ColumnFormula(BlockKernel):
-    """A formula of all positions of the inner axes, for each position of `axes`. Vectors are along the last of `axes`.
+    """A `Formula` of all positions of the inner axes, for each position of `axes`. Vectors are along the last axis.
 
     Pointers: the tensors of the formula. `band`: columns that are computed together. `group`: neighbouring columns that
     share a result; if more than one, bands consist of whole groups, and the columns of whole bands. The code reads all

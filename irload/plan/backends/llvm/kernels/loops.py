@@ -1,6 +1,7 @@
-"""Helpers that emit loops, whose bounds may be ints or values of the code; variables in memory; offsets of elements.
+"""Helpers that emit loops, variables in memory, and offsets of elements.
 
-Loops are generators: the body of a `for` statement emits the body of the loop, as for `Function.range`.
+Loops are generators: the body of a `for` statement emits the body of the loop, as for `Function.range`. Their bounds
+may be ints or run-time values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Kind = TypeVar("Kind")
 def repeat(
     f: Function, start: AnyInt, stop: AnyInt, step: int = 1, carried: list[Any] | None = None
 ) -> Iterator[AnyInt]:
-    """The indices of a loop. Without code for a loop if it is known to have at most one iteration."""
+    """The indices of a loop. If its bounds are ints and it has at most one iteration, no loop is emitted."""
     if isinstance(start, int) and isinstance(stop, int) and stop <= start + step:
         if start < stop:
             yield start
@@ -48,7 +49,7 @@ def unrolled(
 def nested(
     f: Function, axes: Sequence[Loop], addresses: list[Pointer], carried: list[Any] | None = None
 ) -> Iterator[list[Pointer]]:
-    """Pointers to every position of the axes, by nested loops. `addresses`: the address of the first in each tensor."""
+    """Pointers to every position of the axes, by nested loops. `addresses`: the first position in each tensor."""
     if not axes:
         yield addresses
         return
@@ -113,7 +114,7 @@ def lines_of(f: Function, start: Pointer, stride: AnyInt, first: AnyInt, count: 
 
 
 def tail_key(size: int, step: int) -> int:
-    """The size in the key of code for sizes with the same remainder by `step`, and either no or some whole steps."""
+    """The size in the key of code: exact below `step`, otherwise equal for all sizes with the same remainder."""
     return size % step + (step if size >= step else 0)
 
 
@@ -129,7 +130,7 @@ def each_vector(f: Function, size: AnyInt, known: int) -> Iterator[tuple[AnyInt,
 
 
 def each_part(f: Function, size: AnyInt, step: int) -> Iterator[tuple[AnyInt, Any]]:
-    """The first element and the count: `step` of `size` elements at a time, then the rest."""
+    """Divide `size` elements into parts of `step` elements and a rest: the first element and the count of each part."""
     whole = size // step * step
     for at in repeat(f, 0, whole, step):
         yield at, step

@@ -123,7 +123,7 @@ def unchanged(weights: Array) -> Array:
 
 
 def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
-    """A copy of the data for register tiles, without padding, which they skip, and positions that no tap reads."""
+    """A copy of the data for register tiles. It omits padding, which these skip, and positions that no tap reads."""
     spatial: list[CopiedAxis] = []
     windows: list[WindowAxis] = []
     for window, stride in zip(conv.windows, conv.data.strides[2:], strict=True):

@@ -88,7 +88,8 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
 def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression | None:
     """The form of packed weights that remain compressed; None for weights that are packed as f32.
 
-    16-bit floats are packed as f32 if a model multiplies many rows, which reuse the weights, but no single tokens.
+    16-bit floats are packed as f32 if many rows reuse the weights, and the model has no variables: models with
+    variables (decoders) also multiply single tokens by the weights.
     """
     source = step.inputs[1].source
     weights = None if source is None else compressed(source)

@@ -52,7 +52,10 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
 
 
 def _band(each: int, groups: int) -> int:
-    """Columns per band, in whole groups of `each`: whole cache lines if a short band has them, else about a line."""
+    """Columns per band, in whole groups of `each`.
+
+    They fill whole cache lines if a band of at most NORMALIZED_COLUMNS can; otherwise they take about one line.
+    """
     line = LINE // SIZES[F32]
     bands = [each * n for n in range(1, groups + 1) if groups % n == 0]
     few = [band for band in bands if band <= max(NORMALIZED_COLUMNS, each)]

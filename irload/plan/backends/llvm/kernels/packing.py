@@ -1,4 +1,4 @@
-"""The kernel that packs matrices of any strides into panels: computed operands at run time, constants when loaded."""
+"""The kernel that packs matrices of any strides into panels: computed operands in each run, constants when loaded."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Pack(Kernel):
 
     @property
     def _blocks(self) -> int:
-        """The blocks of rows of a panel, which are units."""
+        """The number of blocks of rows of a panel. A block is a unit of work."""
         return -(-self.shape[0] // PACKED_ROWS)
 
     @property

@@ -18,7 +18,7 @@ LOWEST = float(np.finfo(np.float32).min)
 """The maximum of an empty window. NaN is ignored, as in the NumPy back end."""
 
 LONG = 16
-"""Taps per row from which each row is summed separately, so that large means lose no accuracy."""
+"""Minimum taps per row for which each row is summed separately, so that means of large windows are accurate."""
 
 
 def select_pool(step: PoolStep, selector: Selector) -> list[Launch]:

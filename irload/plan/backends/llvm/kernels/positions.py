@@ -51,7 +51,7 @@ class Vectors:
             write(self.f, value, address, stride * at, stride, count)
 
     def of(self, values: Sequence[Vec]) -> Sequence[Vec]:
-        """The items for these vectors in a list with one item per vector."""
+        """The part of a list with one item per vector that belongs to the vectors of this iteration."""
         return values[self.first : self.first + len(self.counts)]
 
     @property
@@ -75,7 +75,8 @@ class Positions(ABC):
     def fold(self, totals: list[Vec], combine: Combine) -> Iterator[Vectors]:
         """`for vectors in positions.fold(totals, combine)`: a reduction. The body adds one term to each of the totals.
 
-        `totals` has the neutral element first, and at the end the totals of each vector, in all lanes that share them.
+        Before the loop, `totals` contains the neutral element; afterwards, the total of each vector, in all lanes that
+        share the total.
         """
 
     @abstractmethod

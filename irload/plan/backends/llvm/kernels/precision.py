@@ -23,7 +23,7 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
 
 
 def _is_copied(step: ProductStep, selector: Selector) -> bool:
-    """True for a matmul whose data have been copied in bf16."""
+    """True for a matmul that reads a copy of its data in bf16."""
     layout = selector.memory.layout(step.inputs[0])
     return isinstance(step, MatMulStep) and layout.storage == DTYPES[BF16]
 
@@ -34,9 +34,10 @@ def pays_in_bf16(step: ProductStep, target: Target) -> bool:
 
 
 def _is_faster(step: ProductStep, target: Target) -> bool:
-    """True if tiles are mostly filled, or copied data are multiplied by two or more vectors, in enough products.
+    """True if there are enough products, and the copy of the data is used enough.
 
-    Products of symbolic sizes are assumed to be enough, so that one plan runs all shapes.
+    For AMX, tiles must be mostly filled. For AVX512_BF16, each word of the copy must be multiplied by at least two
+    vectors. A symbolic number of products is assumed to be enough, so that one plan runs all shapes.
     """
     shape, taps = step.matrix, step.taps
     channels, depth = joined(shape, groups_per_tile(shape, target))[1:]

@@ -50,7 +50,10 @@ def integer_convolution(conv: WindowedKernel, integers: Integers, selector: Sele
 
 
 def compensation(weights: Value, zero_point: int, axes: tuple[int, ...], selector: Selector) -> Array:
-    """−zero point · Σ weights over `axes`, one number per channel: added to sums of products that include it."""
+    """−zero point · Σ weights over `axes`, one number per channel.
+
+    The epilogue adds it to sums of products of data that include the zero point.
+    """
 
     def summed(array: Array) -> Array:
         return aligned_copy(-zero_point * array.sum(axes, np.int64).reshape(-1))

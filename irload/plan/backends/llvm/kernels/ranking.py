@@ -25,10 +25,10 @@ GREATEST = 0x7FFFFFFF
 class TopK(Kernel):
     """The `best` greatest or least of `size` elements of each line, and their positions. Pointers: x, best, positions.
 
-    A unit is one line. A heap holds a key for each of the best elements read, the worst first. The upper half of a key
-    has the order of the elements; the lower half is greater for earlier positions, so that all keys differ. Contiguous
-    elements are compared with the worst of the heap in vectors. `strides`: bytes along the line, of the three tensors;
-    `index`: bytes of a position.
+    A unit is one line. A heap contains a key for each of the best elements read so far; the key of the worst element is
+    at its root. The upper half of a key has the order of the elements; the lower half is greater for earlier positions,
+    so that all keys differ. If elements are contiguous, vectors of them are compared with the worst element first.
+    `strides`: bytes along the line, of the three tensors; `index`: bytes of a position.
     """
 
     optimized = True
@@ -96,7 +96,7 @@ class TopK(Kernel):
         return f.integer(upper * (1 << 32) + (LOW - at))
 
     def _scan(self, f: Function, x: Pointer, size: Int, best: Int, stride: AnyInt) -> None:
-        """Replace the worst key of the heap while a better element follows."""
+        """Read the other elements of the line; each better one replaces the worst key of the heap."""
         heap, worst = f["scratch"], f.local(SIZES[F32])
 
         def remember() -> None:
@@ -113,7 +113,7 @@ class TopK(Kernel):
         whole: AnyInt = best
         if self.strides[0] == SIZES[F32]:
             whole = best + (size - best) // f.lanes * f.lanes
-            how = "ugt" if self.largest else "ult"  # true for NaN, which keys compare
+            how = "ugt" if self.largest else "ult"  # also true for NaN; the keys then decide
             for first in f.range(best, whole, f.lanes):
                 better = f.load(x, first * SIZES[F32]).compare(how, f.broadcast(worst))
                 with f.when(f.equal(none_of(f, better).as_int(), 0)):
@@ -129,14 +129,14 @@ def _worst(f: Function, heap: Pointer) -> AnyInt:
 
 
 def _make_heap(f: Function, heap: Pointer, count: Int) -> None:
-    """Make a heap of keys in any order."""
+    """Arrange keys in any order as a heap."""
     half = count // 2
     for turn in f.range(0, half):
         _sink(f, heap, half - 1 - turn, count)
 
 
 def _sink(f: Function, heap: Pointer, node: AnyInt, count: AnyInt) -> None:
-    """Move a key down until both keys below are greater."""
+    """Move a key down the heap until the keys of both children are greater."""
     f.call("sink", {"heap": heap, "node": node, "count": count}, _write_sink)
 
 

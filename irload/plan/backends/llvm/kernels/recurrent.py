@@ -1,7 +1,7 @@
 """The recurrence of LSTM, GRU and RNN sequences: per step, a product with the state, then the cell in registers.
 
-The products of all inputs are computed before. The packed weights of all gates are adjacent for each vector of the
-state, so a tile of sums has all gates of its elements.
+An earlier kernel computes the products of the inputs of all steps. The packed weights of all gates are adjacent for
+each vector of the state, so a tile of sums has all gates of its elements.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from irload.record import record
 OPERANDS = ("gates", "target", "cell", "state", "bias", "y")
 """Operands of a panel besides its sums. It reads gates, cell, state and bias; it writes target, state, cell and y."""
 MOST_TILES = 6
-"""The maximum number of tiles of sums of a panel; one of the other two has the state, one the weights."""
+"""The maximum number of tiles of sums of a panel. Of the other two tiles, one has the state, one the weights."""
 _STATE, _WEIGHTS = MOST_TILES, MOST_TILES + 1
 
 WriteRow = Callable[[Function, int, list[Vec]], None]
@@ -119,7 +119,7 @@ class StateSums:
         """Configure the registers of a thread."""
 
     def end(self, f: Function, memory: Pointer) -> None:
-        """Release them."""
+        """Release the registers of a thread."""
 
     def write(self, f: Function, panel: Panel, row: int) -> None:
         """Emit the sums and the new state of a panel. `row`: the sample stride of the copy of the state."""

@@ -24,7 +24,7 @@ class Line:
 
 @record()
 class AxisNumbers:
-    """A copied axis as compiled, and its run-time arguments: size, stride, padding, length of a phase."""
+    """A copied axis in the key of the code, and its run-time arguments: size, stride, padding, length of a phase."""
 
     axis: CopiedAxis
     size: AnyInt
@@ -70,7 +70,7 @@ class LineCopy:
                 f.store(f.zero("i16"), target, (index * self.members + at) * bfloat16.BYTES)
 
     def copy(self, line: Line, target: Pointer, last: Bool) -> None:
-        """Copy the positions of a line that are inside the data. `last`: of the last chunk."""
+        """Copy the positions of a line that are inside the data. `last`: true for lines of the last chunk."""
         f = self.f
         if self.members % f.lanes:
             self._copy_image(line, target + line.first * (self.members * bfloat16.BYTES))
@@ -80,7 +80,7 @@ class LineCopy:
             self._copy_channels(line, target, count)
 
     def _copy_channels(self, line: Line, target: Pointer, count: int) -> None:
-        """Copy contiguous channels of each position."""
+        """Copy `count` channels of each position."""
         f = self.f
         for index in f.range(line.first, line.stop):
             start, row = line.start + index * line.step, target + index * (self.members * bfloat16.BYTES)

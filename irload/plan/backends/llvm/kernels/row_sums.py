@@ -53,7 +53,7 @@ class RowSums(Sums):
             f.store_scalar(f.load_int(numbers, at), memory, at)
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
-        """Multiply all queries by the keys of a panel; rows after the last key are copies of it."""
+        """Multiply all queries by the keys of a panel. Lanes after the last key repeat its scores."""
         f, stride, last = b.f, b.f.load_int(b.memory), b.rows.keys - 1
         for v in f.range(0, vectors):
             first = (panel * self.keys + v) * f.lanes

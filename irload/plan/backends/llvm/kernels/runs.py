@@ -1,6 +1,7 @@
 """Copies contiguous runs of bytes by vectors, or widens runs of f16. `addresses`: of target and source.
 
-Without a source, the target is set to zero. `move_run` and `widen_run` read lengths of at least one vector only.
+Without a source, the target is set to zero. A length that `move_run` or `widen_run` reads at run time must be at least
+a vector.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def move(f: Function, addresses: Sequence[Pointer], offset: AnyInt, nbytes: int)
 
 
 def move_short(f: Function, addresses: Sequence[Pointer], size: AnyInt, width: int) -> None:
-    """Copy a run of less than `width` bytes, a power of two, by two loads of a power of two of bytes that overlap."""
+    """Copy a run of fewer than `width` bytes, a power of two, by two overlapping loads of a power of two of bytes."""
     if isinstance(size, int):
         half = 1 << (size.bit_length() - 1)
         for at in sorted({0, size - half}):

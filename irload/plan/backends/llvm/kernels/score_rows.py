@@ -27,7 +27,7 @@ StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
 
 @record()
 class Scoring:
-    """score = q·k · scale + mask, or `dropped` where a boolean mask is false. `dropped`: None without boolean mask.
+    """score = q·k · scale + mask, or `dropped` where a boolean mask is false (None without a boolean mask).
 
     `mask`: the column stride of the mask in bytes. `causal`: query i attends to the keys 0…i. `sink`: whether each row
     has a further score. `coarse`: exponentials are rounded to bf16, so a shorter polynomial suffices.
@@ -51,7 +51,7 @@ class Scoring:
 
     @property
     def factor(self) -> float:
-        """The factor from differences of scores to exponents."""
+        """The factor that converts differences of scores to exponents."""
         return (1.0 if self.rewrites else self.scale) * (LOG2_E if self.coarse else 1.0)
 
 

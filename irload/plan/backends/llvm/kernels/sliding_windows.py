@@ -40,7 +40,7 @@ from irload.record import record
 
 @record()
 class WindowFormula(ABC):
-    """A function of each window: its elements are combined to a total, one lane per channel, then to a result."""
+    """A reduction of windows, with one channel per lane: elements are combined to a total, then to the result."""
 
     name: ClassVar[str]
     has_table: ClassVar[bool] = False
@@ -56,7 +56,7 @@ class WindowFormula(ABC):
 
     @abstractmethod
     def neutral(self, f: Function) -> Vec:
-        """The total of no elements."""
+        """The total before any element is combined."""
 
     @abstractmethod
     def combined(self, f: Function, total: Vec, element: Vec, factor: Vec | None) -> Vec:
@@ -64,16 +64,16 @@ class WindowFormula(ABC):
 
     @abstractmethod
     def result(self, f: Function, values: list[Vec], elements: Callable[[], AnyInt], taps: int) -> Vec:
-        """The result from `values`: the total of the elements, then the operands. `taps`: of a whole window."""
+        """The result from `values`: the total, then the operands. `taps`: the number of taps of a whole window."""
 
 
 @record()
 class SlidingWindows(Kernel):
-    """A formula of the windows of maps [N,C,D,H,W]. Pointers: data, results, operands of their shape, a table if any.
+    """A `WindowFormula` on maps [N,C,D,H,W]. Pointers: data, results, operands of their shape, a table if any.
 
     `strides`, in bytes, and `elements` describe all tensors except the table. A unit is a row of windows of `share`
-    channels. A block has `vectors` × `columns` accumulators, with the tail of the channels `tail_columns` columns.
-    `unrolled`: the taps along columns are unrolled, else they are a loop.
+    channels. A block has `vectors` × `columns` accumulators; a block with the tail of the channels has `tail_columns`
+    columns. `unrolled`: the taps along columns are unrolled, else they are a loop.
 
     The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
     unrolled; whether planes and rows have padding; the shape of a block; the tail of the channels; the strides of

@@ -75,7 +75,7 @@ class BoxSuppression(Standalone):
         for _ in f.until(lambda: (v["at"] >= count) | f.equal(v["apart"], 0)):
             at = v["at"]
             others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
-            overlapping = self._overlap(f, box, others, offset).compare("ugt", threshold)  # or NaN
+            overlapping = self._overlap(f, box, others, offset).compare("ugt", threshold)  # true for NaN
             v["apart"] = none_of(f, overlapping).as_int()
             v["at"] = at + f.lanes
 

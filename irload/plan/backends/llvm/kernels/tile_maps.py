@@ -26,8 +26,8 @@ from irload.plan.backends.llvm.tiles import ROWS
 def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps, Contraction]:
     """The data in place or the copy that takes the fewest cycles, and the contraction.
 
-    A tile with fewer than half of its rows takes as long as one with half. If lines are as short as this, a copy with
-    the data of each tap is an alternative: the rows of a tile then continue on the next line.
+    A tile with fewer than half of its rows takes as long as a tile with half of them. If lines are not longer than half
+    a tile, a copy with separate data for each tap is an alternative: the rows of a tile then continue on the next line.
     """
     target, spatial = selector.target, spatial_axes(conv)
     in_place = unpadded_in_place(conv, dot, target)

@@ -48,9 +48,10 @@ def _words(weights: Array, word: int) -> Array:
 def prepare(
     kernel: Kernel, arguments: Sequence[Array | int], target: Target, threads: int, count: int | None = None
 ) -> None:
-    """Run a kernel now over `count` units, by default all. `arguments`: pointers, then numbers not in `kernel.numbers`.
+    """Run a kernel now, over all units or over `count` units.
 
-    If this processor lacks the target's instructions, the kernel is compiled for this processor instead.
+    `arguments`: the pointers, then numbers that precede `kernel.numbers`. If this processor lacks the target's
+    instructions, the kernel is compiled for this processor instead.
     """
     call, _code = function(kernel.code, runnable(target))
     pointers = [a if isinstance(a, int) else address(a) for a in arguments]

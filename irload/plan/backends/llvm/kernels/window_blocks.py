@@ -1,4 +1,4 @@
-"""The code of neighbouring windows along a row, for a range of the channels: taps, then results."""
+"""The code that computes neighbouring windows of a row for a range of the channels: taps, then results."""
 
 from __future__ import annotations
 

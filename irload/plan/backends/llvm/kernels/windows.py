@@ -22,7 +22,7 @@ def is_near(axis: WindowAxis) -> bool:
 
 
 def axis_key(axis: WindowAxis) -> WindowAxis:
-    """The axis in the key of code: equal for all axes with the same windows that are both padded, or both not."""
+    """The axis in the key of code: equal for axes with equal windows that are either all padded or all unpadded."""
     return replace(axis, size=0 if axis.is_padded else dilated(axis.kernel, axis.dilation) - axis.begin, count=1)
 
 
@@ -32,7 +32,7 @@ def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> 
 
 
 def clipped_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
-    """Emit the range of taps inside the data for an axis with padding. Does not use its fields `size` and `count`."""
+    """Emit the range of taps inside the data for an axis with padding. Does not use `axis.size` and `axis.count`."""
     start = position * axis.stride - axis.begin
     first, last = f.maximum(0 - start, 0), f.maximum(size - start, 0)
     if axis.dilation > 1:
@@ -100,7 +100,7 @@ WindowAxes = tuple[WindowAxis, WindowAxis, WindowAxis]
 def emit_blocks(
     f: Function, axis: WindowAxis, size: AnyInt, count: AnyInt, windows: int
 ) -> Iterator[tuple[AnyInt, bool]]:
-    """The first of each block of `windows` windows, and whether some elements or windows may be outside the map.
+    """The first window of each block of `windows`, and whether some elements or windows may be outside the map.
 
     The body is emitted for both cases.
     """
@@ -116,7 +116,10 @@ def emit_blocks(
 def emit_ends(
     f: Function, axis: WindowAxis, at: AnyInt, size: AnyInt, count: AnyInt, windows: int
 ) -> dict[str, AnyInt]:
-    """Emit the arguments of a block at an end: the number of `windows`; elements `first`…`last` − 1 are on the map."""
+    """Emit the arguments of a block at an end of a row.
+
+    `windows`: the number of windows on the map. Elements `first`…`last` − 1 of the block are on the map.
+    """
     begin = at * axis.stride - axis.begin
     count_left = f.minimum(count - at, windows)
     last = f.minimum(size - begin, (count_left - 1) * axis.stride + dilated(axis.kernel, axis.dilation))

@@ -166,8 +166,8 @@ class Winograd(Kernel):
     def _write_inputs(self, f: Function) -> None:
         """Emit the function that transforms the inputs of the tile at row `top`, column `left`: columns, then rows.
 
-        Offsets of the inputs from x are listed first. Tiles without padding share one list: it is `listed` already if
-        the previous tile had none either.
+        Offsets of the inputs from x are listed first. All tiles without padding share one list. `listed`: 1 if memory
+        contains it, since the previous tile had no padding.
         """
         outside = f["zeros"] - f["x"]
         with f.when(f.equal(f["listed"], 0)):

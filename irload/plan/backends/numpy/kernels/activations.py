@@ -99,7 +99,7 @@ def hard_swish(args: Sequence[Array], out: Array, numbers: Sequence[np.float32],
 
 
 # erf(x) = tanh(x·P(x²)) up to 2e-7. P is a least-squares fit of artanh(erf(x))/x for |x| ≤ 3.92, weighted with the
-# derivative of tanh. Its last coefficient is positive: beyond that, P only grows, and tanh is 1 in f32.
+# derivative of tanh. The last coefficient of P is positive: for larger |x|, P only grows, and tanh is 1 in f32.
 # fmt: off
 _ERF = (
     1.1283798217773438, 0.10276468843221664, -0.0001824660721467808, -0.0006274654297158122,

@@ -39,7 +39,10 @@ class CompressedMatrix:
 
     @staticmethod
     def of(weights: Compressed, axis: int) -> CompressedMatrix | None:
-        """Return the matrix; None unless it has rank 2, 4, 8 or 16 bits, whole bytes per row, and regular groups."""
+        """Return the matrix.
+
+        None unless it has 2 axes, 4, 8 or 16 bits per element, whole bytes per row, and groups of equal length.
+        """
         if len(weights.shape) != 2 or weights.element.bits not in (4, 8, 16):
             return None
         rows, columns = weights.shape
@@ -70,7 +73,7 @@ class CompressedMatrix:
         return self._widened(codes, stop - start, (..., slice(start, stop)))
 
     def rows(self, chosen: slice | Array) -> Array:
-        """Return rows in f32, of a matrix that is summed along its rows."""
+        """Return rows of a matrix that is summed along its rows, in f32."""
         return self._widened(self.codes[chosen], self.shape[1], (chosen,))
 
     def _widened(self, codes: Array, columns: int, index: tuple[Any, ...]) -> Array:

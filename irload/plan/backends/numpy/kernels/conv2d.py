@@ -1,4 +1,4 @@
-"""Convolutions on channels-last data. Each thread computes a range of output rows, from a padded copy of its inputs."""
+"""Convolutions on channels-last data. Each thread computes a range of output rows; padding is added in a copy."""
 
 from __future__ import annotations
 

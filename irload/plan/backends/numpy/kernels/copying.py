@@ -13,7 +13,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def copy(out: Array, source: Array, threads: int) -> list[list[ThreadCalls]]:
-    """Return the phases of a copy, which threads share along the first axis that is long enough."""
+    """Return the phases of a copy. Threads share the first axis with at least one element per thread."""
     axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
     if out.size < FEW_ELEMENTS or not out.ndim:
         return [[[(np.copyto, (out, source))]]]

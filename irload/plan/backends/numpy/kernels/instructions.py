@@ -80,7 +80,7 @@ TABLE: dict[str, EmitCalls] = {
     "softplus": activations.softplus,
     "convert": lambda args, out, numbers, take: [(np.copyto, (out, args[0], "unsafe"))],
 }
-"""Temporaries are f32: conversions within an expression copy the integers that they represent."""
+"""The calls of each opcode. Temporaries are f32: a conversion within an expression copies f32 that are integers."""
 
 
 class TilePool:
@@ -140,7 +140,7 @@ def expression_calls(expression: Expression, operands: Sequence[Array], out: Arr
 def _target(
     args: Sequence[int], registers: Sequence[Array], last_use: dict[int, int], k: int, operands: int, pool: TilePool
 ) -> Array:
-    """Return the output of instruction k: a temporary whose last use it is, else a new one. Never an operand."""
+    """Return the output of instruction k: a temporary that is not used later, else a new one. Never an operand."""
     for r in args:
         if r >= operands and last_use[r] == k:
             return registers[r]

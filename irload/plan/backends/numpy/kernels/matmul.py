@@ -33,7 +33,7 @@ def rows_by_matrix(
 def columns_by_matrix(
     a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
 ) -> list[list[ThreadCalls]]:
-    """The same for few rows. Threads share the columns, so each reads a part of the weights."""
+    """`rows_by_matrix` for few rows. Threads share the columns, so each reads a part of the weights."""
     wide = epilogue.broadcast(out.shape)
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
     parts: list[ThreadCalls] = []

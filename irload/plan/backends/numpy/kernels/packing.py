@@ -1,4 +1,4 @@
-"""Packing weights for kernels once, with blocked, cache-friendly access."""
+"""Packs weights for kernels, once, block by block so that the blocks stay in the cache."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from irload.record import record
 from irload.system.blas import small_kernels
 
 PackedWeights = WeakValueDictionary[tuple[str, Constant], Array]
-"""Packed weights by kind; they live as long as a plan that uses them."""
+"""Packed weights by kind of packing and constant. They are released with the last plan that uses them."""
 
 
 @record()
 class WeightOperand:
-    """Constant weights and their packed forms. `direct` and `held` hold references to the arrays of a plan."""
+    """Constant weights and their packed forms.
+
+    `direct`, `held`: lists of the arrays that the kernels of a plan read, unpacked and packed.
+    """
 
     source: Constant
     packs: PackedWeights

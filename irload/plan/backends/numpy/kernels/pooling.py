@@ -47,7 +47,7 @@ def pool(
             result = out[sample, start:stop]
             for k, (stage, axis, reduced) in enumerate(zip(stages, windows, [*stages[1:], result], strict=True)):
                 part += _combined(combine, [stage[index] for index in axis.slices(stage.ndim, k)], reduced)
-            if kind == "max":  # ignores NaN; a window of NaN only gives the lowest number
+            if kind == "max":  # ignores NaN; the result of a window with only NaN is the lowest number
                 part.append((np.fmax, (result, np.float32(fill), result)))
             if scale is not None:
                 part.append((np.multiply, (result, scale[start:stop], result)))

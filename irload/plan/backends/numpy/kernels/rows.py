@@ -104,7 +104,7 @@ def reduce(kind: str, x: Array, out: Array, threads: int) -> list[ThreadCalls]:
 
 
 def _sums(x: Array, ones: Array, out: Array, count: int | None) -> ThreadCalls:
-    """Sum by a product with ones, then divide by a count: exact if the sums are exact, unlike a product with 1/n."""
+    """Sum by a product with ones, then divide by the count: an exact mean of exact sums, unlike a product with 1/n."""
     calls: ThreadCalls = [(np.matmul, (ones, x, out[:, None]) if x.shape[2] > 1 else (x[:, :, 0], ones, out))]
     return calls if count is None else [*calls, (np.divide, (out, np.float32(count), out))]
 

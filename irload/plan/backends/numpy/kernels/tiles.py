@@ -1,4 +1,4 @@
-"""Division of arrays into tiles that fit the cache, and of tiles into parts for threads."""
+"""Divides arrays into tiles that fit the cache, and ranges among threads."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
 
 
 def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
-    """Return kernels for rows times one matrix: by number of rows, and size of the matrix if it is constant."""
+    """Select a kernel for rows times one matrix, by the number of rows and, for a constant matrix, its size."""
     matrix, turned = step.inputs[1], step.transpose_b
     compressed = selector.compressed_weights(matrix, 1 if turned else 0)
     if compressed is not None:

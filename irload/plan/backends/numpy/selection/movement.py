@@ -12,7 +12,7 @@ from irload.plan.ir.steps import ConcatStep, GatherStep, RelayoutStep, ViewStep
 
 
 def view_or_copy(step: ViewStep, selector: NumpySelector) -> Selected:
-    """Select no call if the output is a view, otherwise a copy."""
+    """Select a copy, or no call if the output is a view of memory."""
     if selector.memory.is_view(step.output):
         return "view", []
     source, out = selector.array(step.inputs[0]), selector.array(step.output)

@@ -17,7 +17,7 @@ from irload.plan.ir.steps import ConvStep, MatMulStep, PoolStep
 
 
 def has_bytes(step: Step) -> bool:
-    """True for steps with u8 or i8 inputs or outputs."""
+    """True for steps with u8 inputs or outputs. Weights are i8 only if the data are u8."""
     return any(v.dtype == np.uint8 for v in (*step.inputs, *step.outputs))
 
 

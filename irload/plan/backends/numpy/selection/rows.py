@@ -17,7 +17,7 @@ from irload.plan.ir.steps import GroupNormalizeStep, NormalizeStep, ReduceStep, 
 
 
 def reduce(step: ReduceStep, selector: NumpySelector) -> Selected:
-    """Select a kernel for a reduction over adjacent axes. Channels-last data is reduced in place."""
+    """Select a kernel for a reduction over adjacent axes. Channels-last data are reduced without a transpose."""
     source, out, axes = selector.array(step.inputs[0]), selector.array(step.output), step.axes
     if is_channels_last(selector.memory, step.inputs[0]) and axes[0] >= 2:
         source, out, axes = np.moveaxis(source, 1, -1), np.moveaxis(out, 1, -1), tuple(a - 1 for a in axes)

@@ -32,7 +32,7 @@ class RunCell:
 
     @contextmanager
     def during(self, context: Any) -> Generator[None]:
-        """Hold the reference only during the inference: a permanent one would be a cycle through the compiled model."""
+        """Hold the reference only during the inference: a permanent reference would be in a cycle with the model."""
         self.context = context
         try:
             yield
@@ -84,7 +84,7 @@ class NumpySelector:
         return name, kernels[name]()
 
     def _tried(self, kernels: Mapping[str, Callable[[], Phases]]) -> dict[str, Callable[[], Phases]]:
-        """Try each kernel; afterwards only the memory of the last one remains reserved."""
+        """Return functions that create the phases of each kernel for timing, and keep neither scratch nor constants."""
 
         def tried(make: Callable[[], Phases]) -> Phases:
             direct, held = len(self.direct), len(self.held)
@@ -112,7 +112,7 @@ class NumpySelector:
         return self._matrix(None if value.source is None else compressed(value.source), axis)
 
     def compressed_weights(self, value: Value, axis: int) -> CompressedMatrix | None:
-        """Return the compressed form of the weights of a matmul, None if they are widened once, while planning.
+        """Return the compressed form of the weights of a matmul; None if they are widened once, during planning.
 
         16-bit floats stay compressed only in models with variables, because widening doubles the time of a product.
         """

@@ -28,14 +28,14 @@ def _computes(step: Step) -> bool:
 
 def _has_instructions(step: Step) -> bool:
     return all(
-        # elu multiplies alpha by zero if its operand is positive
+        # elu multiplies alpha by 0 for positive operands, which is NaN for an infinite alpha
         i.opcode in INSTRUCTIONS and (i.opcode != "elu" or abs(i.numbers[0]) < float(np.finfo(np.float32).max))
         for i in step.elementwise_part.instructions
     )
 
 
 def _is_near(step: ir.ConvStep | ir.PoolStep) -> bool:
-    """True if the data that all windows span is not much larger than the data and the windows themselves."""
+    """True if the span of all windows is not much larger than the data and the windows themselves."""
     return all(axis.reach <= FAR * (axis.size + axis.count * axis.kernel) for axis in step.windows)
 
 

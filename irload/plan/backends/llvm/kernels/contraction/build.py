@@ -52,9 +52,10 @@ class Results:
 
 
 def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
-    """Merges the axes. The last one is the axis of the columns, which share their weights.
+    """Merge the axes. The last axis of the result is the axis of the columns, which share their weights.
 
-    Strides: of the weights in matrices, then of x, y and the operands in bytes.
+    It has size 1 if no axis shares weights. Strides of an axis: of the weights, in matrices; of x, y and the operands,
+    in bytes.
     """
     loops = merged(axes)
     if not loops or loops[-1].strides[0]:
@@ -63,7 +64,7 @@ def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def tile_width(channels: int) -> int:
-    """Tiles per panel. They do not depend on the number of rows, so weights are packed once for all shapes."""
+    """Tiles per panel. The number does not depend on the rows, so weights are packed once for all shapes."""
     return 1 if channels <= ROWS else 2
 
 
@@ -85,7 +86,7 @@ def register_product(
 ) -> Product:
     """The contraction whose accumulators are vector registers.
 
-    `panel`: vectors per panel of weights, by default one tile. `ragged`: one code for lines of any length.
+    `panel`: vectors per panel of weights, by default the width of a tile. `ragged`: one code for lines of any length.
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size
@@ -116,7 +117,7 @@ def register_product(
 
 
 def run_of(levels: Sequence[Level]) -> int:
-    """The words of a sum after each tap."""
+    """The number of words that are summed per tap: the iterations of the levels nested in the loops over taps."""
     taps = max(k for k, level in enumerate(levels) if level.axis is not None)
     return prod(level.count for level in levels[taps + 1 :])
 
@@ -134,10 +135,11 @@ def compressed_product(
     results: Results,
     panel: int,
 ) -> Product:
-    """The contraction with compressed weights, which a single tile widens in registers.
+    """The contraction with compressed weights.
 
-    Several tiles with the same weights share a panel that is widened into scratch memory. For quantized data, codes are
-    widened to bytes, which takes few instructions, always in registers.
+    If only one tile uses each weight, it widens the weights in registers. Otherwise the tiles that use a panel share a
+    copy, which is widened into scratch memory. For quantized data, all tiles widen codes to bytes in registers, since
+    this takes few instructions.
     """
     assert dot.weights is not None
     loops = outer_and_columns(axes)
@@ -180,7 +182,7 @@ def in_parts(product: Product) -> Product:
     if length <= LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
         return product
     if rest:
-        return replace(product, split=first.stride is not None)  # rows of taps
+        return replace(product, split=first.stride is not None)  # a part is a row of taps
     turn = max(UNROLL, product.dot.members)
     counts = range(2, length // SUM_PART * 2 + 2)
     parts = next((n for n in counts if length % (n * turn) == 0 and length <= n * SUM_PART), 1)
@@ -218,7 +220,7 @@ def packing_of(product: Contraction, chunks: Chunks) -> Packing:
 def _described(
     dot: Dot, axes: Sequence[Axis], results: Results
 ) -> tuple[Dot, tuple[int, ...], int, int, Access, Access, tuple[Access, ...], Expression, tuple[int, ...]]:
-    """The fields that all contractions have, in order."""
+    """The values of the fields that all contractions share, in order."""
     *outer, columns = axes
 
     def access(k: int, channel: int = 0, element: str = dot.a) -> Access:
@@ -233,7 +235,7 @@ def _described(
 
 
 def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
-    """Selects whether threads divide the units of data or the panels of weights. `data`: the bytes of all data.
+    """Select whether threads divide the units of data or the panels of weights. `data`: the bytes of all data.
 
     Each thread reads all weights if units are divided, and all data if panels are.
     """

@@ -15,8 +15,8 @@ from irload.record import record
 class Chunks:
     """The `depth` elements of a position: chunks of 32, `stride` bytes apart, or single elements, `step` bytes apart.
 
-    The last chunk starts `last` bytes after the first. If tiles read data in place, it overlaps the previous chunk; in
-    one of the two, the weights of the shared elements are 0. `nbytes`: the bytes of a row of a tile.
+    The last chunk starts `last` bytes after the first. If tiles read data in place, it may overlap the previous chunk;
+    the weights of the shared elements are then 0 in one of the two chunks. `nbytes`: the bytes of a row of a tile.
     """
 
     depth: int
@@ -72,8 +72,8 @@ class Chunks:
 def reads_in_place(data: Array, axis: int, depth: int, dot: Dot) -> bool:
     """True if a contraction can read `depth` elements along an axis without a copy.
 
-    Words of several elements must be contiguous, of the dot's type, and whole; tiles need one whole row instead.
-    Raises PlanInvalid for data in another type than f32 if the dot multiplies f32.
+    If a word has several elements, the data must be contiguous and of the dot's type, and `depth` must be a multiple of
+    the word, or for tiles at least one row. Raises PlanInvalid if the dot multiplies f32 and the data are not f32.
     """
     alike = element_of(data) == dot.a
     if dot.k == 1:

@@ -1,4 +1,4 @@
-"""Maps the columns of a contraction to the outputs of a convolution, and rows of a tile to addresses (no im2col)."""
+"""Maps columns of a contraction to outputs of a convolution, and rows of a tile to addresses, instead of im2col."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Grid:
 
 
 class GridRows:
-    """The rows of a tile: `most` outputs from `start` on, on one or more lines. Those after `count` repeat the last."""
+    """The rows of a tile: `most` outputs from `start` on, on one or more lines. Rows ≥ `count` repeat the last row."""
 
     def __init__(self, f: Function, grid: Grid, start: Sequence[AnyInt], most: int, count: AnyInt) -> None:
         self._f, self._grid, self._count = f, grid, count
@@ -95,7 +95,7 @@ class GridRows:
         return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
 
     def taps(self, axis: int) -> tuple[AnyInt, AnyInt]:
-        """A range with all taps along an axis (not the last one) that are inside the data for any of the outputs."""
+        """A range of taps along an axis, not the last one, that contains all taps inside the data of any output."""
         f, window = self._f, self._grid.windows[axis]
         first, last = self.positions[0], self.positions[-1]
         begin, end = f.integer(self._grid.taps(f, axis, last)[0]), f.integer(self._grid.taps(f, axis, first)[1])

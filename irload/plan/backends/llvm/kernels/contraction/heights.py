@@ -20,9 +20,10 @@ def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, .
 
 
 def rows_of_lines(line: int, rows: int, least: int) -> int:
-    """The largest divisor of a line of outputs from `least` up to `rows`; `rows` if there is none.
+    """The largest divisor of the length of a line from `least` up to `rows`; `rows` if there is none.
 
-    Tiles of this height are on one line. If lines are long for their tiles, few tiles of `rows` are not.
+    Tiles of this height are on one line. For lines of more than LONG_LINE tiles, `rows` is returned, since only few
+    tiles are then on two lines.
     """
     if is_size(line) or line > rows * LONG_LINE:
         return rows
@@ -38,10 +39,10 @@ def any_heights(rows: int) -> tuple[int, int, int]:
 
 
 def counts(columns: int, rows: int) -> tuple[int, int, int] | None:
-    """The number of tiles of each of `any_heights` for a line of MANY_TILES or more, with as few low ones as possible.
+    """The number of tiles of each of `any_heights` for a line of MANY_TILES or more tiles.
 
-    None if these heights do not divide the line, or if two heights that differ by 1 do: fewer heights take less time
-    to compile.
+    As few tiles as possible have the lowest height. None if the line cannot be divided into tiles of these heights, or
+    if it can be divided into tiles of two heights that differ by 1: fewer heights take less time to compile.
     """
     return _counts(columns, rows) if is_size(columns) else _counts_of_number(columns, rows)
 

@@ -33,7 +33,7 @@ class Access:
 
     @property
     def key(self) -> Access:
-        """The access of code that reads the strides, except of contiguous channels and short ones of columns."""
+        """The access in the key of code. Compiled in are strides of contiguous channels, and short ones of columns."""
         channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
         return replace(self, outer=any_strides(self.outer), column=column_key(self.column), channel=channel)
 
@@ -102,7 +102,7 @@ class Contraction(Kernel):
     @property
     @abstractmethod
     def units(self) -> int:
-        """The units of data."""
+        """The number of units of data."""
 
     @property
     @abstractmethod
@@ -112,12 +112,12 @@ class Contraction(Kernel):
     @property
     @abstractmethod
     def panels(self) -> int:
-        """The panels of one matrix of weights."""
+        """The number of panels of one matrix of weights."""
 
     @property
     @abstractmethod
     def packed_channels(self) -> int:
-        """The channels of a panel of packed weights."""
+        """The number of channels of a panel of packed weights."""
 
     @property
     @abstractmethod
@@ -131,7 +131,7 @@ class Contraction(Kernel):
 
     @property
     def parts(self) -> int:
-        """The parts of the sum. All units of a block compute one part before the next."""
+        """The number of parts of the sum. All units of a block compute one part before the next."""
         return 1
 
     @property
@@ -175,15 +175,15 @@ class Contraction(Kernel):
         """Emit the code of one unit and one panel."""
 
     def _read(self, arguments: Arguments) -> Any:
-        """Read the other numbers."""
+        """Read the numbers after the first `sizes`. The result is passed to `_write_unit` as `extra`."""
 
     def _begin_panel(
         self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
     ) -> None:
-        """Emit the set-up of a panel, or of a part of it, before the units of a block."""
+        """Emit the code that runs before the units of a block use a panel, or a part of it."""
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
-        """Emit the set-up of a thread, before its first block."""
+        """Emit the code that a thread runs before its first block."""
 
     def _complete(self, f: Function) -> None:
-        """Emit the end of a thread, after its last block."""
+        """Emit the code that a thread runs after its last block."""

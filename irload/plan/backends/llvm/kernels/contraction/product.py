@@ -49,9 +49,10 @@ class _Sizes:
 
 @record()
 class Product(RegisterBlocks):
-    """A tile on one line without padding has one address and a stride; other tiles have an address per row.
+    """The code of a contraction by register tiles.
 
-    Taps in the padding have the address of zeros.
+    A tile on one line without padding has one address and a row stride; other tiles have an address per row. Taps in
+    the padding have the address of zeros.
     """
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
@@ -137,7 +138,10 @@ class Product(RegisterBlocks):
         return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
     def _next_panel(self, f: Function, turn: Turn, sizes: _Sizes) -> AnyInt:
-        """The offset from which a unit prefetches the next group of panels, limited since compressed ones are short."""
+        """The offset in the next group of panels from which a unit prefetches.
+
+        For compressed weights, whose panels are short, it is at most the size of a part.
+        """
         offset = (turn.unit - turn.start) * sizes.prefetched
         part = sizes.panel_bytes // self.parts
         if self.dot.weights is not None:
@@ -158,8 +162,8 @@ class Product(RegisterBlocks):
     def _write_tile(self, f: Function, height: int, channels: int | None, *, spread: bool) -> None:
         """Write the function of a tile.
 
-        `channels`: None if the function reads their number. `spread`: its rows may be on several lines, its windows in
-        the padding, and its last rows beyond a ragged line.
+        `channels`: None if the function reads their number. `spread`: the rows of the tile may be on several lines, its
+        windows may extend into the padding, and its last rows may be beyond the end of a ragged line.
         """
         x, y, operands, levels, grid = Arguments(f, f["given"]).filled(self._addressed)
         vectors = self.vectors if channels is None else -(-channels // self.lanes)
@@ -197,9 +201,9 @@ class Product(RegisterBlocks):
     def _bounds(
         self, f: Function, grid: Grid | None, position: Sequence[AnyInt], rows: GridRows | None
     ) -> dict[int, tuple[AnyInt, AnyInt]]:
-        """The ranges of the levels that skip some iterations: taps in the padding, other parts of the sum.
+        """The ranges of the levels that skip iterations: taps in the padding, and other parts of the sum.
 
-        `rows`: of a tile on several lines of the `grid`.
+        `rows`: the rows of a tile on several lines of the `grid`, else None.
         """
         bounds: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):

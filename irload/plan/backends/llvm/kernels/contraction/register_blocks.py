@@ -22,9 +22,10 @@ from irload.record import record
 
 @record()
 class RegisterBlocks(Contraction):
-    """A unit is a tile of at most `rows` columns by the `vectors` of a group of panels, of `panel` vectors each.
+    """The blocking of a contraction by register tiles.
 
-    A panel stores its weights in the order of the `levels` of the sum, whose elements are words of the dot.
+    A unit is a tile of at most `rows` columns by the `vectors` of a group of panels, of `panel` vectors each. A panel
+    stores its weights in the order of the `levels` of the sum, whose elements are words of the dot.
 
     The code reads the first outer size, the columns, the channels and the depth, in the form of these numbers: tiles,
     tiles of each of the `heights`, panels, bytes of a panel. Lines of almost any length can be divided into tiles of
@@ -191,8 +192,8 @@ class RegisterBlocks(Contraction):
     def _block(self) -> int:
         """The maximum number of tiles per block: their data stay in the cache while weights are streamed through it.
 
-        If all weights stay in the cache, blocks are short. If there are fewer tiles, it is a power of two, unless lines
-        of other lengths share the code.
+        If all weights stay in the cache, blocks are short. If there are fewer tiles than the maximum, their number is
+        rounded up to a power of two, unless lines of other lengths share the code.
         """
         read = prod(level.read for level in self.levels) // self.parts
         weights = self.dot.nbytes(self._length, self.channels)
@@ -205,7 +206,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _ahead(self) -> int:
-        """Cache lines of each panel of the next group that an iteration of a tile prefetches in blocks of two tiles."""
+        """Cache lines of each panel of the next group that an iteration prefetches, in blocks of two tiles."""
         if self.ahead is not None:
             return self.ahead
         is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
@@ -215,16 +216,17 @@ class RegisterBlocks(Contraction):
 
     @property
     def _advance(self) -> int:
-        """Bytes of each panel of the next group that an iteration of a tile prefetches: a block prefetches all.
+        """Bytes of each panel of the next group that an iteration of a tile prefetches.
 
-        A block may have only half of the maximum number of tiles.
+        All tiles of a block together prefetch the whole group, even if the block has only half of the maximum number of
+        tiles.
         """
         if self._ahead == 0 or self._block == 1 or self.panels == 1:
             return 0
         return LINE * self._lines(self._block // 2 + 1)
 
     def _lines(self, tiles: int) -> int:
-        """Cache lines of a panel that an iteration of each of `tiles` tiles prefetches."""
+        """Cache lines of a panel that an iteration of a tile prefetches if `tiles` tiles prefetch the whole panel."""
         members = self.dot.members if self.dot.group else 1
         return -(-UNROLL * self.packed_channels * WORD // (LINE * tiles * members))
 

@@ -1,4 +1,4 @@
-"""The epilogue of a register tile: applied to the accumulators in registers, and stored in y."""
+"""The epilogue of a register tile: applied to the accumulators in registers; its results are stored in y."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class TileResults:
                         f.prefetch(pointer, row + at, to_write=k == 0)
 
     def write(self, f: Function, sums: Sequence[Vec]) -> None:
-        """Store the results of sums: vectors row by row. A long epilogue is a loop over rows of sums in memory."""
+        """Apply the epilogue and store the results. `sums`: the vectors of the tile, row by row.
+
+        For a long epilogue, the sums are stored in memory, and the epilogue is a loop over their rows.
+        """
         scalars = {k: read(f, self.operands[k][0], 0, 0, f.lanes, self.operands[k][1].element) for k in self.single}
         if expression_cycles(self.epilogue) < SEPARATE_EPILOGUE:
             self._finish(f, range(self.rows), sums, scalars)
@@ -114,5 +117,5 @@ class TileResults:
         return r * access.column if self.row is None else self.row(k, r)
 
     def _offset(self, f: Function, k: int, access: Access, r: AnyInt, v: int) -> AnyInt:
-        """The offset in bytes of vector `v` of that row."""
+        """The offset in bytes of vector `v` of row `r` of the tile in tensor `k`."""
         return self._row(k, access, r) + v * f.lanes * access.channel

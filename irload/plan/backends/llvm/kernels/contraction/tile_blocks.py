@@ -1,4 +1,4 @@
-"""Contractions by tiles of AMX: the blocking. Some consecutive blocks share a panel of weights in the cache."""
+"""Contractions by tiles of AMX: the blocking. Groups of consecutive blocks share a panel of weights in the cache."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from irload.record import record
 
 @record()
 class TileBlocks(Contraction):
-    """A unit is a block of sums: `height` strips of `rows` columns by a panel of `width` tiles of channels.
+    """The blocking of a contraction by tiles of AMX.
 
-    The sum has one step per tap and chunk of 32 channels in bf16. `taps`: the offsets in bytes from the row of x of an
-    output to the row that a tap multiplies. Weights are in panels [chunk, tap, tile, 16 pairs of channels of x, 16
+    A unit is a block of sums: `height` strips of `rows` columns by a panel of `width` tiles of channels. The sum has
+    one step per tap and chunk of 32 channels in bf16. `taps`: for each tap, the offset in bytes from the row of x of an
+    output to the row that the tap multiplies. Weights are in panels [chunk, tap, tile, 16 pairs of channels of x, 16
     channels of y, 2]. Outer axes with separate weights come first. The last strip of a line overlaps the previous one
     if `rows` does not divide the columns.
 
@@ -35,7 +36,7 @@ class TileBlocks(Contraction):
     height: int
     width: int
     fixed: int | None = None
-    """Cache lines of later weights that each step prefetches; 0 if the code reads them from `numbers`."""
+    """Cache lines of later weights that each step prefetches; 0 if the code reads this number. Set by `code`."""
 
     @property
     def code(self) -> Self:
@@ -110,9 +111,10 @@ class TileBlocks(Contraction):
 
     @property
     def group(self) -> int:
-        """The number of consecutive blocks that use one panel before the next: their data fit into the cache, or all.
+        """The number of consecutive blocks that use one panel before the next panel. Their data fit into the cache.
 
-        All if reading the data again for each panel takes less time than reading the weights again for each group.
+        All blocks are one group if reading their data again for each panel takes less time than reading the weights
+        again for each group.
         """
         if self.is_near:
             return 1
@@ -156,9 +158,10 @@ class TileBlocks(Contraction):
 
     @property
     def lines_fixed(self) -> int:
-        """The lines that a step prefetches as a constant of the code, if one or many blocks use a panel; otherwise 0.
+        """The number of lines that a step prefetches, if it is a constant of the code; otherwise 0.
 
-        A loop over a number of lines that the code reads takes 5 % of the time.
+        It is a constant if one block, or many blocks, use a panel. A loop over a number that the code reads takes 5 %
+        of the time.
         """
         if self.fixed is not None:
             return self.fixed

@@ -36,7 +36,7 @@ class _Sizes:
 
 @record()
 class TileProduct(TileBlocks):
-    """A strip of `rows` columns by 16 channels of sums is a tile.
+    """The code of a contraction by tiles of AMX. A strip of `rows` columns by 16 channels of sums is a tile.
 
     The epilogue of a block is computed between the products of the next block (software pipelining), so that vector
     instructions and AMX overlap.
@@ -120,8 +120,8 @@ class TileProduct(TileBlocks):
     def _ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _Sizes) -> Pointer:
         """The address of the part of the next panel that a block prefetches; the blocks of a group prefetch all of it.
 
-        The last panel is followed by the first one, or by the first panel of the next kernel (`final`). It is never an
-        unmapped address, since prefetching one costs a walk of the page tables.
+        The last panel is followed by the first one, or by the first panel of the next kernel (`final`). The address is
+        always mapped, since prefetching an unmapped address costs a walk of the page tables.
         """
         block = turn.unit - turn.start
         part = sizes.lines * (self.steps * LINE)

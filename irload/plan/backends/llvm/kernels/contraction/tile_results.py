@@ -22,9 +22,11 @@ each row of tiles."""
 
 @record()
 class Results:
-    """A block is `height` tiles of `rows` columns by `width` tiles of channels, a panel of all `channels`.
+    """The epilogue of blocks of sums.
 
-    The memory of a thread, `nbytes` for the methods' `memory`, holds two blocks of sums and the record of one.
+    A block has `height` strips of `rows` columns by a panel of `width` tiles of channels; `channels`: the number of all
+    channels. The parameter `memory` of the methods is memory of the thread, `nbytes` bytes, with two blocks of sums and
+    the record of one block.
     """
 
     rows: int
@@ -80,7 +82,7 @@ class Results:
         return f.load_int(self._record(memory), _WAITING)
 
     def free(self, f: Function, memory: Pointer) -> Pointer:
-        """The address for the next sums, stored row by row; a row has the sums of all tiles of the width."""
+        """The address for the next sums, stored row by row; a row has the sums of all channels of a panel."""
         return f.load_pointer(self._record(memory), _FREE)
 
     def stored(self, f: Function, memory: Pointer) -> None:

@@ -65,7 +65,8 @@ PROBED = "slot", "searching", "k"
 class WordTable:
     """The arrays of a hash table of words. `slots` has the number of a word plus 1, or 0 for an empty slot.
 
-    By number, `hashes`, `offsets` in the `pool` of bytes, and `lengths`. `mask`: the number of slots minus 1.
+    By the number of a word: `hashes`, `offsets` in the `pool` of bytes, and `lengths`. `mask`: the number of slots
+    minus 1.
     """
 
     slots: Pointer
@@ -82,9 +83,9 @@ class WordTable:
         return WordTable(slots, hashes, offsets, lengths, pool, arguments.integer())
 
     def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: Variables) -> Iterator[Int]:
-        """Search a word by linear probing. The body of the loop gets its number, and runs if the table has the word.
+        """Search a word by linear probing. If the table has the word, the body of the loop runs with its number.
 
-        Uses the variables `PROBED`. Afterwards `slot` is the empty slot if the word is missing.
+        Uses the variables `PROBED`. If the word is missing, `slot` is an empty slot for it afterwards.
         """
         v["slot"] = bits(f, "and", hash, self.mask)
         v["searching"] = 1

@@ -66,7 +66,7 @@ class Ids:
 
 @record()
 class TokenizeWords(TextKernel):
-    """The ids of the words begin…end.
+    """Writes the ids of the words begin…end−1.
 
     Arguments: characters; begins and lengths of words, i32; ids, i32; the number of ids, i64, which is updated; per
     word, the index of its first id, i64, and its count of ids, i32; scratch memory; then the arguments of the model.

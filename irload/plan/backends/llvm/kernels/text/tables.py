@@ -29,16 +29,19 @@ from irload.system.forks import unforked
 POOL = 8 << 20
 """Maximum bytes of all cached words."""
 LONGEST_MERGED = 2048
-"""Longer words are merged in Python, by a heap. The kernel compares all symbols for each merge, in quadratic time."""
+"""The maximum bytes of a word that the kernel merges: it reads all symbols for each merge, in quadratic time.
+
+Longer words are merged in Python, with a heap.
+"""
 
 
 @record(eq=False)
 class CompiledModel:
     """A subword model in the form that the kernels read.
 
-    `arguments`: of the model; the number of bytes reserved for a word follows. `cell`: bytes of scratch memory per
-    reserved byte. Words of more than `longest` bytes are tokenized by the model in Python. With a `separator`, texts
-    are split into words before each separator that does not follow another one.
+    `arguments`: the arguments of the model, without the last one, the number of bytes reserved for a word. `cell`:
+    bytes of scratch memory per reserved byte. Words of more than `longest` bytes are tokenized by the model in Python.
+    With a `separator`, texts are split into words before each separator that does not follow another one.
     """
 
     kernel: TokenizeWords
@@ -69,7 +72,7 @@ def _segmentation(target: Target, model: Segmentation) -> CompiledModel:
 
 
 class CompiledTable:
-    """`Remembered`, a cache of the ids of words, by kernels. A lock serializes threads."""
+    """A cache of the ids of words: `Remembered`, implemented by kernels. A lock serializes threads."""
 
     def __init__(self, target: Target, model: CompiledModel, python: SubwordModel) -> None:
         self._target = target

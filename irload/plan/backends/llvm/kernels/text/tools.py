@@ -22,7 +22,7 @@ from irload.record import record
 
 @record()
 class Parts:
-    """The parts that splitting returns: matches, gaps between them; with `merges`, from one match to the next."""
+    """The parts that splitting returns: `matches`, and `gaps`. With `merges`, a gap starts at the match before it."""
 
     matches: bool
     gaps: bool
@@ -38,7 +38,7 @@ _KEPT = {
     ("remove", False): Parts(matches=False, gaps=True),
     ("mergedwithnext", False): Parts(matches=False, gaps=True, merges=True),
 }
-"""By behaviour and `invert`. Other combinations are computed in Python."""
+"""The parts by behaviour and `invert`. Other combinations are computed in Python."""
 _GROWTH = 3
 """The maximum number of bytes of a replacement for which the buffer of OpenVINO's extension always suffices."""
 

@@ -27,7 +27,7 @@ def call(kernel: Kernel, target: Target, *arguments: Array | int, begin: int = 0
 
 
 class Words:
-    """A hash table for at most `most` words of `nbytes` bytes together."""
+    """A hash table for at most `most` words with at most `nbytes` bytes in total."""
 
     def __init__(self, target: Target, most: int, nbytes: int) -> None:
         self._target = target
@@ -52,7 +52,10 @@ class Words:
     def number(
         self, begins: Array, ends: Array, chars: Array, numbers: Array, first: int = 0, longest: int = UNBOUNDED
     ) -> int:
-        """Write the numbers of the words from `first` on; new words are added. Returns the first that does not fit."""
+        """Write the numbers of the words from `first` on, and add new words.
+
+        Returns the index of the first word that does not fit into the table.
+        """
         state = np.array([first, self.count, self._used], np.int64)
         tables = (numbers, state, begins.size, longest, self._most, self.pool.size)
         call(NumberWords(), self._target, chars, begins, ends, *self.arguments, *tables)
@@ -90,7 +93,7 @@ class Pairs:
         values = np.stack([ranks, np.array(results, np.int64)[ranks]], -1).astype(np.int32)
         size = 1 << max(len(keys) * 2, 2).bit_length()
         self.mask = size - 1
-        """The mask of indices."""
+        """The number of slots minus 1."""
         self._keys = np.full(size, -1, np.int64)
         self._values = np.zeros((2, size), np.int32)
         wide = keys.view(np.uint64)
