@@ -20,6 +20,7 @@ from irload.core.size_arithmetic import of_sizes, ratios_of, truncated
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
+from irload.experts import expert_product
 from irload.graph import Graph, Node, Output, UnknownOp, subgraphs
 from irload.record import record
 from irload.safety.limits import DEFAULT, Deadline, Limits
@@ -176,6 +177,8 @@ class Inference:
     def outputs(self, node: Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Return the output types of one node, with the values or bounds that follow from its inputs."""
         outputs = infer_outputs(node.op, inputs, self)
+        if node.type == "Concat":
+            outputs = self._of_experts(node, outputs)
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
         known = self._by_ratios(node, inputs, outputs[0]) if node.type in ("Convert", "Range") else None
@@ -189,6 +192,14 @@ class Inference:
             if bounds is not None:
                 return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))
         return outputs
+
+    def _of_experts(self, concat: Node, outputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        """Add the number of rows if a Concat joins the products of all experts, whose shapes depend on values."""
+        product = None if outputs[0].shape.rank is None or outputs[0].is_static else expert_product(concat, self.types)
+        if product is None:
+            return outputs
+        rows = self.types[product.data].shape.dims[0]
+        return (replace(outputs[0], shape=Shape(rows, *outputs[0].shape.dims[1:])),)
 
     @staticmethod
     def fold(node: Node, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:

@@ -13,6 +13,7 @@ from irload.core.tensor import UNKNOWN, TensorType
 from irload.errors import LimitExceeded
 from irload.graph import Graph, Node, Output, UnknownOp
 from irload.inference import Inference, Inferred
+from irload.plan.expert_nodes import with_experts
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.tail import FEW, Tail, tail_of
@@ -168,36 +169,22 @@ def schedule_graph(
     for output in (*constants, *parameters, *(o for node in nodes for o in node.outputs)):
         slot.setdefault(output, len(slot))
     results = tuple(slot[o] for o in returned)
-    scheduled: list[ScheduledNode] = []
-    # If the file lists more or fewer ports than an operation has, its types are inferred at run time, so the schedule
-    # is not static.
-    for node in nodes:
-        before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
-        after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
-        scheduled.append(
-            ScheduledNode(
-                node,
-                tuple(slot[i] for i in node.inputs),
-                tuple(slot[o] for o in node.outputs),
-                (),
-                before,
-                after,
-                all(t.is_static for t in (*before, *after)) and counts[node] == len(node.outputs),
-                any(map(is_short, (*before, *after))),
-                sum(t.nbytes or 0 for t in after),
-            )
-        )
-    is_static = all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in scheduled) and all(
-        _is_flat(types.get(o, UNKNOWN)) for o in (*parameters, *returned)
-    )
+    scheduled = [_scheduled(node, slot, types, counts) for node in nodes]
+    is_static = _is_static(scheduled) and all(_is_flat(types.get(o, UNKNOWN)) for o in (*parameters, *returned))
+    planned = scheduled
+    if plan and folding is not None and not is_static:
+        merged = with_experts(nodes, returned, types, folding.merged)
+        planned = [_scheduled(node, slot, types, counts) for node in merged] if merged is not nodes else scheduled
+        is_static = planned is not scheduled and _is_static(planned)
+        planned = planned if is_static else scheduled
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         _require_peak(graph, types, constant_bytes, limits)
-    part, rest, ahead, tail = None, scheduled, 0, None
+    part, rest, ahead, tail = None, planned, 0, None
     if plan and folding is not None:
         inputs = [o for o in parameters if o not in valued]
-        leading = scheduled if is_static else _leading(inputs, scheduled, constants, types)
-        part = _part(inputs, returned, scheduled, leading, slot, constants, types, is_static)
-        rest, ahead = _remaining(scheduled, leading, {*constants, *inputs}, part)
+        leading = planned if is_static else _leading(inputs, planned, constants, types)
+        part = _part(inputs, returned, planned, leading, slot, constants, types, is_static)
+        rest, ahead = _remaining(planned, leading, {*constants, *inputs}, part)
         tail = tail_of(graph, [s.node for s in rest[ahead:]], types)
     kept, few = set(results), len(constants)
     return Schedule(
@@ -217,6 +204,31 @@ def schedule_graph(
         () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters),
         () if tail is None else tuple(slot[r.inputs[0]] for r in tail.results),
     )
+
+
+def _scheduled(
+    node: Node, slot: Mapping[Output, int], types: Mapping[Output, TensorType], counts: Mapping[Node, int]
+) -> ScheduledNode:
+    before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
+    after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
+    # If the file lists more or fewer ports than an operation has, its types are inferred at run time.
+    has_ports = counts.get(node, len(node.outputs)) == len(node.outputs)
+    return ScheduledNode(
+        node,
+        tuple(slot[i] for i in node.inputs),
+        tuple(slot[o] for o in node.outputs),
+        (),
+        before,
+        after,
+        all(t.is_static for t in (*before, *after)) and has_ports,
+        any(map(is_short, (*before, *after))),
+        sum(t.nbytes or 0 for t in after),
+    )
+
+
+def _is_static(nodes: Sequence[ScheduledNode]) -> bool:
+    """True if memory can be planned for all inputs and outputs of the nodes."""
+    return all(s.known and all(_is_flat(t) for t in (*s.input_types, *s.types)) for s in nodes)
 
 
 def _releasing(nodes: Sequence[ScheduledNode], kept: Container[int], constants: int) -> tuple[ScheduledNode, ...]:

@@ -1,11 +1,11 @@
-"""Lowerings of MatMul and ScaledDotProductAttention."""
+"""Lowerings of MatMul, of the products of experts, and of ScaledDotProductAttention."""
 
 from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.cached_attention import averages_empty_rows
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import AttentionStep, MatMulStep
+from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, MatMulStep
 from irload.plan.lowering.values import all_f32
 
 
@@ -16,6 +16,13 @@ def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
         return None
     attributes = node.op.attributes
     return MatMulStep(inputs, outputs, transpose_a=attributes["transpose_a"], transpose_b=attributes["transpose_b"])
+
+
+def expert_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower the products of experts."""
+    if not all_f32([inputs[0], *inputs[2:], *outputs]) or inputs[1].dtype.name not in ("int32", "int64"):
+        return None
+    return ExpertMatMulStep(inputs, outputs, transpose=node.op.attributes["transpose"])
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

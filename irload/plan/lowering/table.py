@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irload.graph import Node
+from irload.plan.expert_nodes import ExpertMatMul
 from irload.plan.ir.program import Step, Value
 from irload.plan.lowering import (
     composed,
@@ -47,6 +48,7 @@ LOWERINGS: dict[str, Lowering] = {
     "DepthToSpace": rearranging.rearranged,
     "Einsum": contractions.einsum,
     "Elu": elementwise.elu,
+    ExpertMatMul.type: matrices.expert_matmul,
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
     "Gather": gathering.gather,

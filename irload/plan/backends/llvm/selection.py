@@ -120,6 +120,7 @@ TABLE = Table[Callable[[Any, Selector], list[Launch]]](
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
         ir.ElementwiseStep: Row("elementwise.select_elementwise", _maps, stored=_ALL),
+        ir.ExpertMatMulStep: Row("expert_matmul.select_expert_matmul", lambda s: s.output.size),
         ir.GatherStep: Row("gathering.select_gather", _gather),
         ir.GroupNormalizeStep: Row("normalization.select_group_normalize", _computes),
         ir.MatMulStep: Row("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),

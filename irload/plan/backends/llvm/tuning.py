@@ -76,6 +76,8 @@ TAIL_GAIN = 1.03
 """The minimum speed-up for which the last vectors of a row, fewer than a tile has, get a separate function."""
 PANEL = 2
 """Vectors per panel of a matrix: the same for any number of rows, so that weights are packed once for all shapes."""
+WIDEST_ROW = 8
+"""Maximum vectors of a tile of one row of an expert: enough for the latency of FMAs."""
 MANY_TILES = 4
 """Minimum tiles of a line that is divided into tiles of three heights. Shorter lines are faster with even heights."""
 LONG_LINE, LONG_RUN = 10, 64

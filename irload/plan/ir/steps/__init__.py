@@ -22,6 +22,7 @@ from irload.plan.ir.steps.movement import ViewStep as ViewStep
 from irload.plan.ir.steps.products import AttentionStep as AttentionStep
 from irload.plan.ir.steps.products import ConvStep as ConvStep
 from irload.plan.ir.steps.products import ConvTransposeStep as ConvTransposeStep
+from irload.plan.ir.steps.products import ExpertMatMulStep as ExpertMatMulStep
 from irload.plan.ir.steps.products import Integers as Integers
 from irload.plan.ir.steps.products import MatMulStep as MatMulStep
 from irload.plan.ir.steps.products import ProductStep as ProductStep

@@ -198,6 +198,38 @@ class MatMulStep(WithEpilogue, ProductStep):
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
+@record(frozen=False, eq=False)
+class ExpertMatMulStep(Step):
+    """Rows sorted by expert times the matrix of their expert. Inputs: data [rows, depth], counts [experts], weights….
+
+    Expert e multiplies the `counts[e]` rows after the rows of all previous experts. The counts, in i32 or i64, add up
+    to the rows of the data. Weights are constants [depth, columns]; with `transpose`, [columns, depth].
+    """
+
+    transpose: bool = field(kw_only=True)
+
+    @property
+    def weights(self) -> list[Value]:
+        """The weights of each expert."""
+        return self.inputs[2:]
+
+    @property
+    def flops(self) -> int:
+        return 2 * matmul_macs(self.output.size, self.inputs[0].shape[-1])
+
+    def check(self) -> None:
+        data, counts, *weights = self.inputs
+        rules.f32(data, *weights, self.output)
+        rules.equal("the shape of the counts", counts.shape, (len(weights),))
+        rules.equal("whether the counts are i32 or i64", counts.dtype.name in ("int32", "int64"), True)
+        rows, depth = data.shape
+        shape = (depth, self.output.shape[1])
+        for value in weights:
+            rules.constant(value)
+            rules.equal("the shape of the weights", value.shape, shape[::-1] if self.transpose else shape)
+        rules.equal("the shape", self.output.shape, (rows, shape[1]))
+
+
 LEAST_SCORE = float(np.finfo(np.float32).min)
 """The score of masked keys if a row whose keys are all masked averages the values. With −∞, its weights are NaN."""
 

@@ -50,7 +50,7 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """The kernels of a matmul, whose leading axes broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
     axis, codes = -1 if step.transpose_b else -2, selector.memory.layout(step.inputs[0]).codes
-    form = _compression(step, axis, selector) if dot is FMA or codes else None
+    form = compression(b, prod(step.output.shape[:-1]), axis, selector) if dot is FMA or codes else None
     if form is not None:
         dot = quantized_dot(selector.target, form, codes.group) if codes else compressed_dot(form)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
@@ -65,19 +65,10 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     common = (b.shape[:-2], tensors, epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *common, constant=b.is_constant)
     if form is not None:
-        panel = Panel(form, rows.chunks.depth, rows.product.packed_channels)
-        packed = selector.packed_constant(
-            b, (panel, axis), partial(pack_panels, panel, axis, selector.target, selector.threads)
-        )
+        packed = packed_codes(b, Panel(form, rows.chunks.depth, rows.product.packed_channels), axis, selector)
         return [*rows.copies, rows.launch(packed, tensors, selector)]
     if b.is_constant:
-
-        def pack(weights: Array) -> Array:
-            columns = weights if step.transpose_b else weights.swapaxes(-1, -2)
-            columns = columns.reshape(-1, *columns.shape[-2:])
-            return pack_weights(columns, rows.packing, selector.target, selector.threads)
-
-        packed = selector.packed(b, (rows.packing, step.transpose_b), pack, stored=True)
+        packed = packed_matrices(b, rows.packing, selector, transposed=step.transpose_b)
         return [*rows.copies, rows.launch(packed, tensors, selector)]
     weights = selector.array(b)
     pack_b = Pack.of(rows.packing, weights.swapaxes(-1, -2) if step.transpose_b else weights)
@@ -85,20 +76,35 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     return [*rows.copies, selector.launch(pack_b, [weights, buffer]), rows.launch(buffer, tensors, selector)]
 
 
-def _compression(step: MatMulStep, axis: int, selector: Selector) -> Compression | None:
-    """The form of packed weights that remain compressed; None for weights that are packed as f32.
+def compression(value: Value, rows: int, axis: int, selector: Selector) -> Compression | None:
+    """The form of packed weights that remain compressed; None for weights that are packed as f32. `rows`: of the data.
 
     16-bit floats are packed as f32 if many rows reuse the weights, and the model has no variables: models with
     variables (decoders) also multiply single tokens by the weights.
     """
-    source = step.inputs[1].source
-    weights = None if source is None else compressed(source)
+    weights = None if value.source is None else compressed(value.source)
     if weights is None:
         return None
-    one_tile = widens_in_registers(selector.target, prod(step.output.shape[:-1]), PANEL)
+    one_tile = widens_in_registers(selector.target, rows, PANEL)
     if weights.is_short and not (one_tile or selector.variables):
         return None
     return compression_of(weights, axis)
+
+
+def packed_codes(value: Value, panel: Panel, axis: int, selector: Selector) -> Array:
+    """The packed weights of a value that remain compressed."""
+    pack = partial(pack_panels, panel, axis, selector.target, selector.threads)
+    return selector.packed_constant(value, (panel, axis), pack)
+
+
+def packed_matrices(value: Value, packing: Packing, selector: Selector, *, transposed: bool) -> Array:
+    """The packed weights of a constant: matrices [depth, columns], or `transposed`."""
+
+    def pack(weights: Array) -> Array:
+        columns = weights if transposed else weights.swapaxes(-1, -2)
+        return pack_weights(columns.reshape(-1, *columns.shape[-2:]), packing, selector.target, selector.threads)
+
+    return selector.packed(value, (packing, transposed), pack, stored=True)
 
 
 @record()

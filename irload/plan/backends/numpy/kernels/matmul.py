@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from irload.core.tensor import Array
@@ -54,3 +56,12 @@ def batched(
     ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
     parts: list[ThreadCalls] = [[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]
     return [parts, *epilogue.phases(out, scratch, threads)]
+
+
+def by_expert(a: Array, counts: Array, matrices: Sequence[Callable[[], Array]], out: Array) -> None:
+    """Multiply the rows of each expert, `counts` of them in sequence, by its matrix [K,N]. Unused ones are not read."""
+    start = 0
+    for count, matrix in zip(counts.tolist(), matrices, strict=True):
+        if count:
+            np.matmul(a[start : start + count], matrix(), out[start : start + count])
+        start += count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -20,7 +21,7 @@ from irload.plan.backends.numpy.measured import SMALL_M
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
-from irload.plan.ir.steps import AttentionStep, MatMulStep
+from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, MatMulStep
 
 
 def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
@@ -78,6 +79,20 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
     if "weight streaming" in able and suits(rows, k, n):
         first = "weight streaming"
     return selector.choose(step, {first: able.pop(first), **able})
+
+
+def expert_matmul(step: ExpertMatMulStep, selector: NumpySelector) -> Selected:
+    """Select the kernel for products of experts: one expert after the other."""
+    a, counts, out = (selector.array(v) for v in (*step.inputs[:2], step.output))
+    matrices: list[Callable[[], Array]] = []
+    for value in step.weights:
+        matrix = selector.compressed_weights(value, 1 if step.transpose else 0)
+        if matrix is not None:
+            matrices.append(partial(matrix.block, 0, out.shape[1]))
+        else:
+            weights = selector.array(value)
+            matrices.append(partial(np.asarray, weights.T if step.transpose else weights))
+    return "expert by expert", [[[(kernels.by_expert, (a, counts, matrices, out))]]]
 
 
 def attention(step: AttentionStep, selector: NumpySelector) -> Selected:

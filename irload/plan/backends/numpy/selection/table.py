@@ -62,6 +62,7 @@ TABLE = Table[Callable[[Any, NumpySelector], Selected]](
         ir.ConvStep: Row("convolutions.conv", _computes, _is_near),
         ir.ConvTransposeStep: Row("convolutions.conv_transpose", _computes),
         ir.ElementwiseStep: Row("elementwise.elementwise", _elementwise),
+        ir.ExpertMatMulStep: Row("matrices.expert_matmul"),
         ir.GatherStep: Row("movement.gather"),
         ir.GroupNormalizeStep: Row("rows.group_normalize", _computes, lambda s: 3 <= len(s.inputs[0].shape) <= 5),
         ir.MatMulStep: Row("matrices.matmul", _computes),

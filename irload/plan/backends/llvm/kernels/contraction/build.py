@@ -116,6 +116,18 @@ def register_product(
     return in_parts(product)
 
 
+def rows_product(
+    target: Target, dot: Dot, axis: Axis, levels: Sequence[Level], results: Results, shape: tuple[int, int], panel: int
+) -> Product:
+    """The contraction of one row, or of a ragged line of rows, with tiles of a given shape (rows, vectors)."""
+    common, ragged = _described(dot, outer_and_columns([axis]), results), axis.size > 1
+    rows, vectors = shape
+    levels = tuple(levels) if dot.weights is None else groups_of(dot, levels[0])
+    return Product(
+        *common, rows, levels, target.lanes, vectors, panel, ragged=ragged, cached=target.cached, shared=PANELS
+    )
+
+
 def run_of(levels: Sequence[Level]) -> int:
     """The number of words that are summed per tap: the iterations of the levels nested in the loops over taps."""
     taps = max(k for k, level in enumerate(levels) if level.axis is not None)

@@ -8,6 +8,7 @@ from typing import Self
 
 from irload.plan.backends.llvm.arguments import unknown
 from irload.plan.backends.llvm.axes import ANY, any_strides
+from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_block, even_heights
@@ -94,6 +95,11 @@ class RegisterBlocks(Contraction):
         sizes = self.units, self.panels, self._block, self._panel_bytes, self._prefetched, self._zeros, self._tiles
         last = self.channels - (self.panels - 1) * self.vectors * self.lanes
         return (*sizes, last, self._advance, *ends, *strides)
+
+    def sized_for(self, columns: AnyInt) -> dict[int, AnyInt]:
+        """The `numbers` of a ragged line of another length, by position, as far as they depend on it."""
+        whole, tiles = columns // self.rows, (columns + (self.rows - 1)) // self.rows
+        return {0: tiles, 6: tiles, 9: whole, 10: columns - whole * self.rows}
 
     @property
     def sizes(self) -> int:

@@ -1,0 +1,150 @@
+"""Products of rows that are sorted by expert: one contraction per expert, whose rows are counted at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from irload.core.size import hint
+from irload.plan.backends.llvm.arguments import WORD, Arguments
+from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
+from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.contraction.build import Results, packing_of, rows_product
+from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.contraction.product import Product
+from irload.plan.backends.llvm.kernels.matmul import compression, packed_codes, packed_matrices
+from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tile import tile_shape
+from irload.plan.backends.llvm.tuning import ANY_COLUMNS, PANEL, WIDEST_ROW
+from irload.plan.backends.llvm.widening import Panel
+from irload.plan.ir.expression import IDENTITY
+from irload.plan.ir.steps import ExpertMatMulStep
+from irload.record import record
+
+
+@record()
+class ExpertMatMul(Kernel):
+    """y[row] = x[row] · w[expert of the row]. Pointers: x, counts, y, then the packed weights of each expert.
+
+    `single`: the contraction of one row, which has `words` numbers; `several`: of any number of rows. A unit is a group
+    of panels of `single`, that is, one or more of `several`, for all experts. `rows`: the number of all rows.
+    `strides`: bytes between the rows of x and of y. `index`: bytes of a count.
+    """
+
+    experts: int
+    rows: int
+    strides: tuple[int, int]
+    index: int
+    single: Product
+    several: Product
+    words: tuple[int, int]
+
+    @property
+    def arithmetic(self) -> str:
+        return self.single.arithmetic
+
+    @property
+    def why(self) -> str:
+        return self.single.why
+
+    @property
+    def code(self) -> ExpertMatMul:
+        return replace(self, rows=0, strides=(0, 0), single=self.single.code, several=self.several.code)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (*self.strides, self.several.panels, *self.single.numbers, *self.several.numbers)
+
+    @property
+    def count(self) -> int:
+        return self.single.panels
+
+    @property
+    def cycles(self) -> float:
+        return self.rows * self.single.cycles
+
+    def write(self, function: Function) -> None:
+        f, arguments = function, Arguments(function)
+        x, counts, y = arguments.pointers(3)
+        weights = arguments.rest
+        arguments.pointers(self.experts)
+        x_stride, y_stride, panels = arguments.integers(3)
+        single, several = (
+            _Table(f, product, arguments.integers(words))
+            for product, words in zip((self.single, self.several), self.words, strict=True)
+        )
+        groups = self.single.vectors // self.several.vectors
+        begin, end = f["begin"], f["end"]
+        start = [f.integer(0)]
+        for expert in f.range(0, self.experts, 1, start):
+            first, rows = start[0], f.load_int(counts, expert * self.index, f"i{8 * self.index}")
+            matrix = f.load_pointer(weights, expert * WORD)
+            pointers = [x + first * x_stride, matrix, y + first * y_stride]
+            with f.when(f.equal(rows, 1)):
+                single.call("single", pointers, begin, end)
+            with f.when(rows > 1):
+                several.set(self.several.sized_for(rows))
+                several.call("several", pointers, begin * groups, f.minimum(end * groups, panels))
+            start[0] = f.integer(first + rows)
+
+
+class _Table:
+    """The arguments of a contraction, in stack memory: pointers, then numbers."""
+
+    def __init__(self, f: Function, product: Product, numbers: Sequence[AnyInt]) -> None:
+        self._f, self._product = f, product
+        self._memory = f.local(WORD * (3 + len(numbers)))
+        self.set(dict(enumerate(numbers)))
+
+    def set(self, numbers: Mapping[int, AnyInt]) -> None:
+        """Store numbers by position."""
+        for k, number in numbers.items():
+            self._f.store_scalar(number, self._memory, WORD * (3 + k))
+
+    def call(self, name: str, pointers: Sequence[Pointer], begin: AnyInt, end: AnyInt) -> None:
+        """Call the function of the contraction for a range of panels."""
+        f = self._f
+        for k, pointer in enumerate(pointers):
+            f.store_scalar(pointer, self._memory, WORD * k)
+        scratch = {"scratch": f["scratch"], "ahead": f["ahead"]}
+        f.call(name, {"arguments": self._memory, "begin": begin, "end": end, **scratch}, self._product.write)
+
+
+def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Launch]:
+    """The kernel of the products of experts."""
+    x, counts, y = (selector.array(v) for v in (*step.inputs[:2], step.output))
+    axis, target = -1 if step.transpose else -2, selector.target
+    rows, (depth, columns) = y.shape[0], (x.shape[1], y.shape[1])
+    forms = {compression(w, hint(rows), axis, selector) for w in step.weights}
+    form = forms.pop() if len(forms) == 1 else None
+    dot = FMA if form is None else compressed_dot(form)
+    chunks, results = Chunks.in_place(depth, x.strides[1], dot), Results.of([y], -1, columns, IDENTITY)
+    panel = min(PANEL, -(-columns // target.lanes))
+    levels, strides = chunks.levels(dot), (x.strides[0], y.strides[0])
+    single, several = (
+        rows_product(target, dot, Axis(size, (0, *strides)), levels, results, shape, panel)
+        for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, panel, hint(strides[0])), strict=True)
+    )
+    words = len(single.numbers), len(several.numbers)
+    kernel = ExpertMatMul(len(step.weights), rows, strides, counts.itemsize, single, several, words)
+    if form is None:
+        packing = packing_of(several, chunks)
+        packed = [packed_matrices(w, packing, selector, transposed=step.transpose) for w in step.weights]
+    else:
+        codes = Panel(form, depth, several.packed_channels)
+        packed = [packed_codes(w, codes, axis, selector) for w in step.weights]
+    return [selector.launch(kernel, [x, counts, y, *packed])]
+
+
+def _shapes(target: Target, dot: Dot, columns: int, panel: int, pitch: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The shapes of a tile of one row and of a tile of many rows, whose vectors divide those of the first."""
+    if dot.weights is None:
+        single = tile_shape(target, 1, columns, panel, pitch, WIDEST_ROW, dot)
+        several = tile_shape(target, ANY_COLUMNS, columns, panel, pitch, WIDEST_ROW, dot)
+    else:
+        most = target.registers // 2
+        single, several = (1, panel * max(1, min(4, -(-columns // target.lanes)) // panel)), (most // panel, panel)
+    return (1, max(single[1] // several[1], 1) * several[1]), several

@@ -1,0 +1,138 @@
+"""Products of experts as exporters write them: slices of counted rows, planned as one step of known shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irload
+from irload.core import element as et
+from irload.model import Model
+from irload.plan.ir.steps import ExpertMatMulStep
+from irload.plan.sanitizing import sanitizing
+from models import ir
+from tests.plan.exact import plan_of
+from tests.plan.graphs import Net, agrees, close
+
+RANKED = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
+EXPERTS, DEPTH, COLUMNS, CHOSEN = 5, 24, 40, 2
+
+
+class Experts:
+    """A model that routes tokens [tokens, DEPTH] to CHOSEN of EXPERTS matrices, and returns rows sorted by expert."""
+
+    def __init__(
+        self, tokens: int, *, one: float = 1, skipped: int = 0, element: str = "f32", transpose: bool = True
+    ) -> None:
+        self.net = net = Net()
+        x = net.input(tokens, DEPTH)
+        scores = net.op("MatMul", x, net.weights(DEPTH, EXPERTS), transpose_a=False, transpose_b=False)
+        chosen = net.ops("TopK", scores, net.constant(CHOSEN), version="opset11", outputs=2, axis=1, **RANKED)[1]
+        rows = self._rows(x, chosen)
+        counts = self._counts(scores, chosen, one)
+        ends = self._ends(counts)
+        starts = [net.constant([skipped]), *ends[:-1]]
+        parts = [
+            net.op(
+                "MatMul",
+                net.op("Slice", rows, start, end, net.constant([1]), net.constant([0]), version="opset8"),
+                self._matrix(element, transpose),
+                transpose_a=False,
+                transpose_b=transpose,
+            )
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        product = net.concat(*parts, axis=0)
+        self.model = net.model(net.op("Multiply", product, net.constant(np.float32(0.5))))
+
+    def _rows(self, x: ir.Ref, chosen: ir.Ref) -> ir.Ref:
+        """The rows of the tokens, sorted by expert."""
+        net = self.net
+        flat = net.reshape(chosen, -1)
+        count = net.op("Squeeze", net.op("ShapeOf", flat, version="opset3", output_type="i64"), net.constant([0]))
+        attributes = {**RANKED, "mode": "min"}
+        order = net.ops("TopK", flat, count, version="opset11", outputs=2, axis=0, **attributes)[1]
+        token = net.op("Divide", order, net.constant(CHOSEN), m_pythondiv=True)
+        return net.op("Gather", x, token, net.constant(0), version="opset8", batch_dims=0)
+
+    def _counts(self, scores: ir.Ref, chosen: ir.Ref, one: float) -> ir.Ref:
+        """The number of tokens of each expert."""
+        net = self.net
+        shape = net.op("ShapeOf", scores, version="opset3", output_type="i64")
+        zeros = net.op("Broadcast", net.constant(np.float32(0)), shape, version="opset3", mode="numpy")
+        ones_shape = net.op("ShapeOf", chosen, version="opset3", output_type="i64")
+        ones = net.op("Broadcast", net.constant(np.float32(one)), ones_shape, version="opset3", mode="numpy")
+        attributes = {"reduction": "none", "use_init_val": True}
+        hot = net.op("ScatterElementsUpdate", zeros, chosen, ones, net.constant(1), version="opset12", **attributes)
+        return net.op("ReduceSum", net.op("Convert", hot, destination_type="i64"), net.constant(0), keep_dims=False)
+
+    def _ends(self, counts: ir.Ref) -> list[ir.Ref]:
+        net, total, ends = self.net, None, list[ir.Ref]()
+        for expert in range(EXPERTS):
+            count = net.op("Gather", counts, net.constant(expert), net.constant(0), version="opset8", batch_dims=0)
+            total = count if total is None else net.op("Add", total, count)
+            ends.append(net.reshape(total, -1))
+        return ends
+
+    def _matrix(self, element: str, transpose: bool) -> ir.Ref:
+        net, shape = self.net, (COLUMNS, DEPTH) if transpose else (DEPTH, COLUMNS)
+        if element == "f32":
+            return net.weights(*shape)
+        rng = np.random.default_rng(len(net.shapes))
+        if element == "f16":
+            stored = net.constant(rng.standard_normal(shape).astype(np.float16))
+            return net.op("Convert", stored, destination_type="f32")
+        codes = net.codes(rng.integers(-8, 8, shape).astype(np.int8), {"i4": et.i4, "i8": et.i8}[element])
+        scales = net.constant(rng.uniform(0.05, 0.1, (shape[0], 1)).astype(np.float32))
+        return net.op("Multiply", net.op("Convert", codes, destination_type="f32"), scales)
+
+
+def steps(model: Model, tokens: int) -> list[type]:
+    """The kinds of steps of a plan."""
+    return [type(step) for step in plan_of(model, [(tokens, DEPTH)]).program.steps]
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 7, 64])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_one_step_multiplies_the_rows_of_all_experts(tokens: int, transpose: bool) -> None:
+    model = Experts(tokens, transpose=transpose).model
+    assert ExpertMatMulStep in steps(model, tokens)
+    agrees(model, [(tokens, DEPTH)])
+
+
+@pytest.mark.parametrize("element", ["f16", "i8", "i4"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_compressed_weights(element: str, transpose: bool) -> None:
+    agrees(Experts(9, element=element, transpose=transpose).model, [(9, DEPTH)])
+
+
+def test_any_number_of_tokens() -> None:
+    model = Experts(-1).model
+    assert model.outputs[0].partial_shape == irload.Shape((0, None), COLUMNS)
+    plain, rng = irload.compile_model(model, optimize=False), np.random.default_rng(0)
+    for jit in (False, None):
+        compiled = irload.compile_model(model, jit=jit)
+        for tokens in (3, 1, 5, 12, 1, 40, 2):
+            x = rng.standard_normal((tokens, DEPTH)).astype(np.float32)
+            close(compiled(x)[0], plain(x)[0], 1e-5)
+
+
+def test_experts_without_rows() -> None:
+    """All tokens choose the same two experts."""
+    model = Experts(6).model
+    x = np.repeat(np.random.default_rng(1).standard_normal((1, DEPTH)).astype(np.float32), 6, 0)
+    with sanitizing():
+        close(irload.compile_model(model)(x)[0], irload.compile_model(model, optimize=False)(x)[0], 1e-5)
+
+
+@pytest.mark.parametrize("changes", [{"one": 2.0}, {"skipped": 1}])
+def test_rows_that_may_be_missing_are_not_planned(changes: dict[str, float]) -> None:
+    model = Experts(4, **changes).model  # pyright: ignore[reportArgumentType]
+    compiled, plain = irload.compile_model(model), irload.compile_model(model, optimize=False)
+    x = np.random.default_rng(2).standard_normal((4, DEPTH)).astype(np.float32)
+    assert not model.outputs[0].partial_shape.is_static
+    close(compiled(x)[0], plain(x)[0], 1e-5)
+
+
+def test_the_shape_is_inferred() -> None:
+    assert Experts(4).model.outputs[0].shape == (4 * CHOSEN, COLUMNS)
