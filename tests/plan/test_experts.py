@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from models import ir
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees, close
 
-RANKED = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
+RANKED: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
 EXPERTS, DEPTH, COLUMNS, CHOSEN = 5, 24, 40, 2
 
 
@@ -50,7 +52,7 @@ class Experts:
         net = self.net
         flat = net.reshape(chosen, -1)
         count = net.op("Squeeze", net.op("ShapeOf", flat, version="opset3", output_type="i64"), net.constant([0]))
-        attributes = {**RANKED, "mode": "min"}
+        attributes: dict[str, Any] = {**RANKED, "mode": "min"}
         order = net.ops("TopK", flat, count, version="opset11", outputs=2, axis=0, **attributes)[1]
         token = net.op("Divide", order, net.constant(CHOSEN), m_pythondiv=True)
         return net.op("Gather", x, token, net.constant(0), version="opset8", batch_dims=0)
@@ -62,7 +64,7 @@ class Experts:
         zeros = net.op("Broadcast", net.constant(np.float32(0)), shape, version="opset3", mode="numpy")
         ones_shape = net.op("ShapeOf", chosen, version="opset3", output_type="i64")
         ones = net.op("Broadcast", net.constant(np.float32(one)), ones_shape, version="opset3", mode="numpy")
-        attributes = {"reduction": "none", "use_init_val": True}
+        attributes: dict[str, Any] = {"reduction": "none", "use_init_val": True}
         hot = net.op("ScatterElementsUpdate", zeros, chosen, ones, net.constant(1), version="opset12", **attributes)
         return net.op("ReduceSum", net.op("Convert", hot, destination_type="i64"), net.constant(0), keep_dims=False)
 
@@ -126,8 +128,8 @@ def test_experts_without_rows() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"one": 2.0}, {"skipped": 1}])
-def test_rows_that_may_be_missing_are_not_planned(changes: dict[str, float]) -> None:
-    model = Experts(4, **changes).model  # pyright: ignore[reportArgumentType]
+def test_rows_that_may_be_missing_are_not_planned(changes: dict[str, Any]) -> None:
+    model = Experts(4, **changes).model
     compiled, plain = irload.compile_model(model), irload.compile_model(model, optimize=False)
     x = np.random.default_rng(2).standard_normal((4, DEPTH)).astype(np.float32)
     assert not model.outputs[0].partial_shape.is_static

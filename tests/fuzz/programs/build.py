@@ -187,6 +187,20 @@ class Build:
         layer = Layer(type, version, data, tuple(v.ref for v in inputs), ((et.i64, shape),), f"{type}{self.graph.work}")
         return self._add(layer, INTEGER)[0]
 
+    def uncertain(
+        self,
+        type: str,
+        element: ElementType,
+        shape: tuple[int, ...],
+        *inputs: Value,
+        version: str = "opset1",
+        **data: Any,
+    ) -> Value:
+        """A layer whose output shape depends on input values. −1 stands for dims that vary."""
+        name = f"{type}{len(self.graph.layers)}"
+        layer = Layer(type, version, data, tuple(v.ref for v in inputs), ((element, shape),), name)
+        return self._add(layer, None)[0]
+
     def nested(
         self,
         type: str,

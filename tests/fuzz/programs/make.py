@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.fuzz.programs import blocks, control, lowered, moves, pointwise, rows, tokens, windows
+from tests.fuzz.programs import blocks, control, experts, lowered, moves, pointwise, rows, tokens, windows
 from tests.fuzz.programs.build import Build, Value
 from tests.fuzz.programs.graph import Graph, pruned, uses
 
@@ -102,6 +102,7 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.3, (3,), tokens.einsum),
     (0.7, (3,), control.sequence),
     (0.7, (2,), control.cell),
+    (0.8, (2,), experts.routed),
 )
 """(relative frequency, ranks of the values that the emitter accepts, emitter)."""
 

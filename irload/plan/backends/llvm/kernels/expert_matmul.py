@@ -140,7 +140,7 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
 
 
 def _shapes(target: Target, dot: Dot, columns: int, panel: int, pitch: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The shapes of a tile of one row and of a tile of many rows, whose vectors divide those of the first."""
+    """The shapes of a tile of one row, and of a tile of many rows, whose width divides the width of the first."""
     if dot.weights is None:
         single = tile_shape(target, 1, columns, panel, pitch, WIDEST_ROW, dot)
         several = tile_shape(target, ANY_COLUMNS, columns, panel, pitch, WIDEST_ROW, dot)

@@ -44,14 +44,15 @@ def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -
     if dot.tiled:
         width = tile_width(channels) if maps.few else _tile_width(channels, maps, positions)
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
+    common = {"ragged": conv.resized, "maps": True}
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]
-        return register_product(target, dot, axes, maps.levels(dot), results, ragged=conv.resized)
+        return register_product(target, dot, axes, maps.levels(dot), results, **common)
     grid = Grid.of(maps.windows, maps.strides, [t.strides[2:] for t in tensors])
     columns = Axis(prod(axis.size for axis in positions), positions[-1].strides, fixed=True)
     levels = maps.levels(dot, on_grid=True)
-    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid, ragged=conv.resized)
+    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid, **common)
 
 
 def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:

@@ -83,10 +83,12 @@ def register_product(
     panel: int | None = None,
     grid: Grid | None = None,
     ragged: bool = False,
+    maps: bool = False,
 ) -> Product:
     """The contraction whose accumulators are vector registers.
 
     `panel`: vectors per panel of weights, by default the width of a tile. `ragged`: one code for lines of any length.
+    `maps`: columns are positions of maps.
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size
@@ -112,6 +114,7 @@ def register_product(
         cached=target.cached,
         grid=grid,
         any_channels=results.any_channels,
+        maps=maps,
     )
     return in_parts(product)
 

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
+from irload.plan.backends.llvm.axes import ANY, any_strides
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import F32, SIZES
@@ -33,9 +33,9 @@ class Access:
 
     @property
     def key(self) -> Access:
-        """The access in the key of code. Compiled in are strides of contiguous channels, and short ones of columns."""
+        """The access in the key of code, which reads all strides except 0 and the stride of contiguous channels."""
         channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
-        return replace(self, outer=any_strides(self.outer), column=column_key(self.column), channel=channel)
+        return replace(self, outer=any_strides(self.outer), column=ANY if self.column else 0, channel=channel)
 
     def address(
         self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt

@@ -7,7 +7,7 @@ from math import prod
 from typing import Self
 
 from irload.plan.backends.llvm.arguments import unknown
-from irload.plan.backends.llvm.axes import ANY, any_strides
+from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
 from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
@@ -37,6 +37,7 @@ class RegisterBlocks(Contraction):
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
     and `ahead`, which `code` sets. With `any_channels`, a group is one panel, and the code reads its channels.
 
+    `maps`: columns are positions of maps, so that short strides are the same for all shapes, and are compiled in.
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
     while weights are streamed through it. `split`: each iteration of the outermost level is a part of the sum; partial
     sums are stored in y. `widens`: the compressed weights of a panel are widened once for all tiles of a block, into
@@ -55,6 +56,7 @@ class RegisterBlocks(Contraction):
     widens: bool = False
     grid: Grid | None = None
     any_channels: bool = False
+    maps: bool = False
 
     @property
     def code(self) -> Self:
@@ -69,15 +71,18 @@ class RegisterBlocks(Contraction):
             weights=any_strides(self.weights),
             columns=0,
             channels=ANY if self.any_channels else tail_key(self.channels, self.vectors * self.lanes),
-            x=self.x.key,
-            y=self.y.key,
-            operands=tuple(operand.key for operand in self.operands),
+            x=self._key(self.x),
+            y=self._key(self.y),
+            operands=tuple(map(self._key, self.operands)),
             rows=self._heights[0],
             levels=tuple(levels),
             heights=self._heights,
             ahead=self._ahead,
             grid=None if self.grid is None else self.grid.key,
         )
+
+    def _key(self, access: Access) -> Access:
+        return replace(access.key, column=column_key(access.column)) if self.maps else access.key
 
     @property
     def numbers(self) -> tuple[int, ...]:
