@@ -17,16 +17,16 @@ from irload.record import record
 
 ROOT = Path(__file__).parents[1]
 RUN_PATH = (
-    *("irload.core", "irload.errors", "irload.graph", "irload.inference", "irload.model", "irload.ops"),
-    *("irload.options", "irload.plan", "irload.read", "irload.runtime", "irload.safety", "irload.system"),
-    "irload.validation",
+    *("irload.core", "irload.errors", "irload.experts", "irload.graph", "irload.inference", "irload.model"),
+    *("irload.ops", "irload.options", "irload.plan", "irload.read", "irload.runtime", "irload.safety"),
+    *("irload.system", "irload.validation"),
 )
 DATACLASSES = {
     *("tensor.Bounds", "shape.Dim", "tensor.TensorType"),  # one or more per tensor
     *("graph.Declared", "graph.Node", "graph.Output"),  # per layer and port
     *("raw.RawEdge", "raw.RawLayer", "raw.RawPort"),  # likewise
     *("expression.Expression", "expression.Instruction", "observation.Visit"),  # per elementwise operation or layer
-    *("values.Bool", "values.Int", "values.Pointer", "values.Value", "values.Vec"),  # per instruction of a kernel
+    *("values.Bool", "values.Int", "values.LlvmValue", "values.Pointer", "values.Vec"),  # per instruction of a kernel
     "loader.Code",  # has weak references
 }
 

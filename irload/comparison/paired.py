@@ -43,11 +43,11 @@ class PairedRun(ObservedRun):
         self.free_results: list[Array] = []
         """The results of the free run, once it has ended."""
 
-    def nodes(
+    def run_nodes(
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
         """Execute a schedule in both runs; store the results of the free run."""
-        results = super().nodes(schedule, arrays, plan, wide=wide)
+        results = super().run_nodes(schedule, arrays, plan, wide=wide)
         if self._scheduled is None:
             self.free_results = [self._free.get(k, r) for k, r in zip(schedule.results, results, strict=True)]
         return results

@@ -83,7 +83,7 @@ class CachedDynamicModel(Cached):
             run.differences, shape, held = self._find_plan(plans, given, run.variables)
             if shape is not None:
                 with suppress(NotBound):
-                    return run.assigning(lambda: plans.run(shape, [*arrays, *held], run, wide=True))
+                    return run.run_assigning(lambda: plans.run(shape, [*arrays, *held], run, wide=True))
             self._stored = self._recent = None
         whole = self._completed()
         run.compiled = whole

@@ -41,10 +41,10 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 def explain_rest(schedule: Schedule) -> str:
     """Return the explanation of the operations that run after a plan."""
-    first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.ahead]
+    first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.before_tail]
     lines = [f"then without a plan, because {_why_not_planned(schedule)}:", *_counted(first)]
     if schedule.tail is not None:
-        later = schedule.rest[schedule.ahead :]
+        later = schedule.rest[schedule.before_tail :]
         lines += [f"then {len(later)} operations, planned when the shapes of their inputs are known:", *_counted(later)]
     return "\n".join(lines)
 

@@ -72,7 +72,7 @@ class InterpreterRun:
     iteration.
     """
 
-    plans: ClassVar[bool] = True
+    uses_plans: ClassVar[bool] = True
     """Whether plans are used. Otherwise every node runs separately."""
 
     def __init__(self, compiled: Scheduler, variables: Mapping[str, Array]) -> None:
@@ -95,15 +95,15 @@ class InterpreterRun:
         With `wide`, 16-bit results may be f32.
         """
         part = schedule.part
-        if part is None or not schedule.is_static or not self.plans:
+        if part is None or not schedule.is_static or not self.uses_plans:
             return self.interpret(schedule, arrays, wide=wide)
-        return self.assigning(lambda: self.compiled.run_part(part, arrays, self, wide=wide))
+        return self.run_assigning(lambda: self.compiled.run_part(part, arrays, self, wide=wide))
 
     def interpret(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Run every node of a schedule, dropping each value after its last use."""
-        return self.assigning(lambda: self.nodes(schedule, arrays, wide=wide))
+        return self.run_assigning(lambda: self.run_nodes(schedule, arrays, wide=wide))
 
-    def assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
+    def run_assigning(self, graph: Callable[[], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Run a graph; its assignments to variables take effect at the end."""
         outer, self._assigned = self._assigned, Variables()
         results = graph()
@@ -113,7 +113,7 @@ class InterpreterRun:
         self._assigned = outer
         return results
 
-    def nodes(
+    def run_nodes(
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
         """Return the results of the nodes of a schedule. `plan` runs the planned part; if None, `run_part` does."""
@@ -124,14 +124,14 @@ class InterpreterRun:
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None, *, wide: bool
     ) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * schedule.slots
-        first = schedule.nodes if not self.plans else schedule.rest[: schedule.ahead]
+        first = schedule.nodes if not self.uses_plans else schedule.rest[: schedule.before_tail]
         self._fill(slots, schedule.parameters, arrays)
         self._fill_constants(schedule, first, slots)
-        if self.plans:
+        if self.uses_plans:
             self._planned(schedule, slots, plan)
         self._one_by_one(first, slots)
-        if self.plans and not self._tail(schedule, slots):
-            later = schedule.rest[schedule.ahead :]
+        if self.uses_plans and not self._tail(schedule, slots):
+            later = schedule.rest[schedule.before_tail :]
             self._fill_constants(schedule, later, slots)
             self._one_by_one(later, slots)
         for array in slots:
@@ -186,7 +186,7 @@ class InterpreterRun:
         """Run one operation. Output types that the schedule could not infer are inferred here, from the values."""
         try:
             self.deadline.check()
-            types = scheduled.types if scheduled.known else self.types(scheduled, inputs)
+            types = scheduled.types if scheduled.known else self.infer_types(scheduled, inputs)
             if not scheduled.known:
                 for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
                     if not expected.shape.contains(tensor.shape):
@@ -197,7 +197,7 @@ class InterpreterRun:
             if scheduled.node.type not in VIEWS:
                 self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
             self.outputs = types
-            op = self.compiled.operation(scheduled.node) if self.plans else operation_of(scheduled.node)
+            op = self.compiled.operation(scheduled.node) if self.uses_plans else operation_of(scheduled.node)
             if scheduled.short and self.compiled.optimize:
                 return self._evaluate_short(op, scheduled, inputs, types)
             return evaluate(op, inputs, types, self)
@@ -215,7 +215,7 @@ class InterpreterRun:
             map(widened_array, evaluate(op, list(map(widened_array, inputs)), list(map(wide_type, types)), self))
         )
 
-    def types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
+    def infer_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
         """Return the output types, for shapes that are known only at run time. Runs the checks of `infer`."""
         if not scheduled.node.op.infers_from_scalars:
             return self._inferred(scheduled, inputs)

@@ -96,9 +96,9 @@ class Schedule:
     tail: Tail | None = None
     """The last nodes of `rest` as a graph. `read`: the slots of its Parameters; `written`: the slots of its Results.
 
-    The first `ahead` nodes of `rest` run one by one, before the tail.
+    The first `before_tail` nodes of `rest` run one by one, before the tail.
     """
-    ahead: int = 0
+    before_tail: int = 0
     read: tuple[int, ...] = ()
     written: tuple[int, ...] = ()
 
@@ -179,13 +179,13 @@ def schedule_graph(
         planned = planned if is_static else scheduled
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         _require_peak(graph, types, constant_bytes, limits)
-    part, rest, ahead, tail = None, planned, 0, None
+    part, rest, before_tail, tail = None, planned, 0, None
     if plan and folding is not None:
         inputs = [o for o in parameters if o not in valued]
         leading = planned if is_static else _leading(inputs, planned, constants, types)
         part = _part(inputs, returned, planned, leading, slot, constants, types, is_static)
-        rest, ahead = _remaining(planned, leading, {*constants, *inputs}, part)
-        tail = tail_of(graph, [s.node for s in rest[ahead:]], types)
+        rest, before_tail = _remaining(planned, leading, {*constants, *inputs}, part)
+        tail = tail_of(graph, [s.node for s in rest[before_tail:]], types)
     kept, few = set(results), len(constants)
     return Schedule(
         _releasing(scheduled, kept, few),
@@ -200,7 +200,7 @@ def schedule_graph(
         part,
         _releasing(rest, kept, few),
         tail,
-        ahead,
+        before_tail,
         () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters),
         () if tail is None else tuple(slot[r.inputs[0]] for r in tail.results),
     )
@@ -327,8 +327,8 @@ def _remaining(
     available = known | {o for s in leading for o in s.node.outputs}
     first = {s.node for s in nodes if s.node in before or available.issuperset(s.node.inputs)}
     planned = before if part is not None else set[Node]()
-    ahead = [s for s in nodes if s.node in first and s.node not in planned]
-    return [*ahead, *(s for s in nodes if s.node not in first)], len(ahead)
+    before_tail = [s for s in nodes if s.node in first and s.node not in planned]
+    return [*before_tail, *(s for s in nodes if s.node not in first)], len(before_tail)
 
 
 def _key(

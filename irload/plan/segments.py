@@ -25,7 +25,7 @@ def divide(
 
     Layouts with a stored type are private to the back end that requests them. If steps of other back ends, or the
     caller, read a value in a private layout, a Relayout step of the owning back end is inserted. Relayout steps are
-    also inserted after `relaid` results and before `reordered` steps (see `MemoryRequests`).
+    also inserted after `copied_results` and before steps in `first_input_layouts` (see `MemoryRequests`).
 
     `arrange` may reorder the steps and assign them to other back ends that support them.
     """
@@ -36,11 +36,11 @@ def divide(
     if arrange is not None:
         arrange(program, owners)
     requests = _requests(program, backends, owners)
-    private = {v for v, layout in requests.layouts.items() if layout.is_private} | requests.relaid
+    private = {v for v, layout in requests.layouts.items() if layout.is_private} | requests.copied_results
     if _insert_relayouts(program, owners, private):
         check(program, "the borders of segments")
         requests = _requests(program, backends, owners)
-    if requests.reordered:
+    if requests.first_input_layouts:
         _insert_reorders(program, owners, requests)
         check(program, "the reorders of operands")
     return owners, requests
@@ -80,13 +80,13 @@ def _insert_relayouts(program: Program, owners: Owners, private: set[Value]) -> 
 
 
 def _insert_reorders(program: Program, owners: Owners, requests: MemoryRequests) -> None:
-    """Insert Relayout steps that copy the first input of each step in `requests.reordered`.
+    """Insert Relayout steps that copy the first input of each step in `requests.first_input_layouts`.
 
     Steps that read equal copies share one Relayout step, before the first of them.
     """
     copies: dict[Hashable, Value] = {}
     for step in program.steps:
-        layout = requests.reordered.get(step)
+        layout = requests.first_input_layouts.get(step)
         if layout is None:
             continue
         value, owner, new = step.inputs[0], owners[step], list[Step]()

@@ -233,11 +233,11 @@ class CompiledModel(Plans):
         Results of an f16 or bf16 graph that is computed in f32 are f32.
         """
         latest = self._latest
-        if self._reads and run.plans and self.optimize:
+        if self._reads and run.uses_plans and self.optimize:
             return self._with_state(run, given, arrays)
         if latest is None or latest[0] is not given:
             differences = self._differences_for(given)
-            plan = self._traced.find(given, differences) if self._traced.applies and run.plans else None
+            plan = self._traced.find(given, differences) if self._traced.applies and run.uses_plans else None
             latest = self._latest = given, differences, plan or self.schedule(self.model, given, differences)
         run.differences, plan = latest[1:]
         try:
@@ -271,7 +271,7 @@ class CompiledModel(Plans):
     def _run_with(self, run: InterpreterRun, plan: Schedule | BoundShape, arrays: Sequence[Array]) -> tuple[Array, ...]:
         if isinstance(plan, BoundShape):
             shape = plan
-            return run.assigning(lambda: self._traced.run(shape, arrays, run, wide=self.optimize))
+            return run.run_assigning(lambda: self._traced.run(shape, arrays, run, wide=self.optimize))
         return run.run(plan, arrays, wide=self.optimize)
 
     def scheduled(self, given: Sequence[TensorType]) -> Schedule:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from irload.core.shape import Shape
     from irload.plan.tail import Tail
     from irload.plan.traced.pattern import Symbols
-    from irload.plan.traced.remainder import Remainder
+    from irload.plan.traced.remainder import InterpretedRemainder
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
 
@@ -56,7 +56,7 @@ class Variant:
     holds: Callable[[Sequence[int]], bool]
     symbols: Symbols
     elements: Sequence[ElementType]
-    remainder: Remainder | None = None
+    remainder: InterpretedRemainder | None = None
     idle: list[Workspace] = field(default_factory=list["Workspace"])
 
     @property
@@ -82,18 +82,18 @@ class BoundShape:
 class Family:
     """The traced plans of one pattern of input shapes.
 
-    `traced`: the number of plans traced or restored so far; `bound`: the number of shapes that use them; `failed`: the
-    number of traces that failed; `reason`: why the last one failed.
+    `plans_added`: the number of plans traced or restored so far; `shapes_bound`: the number of shapes that use them;
+    `traces_failed`: the number of traces that failed; `reason`: why the last one failed.
     """
 
     variants: list[Variant] = field(default_factory=list[Variant])
-    traced: int = 0
-    bound: int = 0
-    failed: int = 0
+    plans_added: int = 0
+    shapes_bound: int = 0
+    traces_failed: int = 0
     reason: str = ""
-    kept: int = 0
-    """The number of stored plans restored so far."""
-    complete: bool = False
+    plans_stored: int = 0
+    """The number of stored plans that this process has restored or stored."""
+    all_restored: bool = False
     """True after all stored plans were restored."""
 
 
@@ -144,30 +144,31 @@ class PlanFamilies:
             if pairs and candidate == pairs[0][1]:
                 break
             key = candidate.pattern, candidate.negative, elements, differences is None
-            family = self._family(key)
+            family = self._family_of(key)
             variant = next((v for v in family.variants if v.holds(candidate.values)), None)
             if variant is not None:
-                return self._bound(family, variant, candidate, differences)
+                return self._bind(family, variant, candidate, differences)
             pairs.append((family, candidate))
         names = [
-            self._name(candidate, types, differences, held) if self.kept is not None else "" for _, candidate in pairs
+            self._stored_name(candidate, types, differences, held) if self.kept is not None else ""
+            for _, candidate in pairs
         ]
         for name, (family, candidate) in zip(names, pairs, strict=True):
-            variant = self._restored(name, family, candidate, types)
+            variant = self._restore(name, family, candidate, types)
             if variant is not None:
-                return self._bound(family, variant, candidate, differences)
+                return self._bind(family, variant, candidate, differences)
         family, symbols = pairs[0]
         if not traces or not self._is_worthwhile(family, symbols):
             return None
-        variant = self._traced(family, symbols, types, differences, state)
+        variant = self._try_to_trace(family, symbols, types, differences, state)
         if variant is None:
             return None
-        if self.kept is not None and variant.template and not variant.remainder and family.kept < VARIANTS:
-            self.kept.keep(f"{names[0]} {family.kept}", variant.template)
-            family.kept += 1
-        return self._bound(family, variant, symbols, differences)
+        if self.kept is not None and variant.template and not variant.remainder and family.plans_stored < VARIANTS:
+            self.kept.keep(f"{names[0]} {family.plans_stored}", variant.template)
+            family.plans_stored += 1
+        return self._bind(family, variant, symbols, differences)
 
-    def _family(self, key: Hashable) -> Family:
+    def _family_of(self, key: Hashable) -> Family:
         """Return the plans of a pattern. If there are PATTERNS already, the oldest one without plans is removed."""
         family = self._by_pattern.get(key)
         if family is None:
@@ -182,7 +183,7 @@ class PlanFamilies:
         family = self.recent.pop(variant, None)
         if family is not None:
             family.variants.remove(variant)
-            family.failed, family.reason = VARIANTS, f"{type(error).__name__}: {error}"
+            family.traces_failed, family.reason = VARIANTS, f"{type(error).__name__}: {error}"
 
     def explained(self) -> str:
         """Return a sentence on how other shapes are planned, for `explain`; empty before a second shape."""
@@ -191,52 +192,52 @@ class PlanFamilies:
         reasons = [family.reason for family in self._by_pattern.values() if family.reason]
         return f"other shapes: planned separately, because {reasons[0]}" if reasons else ""
 
-    def _bound(
+    def _bind(
         self, family: Family, variant: Variant, symbols: Symbols, differences: RunDifferences | None
     ) -> BoundShape:
         """Return a traced plan with the values of its symbols, and mark it as recently used."""
-        family.bound += 1
+        family.shapes_bound += 1
         self.recent.move_to_end(variant)
         return BoundShape(variant, symbols.values, differences is not None)
 
-    def _name(
+    def _stored_name(
         self, symbols: Symbols, types: Sequence[TensorType], differences: RunDifferences | None, held: Iterable[Node]
     ) -> str:
         """Return the name of a pattern in the store of plans."""
         variables = [node.op.attributes["variable_id"] for node in held]
         return repr((symbols.pattern, [t.element.name for t in types], variables, differences is None, self._declared))
 
-    def _restored(self, name: str, family: Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
+    def _restore(self, name: str, family: Family, symbols: Symbols, types: Sequence[TensorType]) -> Variant | None:
         """Restore stored plans one by one, and return the first whose guards hold; None if no guards hold."""
-        while self.kept is not None and not family.complete:
+        while self.kept is not None and not family.all_restored:
             template = None
             with suppress(IRError, MemoryError), uncollected(), bounded(self._options.limits):
-                template = self.kept.find(f"{name} {family.kept}", self._options, self.shared)
+                template = self.kept.find(f"{name} {family.plans_stored}", self._options, self.shared)
             if template is None:
-                family.complete = True
+                family.all_restored = True
                 break
-            family.kept += 1
-            variant = self._added(family, Variant(template, template.holds, symbols, [t.element for t in types]))
+            family.plans_stored += 1
+            variant = self._add(family, Variant(template, template.holds, symbols, [t.element for t in types]))
             if template.holds(symbols.values):
                 return variant
         return None
 
     def _is_worthwhile(self, family: Family, symbols: Symbols) -> bool:
         """False if tracing has failed for this pattern, or if plans serve only few shapes each."""
-        if (family.failed and not family.traced) or family.failed >= VARIANTS:
+        if (family.traces_failed and not family.plans_added) or family.traces_failed >= VARIANTS:
             return False
         if self._tail is None and not symbols.values:
             return False  # no dim is a symbol, so the plan would serve only this shape
         served, most = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
-        traced = sum(f.traced for f in served)
-        if not traced and sum(f.failed for f in served) >= most:
+        added = sum(f.plans_added for f in served)
+        if not added and sum(f.traces_failed for f in served) >= most:
             return False
-        if traced >= most and sum(f.bound for f in served) < REUSE * traced:
+        if added >= most and sum(f.shapes_bound for f in served) < REUSE * added:
             family.reason = "plans depend on the sizes"
             return False
         return True
 
-    def _traced(
+    def _try_to_trace(
         self,
         family: Family,
         symbols: Symbols,
@@ -247,28 +248,28 @@ class PlanFamilies:
         """Trace a plan and add it. None if planning fails, or reaches code that requires numbers instead of sizes."""
         try:
             with uncollected(), bounded(self._options.limits):
-                variant = self._variant(symbols, types, differences, state)
+                variant = self._trace(symbols, types, differences, state)
         except (LimitExceeded, OutOfMemory, MemoryError) as error:
             family.reason = str(error)
-            family.failed += 1
+            family.traces_failed += 1
             return None
         except ENDS as error:
             family.reason = f"{type(error).__name__}: {error}"
-            family.failed += 1
+            family.traces_failed += 1
             return None
-        return self._added(family, variant)
+        return self._add(family, variant)
 
-    def _added(self, family: Family, variant: Variant) -> Variant:
+    def _add(self, family: Family, variant: Variant) -> Variant:
         """Add a plan to its family. The least recently used plan of the model is dropped if there are too many."""
         family.variants.insert(0, variant)
-        family.traced += 1
+        family.plans_added += 1
         self.recent[variant] = family
         if len(self.recent) > VARIANTS:
             dropped, other = self.recent.popitem(last=False)
             other.variants.remove(dropped)
         return variant
 
-    def _variant(
+    def _trace(
         self,
         symbols: Symbols,
         types: Sequence[TensorType],
@@ -277,7 +278,7 @@ class PlanFamilies:
     ) -> Variant:
         """Trace a plan. Raises ValueError if no part of the graph can be planned."""
         from irload.plan.traced.planning import traced_program
-        from irload.plan.traced.remainder import Remainder
+        from irload.plan.traced.remainder import InterpretedRemainder
         from irload.plan.traced.template import Template
 
         trace, limits, graph = Trace(), self._options.limits, self._tail or self.model
@@ -299,5 +300,5 @@ class PlanFamilies:
         if not holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
         entire = schedule.is_static and not any(t.value is not None for t in given)
-        remainder = None if entire else Remainder(schedule, trace)
+        remainder = None if entire else InterpretedRemainder(schedule, trace)
         return Variant(template, holds, symbols, [t.element for t in types], remainder)

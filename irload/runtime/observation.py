@@ -49,7 +49,7 @@ Observe = Callable[[Visit], Sequence[Array] | None]
 class ObservedRun(InterpreterRun):
     """A run that passes each layer to an observer. Layers of bodies are included, before the layer that runs them."""
 
-    plans = False
+    uses_plans = False
 
     def __init__(
         self,

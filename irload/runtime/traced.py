@@ -186,7 +186,7 @@ class TracedPlans:
             return self._planned(shape, arrays, run, wide=wide)
         schedule = remainder.at(shape.values)
         plan = None if template is None else lambda inputs: self._planned(shape, inputs, run, wide=True)
-        return run.nodes(schedule, arrays, plan, wide=wide)
+        return run.run_nodes(schedule, arrays, plan, wide=wide)
 
     def _planned(
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool
@@ -196,7 +196,7 @@ class TracedPlans:
         rows = None
         if template.growth is not None:
             rows = extended(template.growth, template.numbers.evaluate(shape.values), arrays, run)
-        in_place = [np.ascontiguousarray(arrays[k], value.dtype) for k, value in template.outside]
+        in_place = [np.ascontiguousarray(arrays[k], value.dtype) for k, value in template.caller_inputs]
         external = [*(() if rows is None else rows.room.addresses), *(array.ctypes.data for array in in_place)]
         workspace, plan = self.take(shape, external)
         arrays = [arrays[k] for k in template.filled]

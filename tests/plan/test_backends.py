@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.selection import TABLE as COMPILED
 from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.backends.numpy.selection.table import TABLE
 from irload.plan.backends.registry import backends, registered
-from irload.plan.backends.table import Table
+from irload.plan.backends.table import StepTable
 from irload.plan.executor import Executor
 from irload.plan.expert_nodes import ExpertMatMul
 from irload.plan.ir import steps as vocabulary
@@ -45,14 +45,14 @@ def test_numpy_runs_every_step() -> None:
 
 
 @pytest.mark.parametrize("table", [TABLE, COMPILED], ids=["numpy", "llvm"])
-def test_the_selection_of_every_row_exists(table: Table[Any]) -> None:
+def test_the_selection_of_every_row_exists(table: StepTable[Any]) -> None:
     for cls in table.rows:
         assert callable(table.select(object.__new__(cls)))
 
 
 def test_a_step_without_a_row_is_not_supported() -> None:
     step = ElementwiseStep([value(2)], [value(2)], expression=Expression(1))
-    assert not Table[Any]("anywhere", {}).supports(step)
+    assert not StepTable[Any]("anywhere", {}).supports(step)
 
 
 def test_every_lowering_belongs_to_an_operation() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.copying import copy
-from irload.plan.backends.numpy.measured import SHARED, TILE
+from irload.plan.backends.numpy.measured import SHARED_TILE, TILE
 from models import ir
 from tests.plan.exact import Choice, Exact, plan_of, tables
 
@@ -94,7 +94,7 @@ def test_threads_share_steps_above_the_threshold(name: str, monkeypatch: pytest.
     build, kernel, threshold, work = SHARES[name]
     for least, expected in ((work, THREADS), (work + 1, 1)):
         for module in [m for n, m in sys.modules.items() if n.startswith("irload.plan.backends.numpy.")]:
-            for constant, value in ((threshold, least), ("TILE", 48), ("SHARED", 96)):
+            for constant, value in ((threshold, least), ("TILE", 48), ("SHARED_TILE", 96)):
                 if constant in vars(module):
                     monkeypatch.setattr(module, constant, value)
         assert parts(build, kernel) == expected, f"{work} of {least}"
@@ -140,13 +140,13 @@ def test_a_copy_is_cut_along_the_first_axis_that_is_long_enough(shape: tuple[int
 def test_tiles_are_larger_where_threads_share_a_step() -> None:
     scratch = Scratch()
     assert scratch.share(3, 10, 10) == 3
-    assert scratch.tile == SHARED
+    assert scratch.tile == SHARED_TILE
     assert scratch.share(3, 9, 10) == 1
     assert scratch.tile == TILE
     assert scratch.share(1, 10, 10) == 1
     assert scratch.tile == TILE
     assert scratch.share(2, 10, 10) == 2
-    assert scratch.tile == SHARED
+    assert scratch.tile == SHARED_TILE
     scratch.reset()
     assert scratch.tile == TILE
 

@@ -80,7 +80,7 @@ def pair(model: Model, **options: Any) -> tuple[CompiledModel, Pair, Pair]:
 
 def outside(compiled: CompiledModel) -> set[int]:
     """The numbers of variables that plans read in place."""
-    return {len(variant.planned.outside) for variant in compiled._traced.families.recent}
+    return {len(variant.planned.caller_inputs) for variant in compiled._traced.families.recent}
 
 
 @pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2}, {"threads": 1, "jit": False}], ids=str)

@@ -246,9 +246,9 @@ def test_plans_that_depend_on_the_sizes_are_traced_a_few_times_only(monkeypatch:
     monkeypatch.setattr(planning, "traced_program", _specialised(planning.traced_program))
     for length in range(2, 2 + 3 * VARIANTS):
         agrees(compiled, plain, values(1, length, 16))
-    (family,) = [f for f in compiled._traced.families._by_pattern.values() if f.traced]
-    assert family.traced == VARIANTS
-    assert family.bound < REUSE * VARIANTS
+    (family,) = [f for f in compiled._traced.families._by_pattern.values() if f.plans_added]
+    assert family.plans_added == VARIANTS
+    assert family.shapes_bound < REUSE * VARIANTS
     assert "depend on the sizes" in compiled._traced.explained() or variants(compiled)
 
 

@@ -31,7 +31,7 @@ from irload.plan.folding import Folding
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.schedule import schedule_graph
 from irload.plan.traced import planning
-from irload.plan.traced.binding import Binding
+from irload.plan.traced.binding import ShapeBinding
 from irload.plan.traced.pattern import Symbols
 from irload.plan.traced.planning import traced_program
 from irload.plan.traced.template import Template
@@ -44,7 +44,7 @@ from tests.plan.llvm.harness import DOTS
 from tests.plan.test_variables import WIDTH, decoder
 from tests.traced.nets import backbone, encoder, fully_convolutional, pyramid
 
-FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(6)
+FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, AHEAD_STRIDE = range(6)
 
 
 def template_of(model: Model, options: Options, *shapes: tuple[int, ...]) -> tuple[Template, Symbols]:
@@ -245,7 +245,7 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
     for values, external in turns:
         assert template.holds(values)
         plan = workspace.bind(values, external)
-        binding = Binding(workspace, values, template.numbers.evaluate(values), external)
+        binding = ShapeBinding(workspace, values, template.numbers.evaluate(values), external)
         for (owner, steps), segment in zip(template.segments, plan.segments, strict=True):
             if segment.backend == "llvm":
                 concrete = [binding.step(step) for step in steps]
@@ -258,7 +258,7 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
 
 def _equal_tables(expected: Any, found: Any, launches: Sequence[Launch]) -> int:
     """Compare functions, units, sharing and arguments; returns the number of rows."""
-    columns = [FUNCTION, UNITS, SHARED, NEXT]
+    columns = [FUNCTION, UNITS, SHARED, AHEAD_STRIDE]
     np.testing.assert_array_equal(found.rows[: len(expected.rows), columns], expected.rows[:, columns])
     rows = zip(found.rows, expected.rows, launches, strict=True)
     for row, entry, launch in rows:

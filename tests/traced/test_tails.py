@@ -73,7 +73,7 @@ def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
 def tails(compiled: CompiledModel) -> list[int]:
     """The number of plans of each tail."""
     plans = [plans.families for plans in compiled._tails.values()]
-    return [sum(family.traced for family in found._by_pattern.values()) for found in plans]
+    return [sum(family.plans_added for family in found._by_pattern.values()) for found in plans]
 
 
 @pytest.mark.parametrize("options", [{}, {"jit": False}, {"threads": 2}], ids=str)

@@ -34,7 +34,7 @@ class Atom:
 
 
 @record(frozen=False)
-class Instruction:
+class RegexInstruction:
     """Continue at one of `next`, in this order of preference; None in a program: a match.
 
     `atom`: the character that is consumed, or with `asserts` the one that must follow (True) or must not (False).
@@ -58,16 +58,16 @@ class Part:
 
 
 @record(frozen=False)
-class Program:
+class RegexProgram:
     """The instructions of a pattern, and the index of the first one."""
 
-    instructions: list[Instruction | None] = field(default_factory=lambda: [None])
+    instructions: list[RegexInstruction | None] = field(default_factory=lambda: [None])
     start: int = 0
 
     @staticmethod
-    def of(pattern: str) -> Program:
+    def of(pattern: str) -> RegexProgram:
         """The program of a pattern. Raises Unfit for other syntax, and for patterns that match the empty text."""
-        program = Program()
+        program = RegexProgram()
         parser = _Parser(pattern, program)
         whole = parser.alternatives(ignores_case=False)
         if parser.peek() or whole.empty:
@@ -75,7 +75,7 @@ class Program:
         program.start = whole.emit(0)
         return program
 
-    def add(self, instruction: Instruction) -> int:
+    def add(self, instruction: RegexInstruction) -> int:
         """Append an instruction and return its index. Raises Unfit beyond the largest program."""
         if len(self.instructions) >= LARGEST:
             raise Unfit
@@ -84,7 +84,7 @@ class Program:
 
 
 class _Parser:
-    def __init__(self, pattern: str, program: Program) -> None:
+    def __init__(self, pattern: str, program: RegexProgram) -> None:
         self._tokens = tokens(pattern)
         self._at = 0
         self._program = program
@@ -109,7 +109,7 @@ class _Parser:
             return parts[0]
 
         def emit(following: int) -> int:
-            return self._program.add(Instruction([part.emit(following) for part in parts]))
+            return self._program.add(RegexInstruction([part.emit(following) for part in parts]))
 
         return Part(emit, any(part.empty for part in parts))
 
@@ -148,7 +148,7 @@ class _Parser:
         atom = Atom(self._set(), ignores_case)
 
         def emit(following: int) -> int:
-            return self._program.add(Instruction([following], atom, asserts))
+            return self._program.add(RegexInstruction([following], atom, asserts))
 
         return Part(emit, asserts is not None)
 
@@ -176,13 +176,13 @@ class _Parser:
 
         def emit(following: int) -> int:
             if most is None:
-                loop = self._program.add(Instruction([]))
+                loop = self._program.add(RegexInstruction([]))
                 body = part.emit(loop)
-                self._program.instructions[loop] = Instruction([body, following])
+                self._program.instructions[loop] = RegexInstruction([body, following])
                 following = loop if least == 0 else body
             else:
                 for _ in range(most - least):
-                    following = self._program.add(Instruction([part.emit(following), following]))
+                    following = self._program.add(RegexInstruction([part.emit(following), following]))
             for _ in range(least - (1 if most is None and least else 0)):
                 following = part.emit(following)
             return following

@@ -22,7 +22,7 @@ Arguments: the step, then arguments of the back end.
 
 
 @record()
-class Row:
+class StepRow:
     """A kind of step on one back end.
 
     `select`: "module.function" that selects the kernels of a step; the module is imported when a step first needs it.
@@ -37,10 +37,10 @@ class Row:
     copies: bool = False
 
 
-class Table(Generic[Select]):
+class StepTable(Generic[Select]):
     """The rows by kind of step, whose functions are in modules of `package`."""
 
-    def __init__(self, package: str, rows: Mapping[type[Step], Row]) -> None:
+    def __init__(self, package: str, rows: Mapping[type[Step], StepRow]) -> None:
         self.rows = rows
         self._package = package
 

@@ -80,7 +80,7 @@ class Constant:
         collection."""
         self._parent: Constant | None = None
         self._key: object = None
-        self._moved: Callable[[Array], Array] | None = None
+        self._stored_function: Callable[[Array], Array] | None = None
 
     @staticmethod
     def of(array: Array) -> Constant:
@@ -112,8 +112,8 @@ class Constant:
     def stored(self) -> Array:
         """The values, read-only. f16 that is only widened to f32 stays f16."""
         if self._strong is None and self._weak() is None:
-            if self._parent is not None and self._moved is not None:
-                return self._moved(self._parent.stored)
+            if self._parent is not None and self._stored_function is not None:
+                return self._stored_function(self._parent.stored)
             if self.recipe is not None and self.recipe.widens and self.dtype == np.float32:
                 return self.recipe.inputs[0].array
         return self.array
@@ -163,16 +163,16 @@ class Constant:
         stored = _same if self.dtype == np.float16 else None
         return self._derive(WIDENED, self.shape, widen, np.dtype(np.float32), stored)
 
-    def without(self, how: Callable[[Array], Array]) -> Constant:
-        """Return the constant `how(array)`, with the same recipe.
+    def corrected(self, correction: Callable[[Array], Array]) -> Constant:
+        """Return the constant `correction(array)`, with the same recipe.
 
-        `how` must change only values that no 16-bit float has, because it is not applied to f16 arrays.
+        `correction` must change only values that no 16-bit float has, because it is not applied to f16 arrays.
         """
 
         def stored(array: Array) -> Array:
-            return how(array) if array.dtype == self.dtype else array
+            return correction(array) if array.dtype == self.dtype else array
 
-        constant = self._derive(how, self.shape, how, self.dtype, stored)
+        constant = self._derive(correction, self.shape, correction, self.dtype, stored)
         constant.recipe = self.recipe
         return constant
 
@@ -210,7 +210,7 @@ class Constant:
             constant = self._derived[key] = Constant(lambda: how(self.array), shape, dtype, depth=self.depth + 1)
             constant._parent = self
             constant._key = key
-            constant._moved = stored
+            constant._stored_function = stored
         return constant
 
 

@@ -31,9 +31,9 @@ class Aliases:
         self.uses = _uses(program)
         """The distinct steps that read each value."""
         self._aliases: dict[Value, Alias] = {}
-        self.external = {*(step.inputs[0] for step in requests.extended), *requests.outside}
+        self.external = {*(step.inputs[0] for step in requests.appending_concats), *requests.caller_inputs}
         """The roots whose buffers are not in the arena."""
-        for step in requests.extended:
+        for step in requests.appending_concats:
             source, joined = step.inputs[0], step.output
             seen = self.strided(source)
             self._aliases[joined] = Alias(source, source, Strided(joined.shape, seen.strides, seen.offset))

@@ -17,18 +17,19 @@ class MemoryRequests:
     - `layouts`: layouts of values that steps of the back end produce or that the caller fills. Padding is granted if
       the value has one consumer and a separate buffer. A value whose layout has a stored type is read only by the back
       end that requested it; for other readers, a Relayout step of this back end is inserted.
-    - `relaid`: results of the program that a Relayout step copies to row-major faster than a strided copy does.
-    - `reordered`: steps that read their first input from a copy in another layout. Equal copies are shared.
-    - `extended`: Concats that append to their first input in place. Its buffer, which is not in the arena, has room
-      for the output, and the axis of the Concat is outermost.
-    - `outside`: inputs of the program that are read from the caller's memory, without a copy.
+    - `copied_results`: results of the program that a Relayout step copies to row-major faster than a strided copy does.
+    - `first_input_layouts`: for each step that reads its first input from a copy, the layout of the copy. Equal copies
+      are shared.
+    - `appending_concats`: Concats that append to their first input in place. Its buffer, which is not in the arena, has
+      room for the output, and the axis of the Concat is outermost.
+    - `caller_inputs`: inputs of the program that are read from the caller's memory, without a copy.
     """
 
     layouts: dict[Value, Layout] = field(default_factory=dict[Value, Layout])
-    relaid: set[Value] = field(default_factory=set[Value])
-    reordered: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
-    extended: set[Step] = field(default_factory=set[Step])
-    outside: list[Value] = field(default_factory=list[Value])
+    copied_results: set[Value] = field(default_factory=set[Value])
+    first_input_layouts: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
+    appending_concats: set[Step] = field(default_factory=set[Step])
+    caller_inputs: list[Value] = field(default_factory=list[Value])
 
     @staticmethod
     def together(requests: Iterable[MemoryRequests]) -> MemoryRequests:
@@ -36,6 +37,6 @@ class MemoryRequests:
         total = MemoryRequests()
         for each in requests:
             total.layouts = {**each.layouts, **total.layouts}
-            total.relaid |= each.relaid
-            total.reordered |= each.reordered
+            total.copied_results |= each.copied_results
+            total.first_input_layouts |= each.first_input_layouts
         return total

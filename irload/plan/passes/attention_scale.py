@@ -12,7 +12,7 @@ from irload.plan.ir.steps import AttentionStep, ElementwiseStep
 from irload.plan.passes.attention import factor_of, is_moderate
 
 
-def take_scales(program: Program) -> None:
+def fold_attention_scales(program: Program) -> None:
     """Fold constant factors of q and k into every attention, unless another step reads the scaled q or k."""
     producers = program.producers()
     for step in program.steps:

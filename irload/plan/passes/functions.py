@@ -31,7 +31,7 @@ def _rewritten(step: Step) -> Step:
         inputs, expression = used_inputs(step.inputs, simplified(step.expression))
         return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
     if isinstance(step, WithEpilogue) and _may_hold(step.epilogue):
-        inputs, epilogue = used_inputs(step.inputs, simplified(step.epilogue), step.OWN)
+        inputs, epilogue = used_inputs(step.inputs, simplified(step.epilogue), step.MAIN_INPUTS)
         return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
     return step
 

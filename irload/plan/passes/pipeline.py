@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from irload.plan.ir.program import Program, Step
 from irload.plan.passes.attention import recognise_attention
-from irload.plan.passes.attention_scale import take_scales
+from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.elementwise import fuse_elementwise
 from irload.plan.passes.epilogues import fuse_epilogues
@@ -34,7 +34,7 @@ PASSES: tuple[Pass, ...] = (
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
     recognise_attention,  # before any fusion
-    take_scales,  # after recognise_attention
+    fold_attention_scales,  # after recognise_attention
     recognise_rotary,  # before any fusion
     recognise_routing,
     share_heads,  # after recognise_attention, whose keys and values it changes

@@ -48,7 +48,7 @@ def separate_numbers(program: Program) -> None:
 def _numbers(step: AnyStep) -> Numbers:
     """Return the numbers that may become operands, by the index of their instruction."""
     expression, inputs = step.elementwise_part, [v.dtype for v in step.inputs]
-    types = expression.types(inputs if isinstance(step, ElementwiseStep) else [F32, *inputs[step.OWN :]])
+    types = expression.types(inputs if isinstance(step, ElementwiseStep) else [F32, *inputs[step.MAIN_INPUTS :]])
     return {
         k: i.numbers
         for k, i in enumerate(expression.instructions)

@@ -27,7 +27,7 @@ def drop_subnormals(program: Program) -> None:
         others.update(v for v in step.inputs if v not in operands)
     for value in candidates - others:
         if value.source is not None and value.dtype == np.float32:
-            value.source = value.source.without(without_subnormals)
+            value.source = value.source.corrected(without_subnormals)
 
 
 def _weights_and_biases(step: Step) -> list[Value]:

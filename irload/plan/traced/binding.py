@@ -21,12 +21,12 @@ from irload.plan.traced.concrete import Concrete
 
 if TYPE_CHECKING:
     from irload.plan.traced.numbers import SymbolicNumbers
-    from irload.plan.traced.symbolic import SymbolicSizes
+    from irload.plan.traced.symbolic import SymbolicBinding
     from irload.plan.traced.template import Template
     from irload.plan.traced.workspace import Workspace
 
 
-class Binding(Concrete):
+class ShapeBinding(Concrete):
     """Binds the plan of a workspace to one shape: implements `BoundSizes` for the back ends.
 
     `symbols`: the values of the symbols; `numbers`: the values of all sizes; `external`: the addresses of roots outside
@@ -108,13 +108,13 @@ class Binding(Concrete):
             self.memory.symbolic[concrete] = value
         return concrete
 
-    def symbolic(self) -> SymbolicSizes:
+    def symbolic(self) -> SymbolicBinding:
         """Return the plan with symbols at this shape, without guards. Invalidates the result of the previous call."""
-        from irload.plan.traced.symbolic import SymbolicSizes
+        from irload.plan.traced.symbolic import SymbolicBinding
 
         if self._symbolic is None:
             self._symbolic = self.template.numbers.symbolic(self.symbols)
-        return SymbolicSizes(self.template, self._symbolic)
+        return SymbolicBinding(self.template, self._symbolic)
 
     def room(self, value: Value) -> tuple[int, int]:
         """Return the address and the number of bytes of the buffer that contains a symbolic value."""
@@ -130,7 +130,7 @@ class Binding(Concrete):
 class BoundMemory(Memory):
     """The memory of concrete values, at the offsets of their symbolic values."""
 
-    def __init__(self, binding: Binding, template: Template, workspace: Workspace) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, binding: ShapeBinding, template: Template, workspace: Workspace) -> None:  # pyright: ignore[reportMissingSuperCall]
         self.arena = workspace.arena
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
@@ -205,7 +205,10 @@ class BoundMemory(Memory):
         memory = self._outside.get(root)
         if memory is None:
             number = root - len(self._starts_of_roots)
-            values = [*(g.join.output for g in self._template.growing), *(value for _, value in self._template.outside)]
+            values = [
+                *(g.join.output for g in self._template.growing),
+                *(value for _, value in self._template.caller_inputs),
+            ]
             nbytes = prod(self._binding.items[self._template.shapes[values[number]]]) * values[number].dtype.itemsize
             memory = self._outside[root] = _memory(int(self._binding.external[number]), nbytes)
         return memory
@@ -228,7 +231,7 @@ class BoundPlan(Executor):
     contain sizes; `late`: the late constants; `held`: the views of inputs and outputs.
     """
 
-    def __init__(self, binding: Binding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, binding: ShapeBinding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]
         template = binding.template
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
         self.external = binding.external

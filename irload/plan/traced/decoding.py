@@ -41,8 +41,8 @@ class Source(Protocol):
         ...
 
 
-class Decoder:
-    """Decodes the objects of an Encoder: the constructor decodes `tables`, and each call one other object.
+class PlanDecoder:
+    """Decodes the objects of a PlanEncoder: the constructor decodes `tables`, and each call one other object.
 
     `memory`: the bytes of all arrays. `operation`: returns the operation of a Compute step for an operation of the
     model.
@@ -125,7 +125,7 @@ class Decoder:
             case "widened":
                 return self(encoded[1]).widened()
             case "flushed":
-                return self(encoded[1]).without(without_subnormals)
+                return self(encoded[1]).corrected(without_subnormals)
             case "derived":
                 return self(encoded[2]).by(self(encoded[1]))
             case "folded":

@@ -23,7 +23,7 @@ from irload.plan.traced.growth import is_variable
 from irload.plan.traced.numbers import Numbers
 
 
-def take_early(program: Program) -> list[Step]:
+def split_early(program: Program) -> list[Step]:
     """Remove the early steps of a program and return them in order. Their results become inputs of the program."""
     known = {v for v in program.inputs if v.dtype.kind in "biu" and not is_variable(v)}
     results: dict[Value, None] = {}

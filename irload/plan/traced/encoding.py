@@ -60,7 +60,7 @@ def described_node(node: Node) -> Sequence[Any]:
     return [node.id, node.name, node.type, node.version, node.line, [o.type.element.name for o in node.outputs]]
 
 
-class Encoder:
+class PlanEncoder:
     """Converts objects to JSON. The first element of a list names the type of the object.
 
     `nodes`: the layers of the model, to which objects refer by number; `outputs`: the output of each constant that

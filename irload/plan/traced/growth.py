@@ -80,7 +80,7 @@ class Growth:
         )
 
 
-def take_growing(program: Program, owners: Owners, last: Any, given: Sequence[Value]) -> list[Growing]:
+def split_growing(program: Program, owners: Owners, last: Any, given: Sequence[Value]) -> list[Growing]:
     """Remove the steps that assign and reorder variables that grow, and return these variables.
 
     All of them have the same length, append the same number of rows, and are reordered by the same indices. No step of
@@ -203,12 +203,12 @@ def readers(program: Program, growing: Sequence[Growing]) -> set[Step]:
     return steps
 
 
-def request(requests: MemoryRequests, growing: Sequence[Growing], outside: Sequence[Value]) -> None:
+def request(requests: MemoryRequests, growing: Sequence[Growing], caller_inputs: Sequence[Value]) -> None:
     """Request the memory of variables that grow, and of others that are read in place."""
-    requests.outside += outside
-    for value in outside:
+    requests.caller_inputs += caller_inputs
+    for value in caller_inputs:
         requests.layouts.pop(value, None)
     for each in growing:
         requests.layouts.pop(each.join.output, None)
         requests.layouts[each.past] = each.layout
-        requests.extended.add(each.join)
+        requests.appending_concats.add(each.join)

@@ -32,7 +32,7 @@ FEW = 8
 """Maximum number of elements of an array of sizes."""
 
 
-def take_late(program: Program) -> list[Step]:
+def split_late(program: Program) -> list[Step]:
     """Remove the steps that compute late constants, and return them in order. Their results become constants."""
     producers: dict[Value, Step] = {}
     for step in program.steps:

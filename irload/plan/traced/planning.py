@@ -11,9 +11,9 @@ from irload.plan.passes.booleans import lower_booleans
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
-from irload.plan.traced.early import take_early
-from irload.plan.traced.growth import Growing, read_in_place, readers, request, take_growing
-from irload.plan.traced.late import take_late
+from irload.plan.traced.early import split_early
+from irload.plan.traced.growth import Growing, read_in_place, readers, request, split_growing
+from irload.plan.traced.late import split_late
 from irload.plan.traced.ordering import gather_segments
 from irload.plan.traced.program import TracedProgram
 from irload.safety.limits import checkpoint
@@ -25,21 +25,21 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     optimize(program, _check, integer_steps(offered))
-    late = take_late(program)
+    late = split_late(program)
     given = program.inputs
-    early = take_early(program)
+    early = split_early(program)
     lower_booleans(program, supports)
     growing: list[Growing] = []
-    outside: list[Value] = []
+    caller_inputs: list[Value] = []
 
     def arrange(changed: Program, owners: Owners) -> None:
         if grows and not stores_bf16(offered):
-            growing.extend(take_growing(changed, owners, offered[-1], given))
-            outside.extend(read_in_place(changed, owners, offered[-1], growing))
+            growing.extend(split_growing(changed, owners, offered[-1], given))
+            caller_inputs.extend(read_in_place(changed, owners, offered[-1], growing))
         gather_segments(changed, owners, offered[-1], readers(changed, growing))
 
     owners, requests = divide(program, offered, _check, arrange)
-    request(requests, growing, outside)
+    request(requests, growing, caller_inputs)
     order = [owners[step] for step in program.steps]
     return TracedProgram(trace, program, given, early, late, growing, order, requests)
 

@@ -16,7 +16,7 @@ from irload.plan.ir.constant import Constant
 from irload.plan.schedule import Schedule, ScheduledNode
 
 
-class Remainder:
+class InterpretedRemainder:
     """The schedule of a traced graph, by which the nodes that its plan does not run are interpreted.
 
     Types that depend on symbols are inferred again when a node runs. `trace` must be closed.

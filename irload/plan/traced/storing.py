@@ -14,8 +14,8 @@ from irload.plan.backends.registry import backends, operation
 from irload.plan.folding import Folding
 from irload.plan.ir.program import Program
 from irload.plan.memory.requests import MemoryRequests
-from irload.plan.traced.decoding import Decoder, Source
-from irload.plan.traced.encoding import ALIGNMENT, Encoder
+from irload.plan.traced.decoding import PlanDecoder, Source
+from irload.plan.traced.encoding import ALIGNMENT, PlanEncoder
 from irload.plan.traced.growth import Growing
 from irload.plan.traced.program import TracedProgram
 from irload.record import record
@@ -32,7 +32,7 @@ class StoredProgram:
 def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Folding, largest: int) -> StoredProgram:
     """Convert a program. `nodes`: the layers of the model; `largest`: maximum bytes of arrays. Raises NotStorable."""
     late = {v.source for step in traced.late for v in step.outputs if v.source is not None}
-    encode = Encoder(nodes, folding.outputs, late, largest)
+    encode = PlanEncoder(nodes, folding.outputs, late, largest)
     program = traced.program
     encoded = {
         "inputs": encode(program.inputs),
@@ -44,8 +44,8 @@ def stored_program(traced: TracedProgram, nodes: Sequence[Node], folding: Foldin
         "growing": [[encode(getattr(growing, f.name)) for f in fields(growing)] for growing in traced.growing],
         "owners": [backend.name for backend in traced.owners],
         "layouts": [[encode(value), encode(layout)] for value, layout in traced.requests.layouts.items()],
-        "outside": encode(traced.requests.outside),
-        "extended": [encode(step) for step in traced.requests.extended],
+        "outside": encode(traced.requests.caller_inputs),
+        "extended": [encode(step) for step in traced.requests.appending_concats],
         "trace": traced.trace.described(),
     }
     pieces = [piece for a in encode.arrays for piece in (a.reshape(-1).view("u1").data, bytes(-a.nbytes % ALIGNMENT))]
@@ -56,7 +56,7 @@ def restored_program(encoded: Mapping[str, Any], memory: Array, source: Source, 
     """Restore a program of the model `source`. `memory`: the bytes of the arrays."""
     offered = backends(options)
     trace = Trace.of(encoded["trace"])
-    decode = Decoder(encoded["tables"], memory, trace, source, lambda op: operation(op, offered))
+    decode = PlanDecoder(encoded["tables"], memory, trace, source, lambda op: operation(op, offered))
     program = Program(*(decode(encoded[name]) for name in ("steps", "inputs", "outputs")))
     by_name = {backend.name: backend for backend in offered}
     return TracedProgram(
@@ -69,7 +69,7 @@ def restored_program(encoded: Mapping[str, Any], memory: Array, source: Source, 
         [by_name[name] for name in encoded["owners"]],
         MemoryRequests(
             {decode(value): decode(layout) for value, layout in encoded["layouts"]},
-            extended={decode(step) for step in encoded["extended"]},
-            outside=list(decode(encoded["outside"])),
+            appending_concats={decode(step) for step in encoded["extended"]},
+            caller_inputs=list(decode(encoded["outside"])),
         ),
     )

@@ -107,7 +107,7 @@ class SymbolicArray:
         return SymbolicArray(self._pointer, seen, self.dtype)
 
 
-class SymbolicSizes(Concrete):
+class SymbolicBinding(Concrete):
     """The values and steps of a plan with sizes of `trace`, whose guards are cleared on creation."""
 
     def __init__(self, template: Template, numbers: SymbolicNumbers) -> None:
@@ -129,7 +129,7 @@ class SymbolicSizes(Concrete):
 class SymbolicMemory(Memory):
     """The layouts of a plan, and arrays without memory."""
 
-    def __init__(self, sizes: SymbolicSizes, template: Template) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, sizes: SymbolicBinding, template: Template) -> None:  # pyright: ignore[reportMissingSuperCall]
         self._sizes, self._template = sizes, template
         self.symbolic: dict[Value, Value] = {}
         """For each value with symbols of the trace, the value of the program."""

@@ -42,8 +42,8 @@ class Template:
         self.shared = shared
         self.aliases = Aliases(program, traced.requests)
         lives = lifetimes(program, self.aliases)
-        outside = traced.requests.outside
-        external = [*(growing.past for growing in self.growing), *outside]
+        caller_inputs = traced.requests.caller_inputs
+        external = [*(growing.past for growing in self.growing), *caller_inputs]
         self.lives = {root: life for root, life in lives.items() if root not in external}
         """The lifetimes of the roots in the arena."""
         self.roots = {root: k for k, root in enumerate((*self.lives, *external))}
@@ -68,9 +68,9 @@ class Template:
         self.late_constants = self._late_constants(steps)
         self._register()
         self.growth = Growth(self.growing, self.numbers) if self.growing else None
-        self.outside = [(given.index(value), value) for value in outside]
+        self.caller_inputs = [(given.index(value), value) for value in caller_inputs]
         """The variables that are read in place: positions among the caller's arrays, and values."""
-        others = {*(growing.input for growing in self.growing), *(k for k, _ in self.outside)}
+        others = {*(growing.input for growing in self.growing), *(k for k, _ in self.caller_inputs)}
         self.filled = [k for k in range(len(given)) if k not in others]
         """The caller's arrays that are copied."""
         inputs = [value for value in program.inputs if value not in external]

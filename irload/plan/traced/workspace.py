@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.memory.arena import Lifetime, aligned_bytes, assign_offsets
-from irload.plan.traced.binding import Binding, BoundPlan
+from irload.plan.traced.binding import BoundPlan, ShapeBinding
 from irload.plan.traced.template import Template
 
 SHAPES = 64
@@ -63,7 +63,7 @@ class Workspace:
         previous, self._latest = self._latest, None
         if self.template.growth is not None:
             self._bound.clear()  # the new binding changes the executables of the previous one
-        plan = self._latest = self._bound[symbols] = Binding(self, symbols, numbers, external, previous).plan()
+        plan = self._latest = self._bound[symbols] = ShapeBinding(self, symbols, numbers, external, previous).plan()
         if len(self._bound) > SHAPES:
             self._bound.popitem(last=False)
         return plan

@@ -16,10 +16,10 @@ from irload.plan.backends.llvm.kernels import attention, precision, recurrent_se
 from irload.plan.backends.numpy.kernels import winograd
 
 SMALL: dict[str, Any] = {
-    "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED": 96, "CONV_TILE": 200,
+    "ELEMENTS": 16, "PRODUCTS": 64, "TAPS": 32, "TILE": 48, "SHARED_TILE": 96, "CONV_TILE": 200,
     "CONV3D_TILE": 200, "POSITIONS": 4, "BLOCK": 96,
-    "PANEL": 3000, "TILES": 2, "TRANSFORMED": 64, "RESIDENT": 64, "WAITING": 256, "WORK": 2000, "FEW_CHANNELS": 4,
-    "MANY": 4,
+    "PANEL": 3000, "TILES": 2, "TRANSFORMED": 64, "RESIDENT": 64, "BUFFERED_ELEMENTS": 256, "WORK": 2000,
+    "FEW_CHANNELS": 4, "MANY": 4,
     "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
     "WIDEST": 32, "LONG_STEP": 1e4, "LARGEST_TILE": 500,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import I8, I32, WORD
 from irload.plan.backends.llvm.kernel import Launch, address
-from irload.plan.backends.llvm.kernels.contraction.build import Results, packing_of, register_product, shared
+from irload.plan.backends.llvm.kernels.contraction.build import ResultTensors, packing_of, register_product, shared
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, AVX512, Target, _flags  # pyright: ignore[reportPrivateUsage]
@@ -66,7 +66,7 @@ def product(a: Array, b: Array, target: Target, dot: Dot, threads: int) -> Array
     assert reads_in_place(data, 1, data.shape[1], dot)
     chunks = Chunks.in_place(data.shape[1], data.strides[1], dot)
     axes = [Axis(rows, (0, data.strides[0], out.strides[0]))]
-    results = Results.of([out], 1, columns, IDENTITY)
+    results = ResultTensors.of([out], 1, columns, IDENTITY)
     kernel = register_product(target, dot, axes, chunks.levels(dot), results)
     kernel = shared(kernel, threads, data.nbytes)
     weights = np.zeros((1, columns, data.shape[1]), np.int8)

@@ -10,10 +10,9 @@ import pytest
 from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.kernel import Launch, Streamed, Temporary, address
 from irload.plan.backends.llvm.launching import launched
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.runtime import KernelTable
 from irload.plan.backends.llvm.target import AVX2, _flags
-from irload.plan.backends.llvm.team import AHEAD
-from irload.plan.backends.llvm.team import NEXT as STRIDE
+from irload.plan.backends.llvm.team import AHEAD, AHEAD_STRIDE
 from irload.record import record
 from tests.plan.llvm.tiny import Units
 
@@ -41,7 +40,7 @@ class Notes(Units):
 
 def prefetching(
     ahead_bytes: int, others: Sequence[Streamed | None], threads: int, weights: int | Temporary = NEXT
-) -> tuple[Table, np.ndarray]:
+) -> tuple[KernelTable, np.ndarray]:
     """The table of a kernel with 1024 bytes of weights, followed by kernels that stream `others`; and its output."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
     launches = [Launch(Notes(threads, ahead_bytes, Streamed(1, 1024, 1)), [address(out), OWN])]
@@ -61,7 +60,7 @@ def noted(
 def addresses(ahead_bytes: int, others: Sequence[Streamed | None], threads: int) -> list[int]:
     """The address that each thread prefetches in parts of the first kernel."""
     table, _ = prefetching(ahead_bytes, others, threads)
-    first, stride = table.rows[0, [AHEAD, STRIDE]].tolist()
+    first, stride = table.rows[0, [AHEAD, AHEAD_STRIDE]].tolist()
     return [first + number * stride for number in range(threads)]
 
 

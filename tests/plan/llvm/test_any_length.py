@@ -11,10 +11,10 @@ from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.contraction.build import Results, register_product
+from irload.plan.backends.llvm.kernels.contraction.build import ResultTensors, register_product
 from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts
 from irload.plan.backends.llvm.target import AVX2, AVX512, Target
-from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tile import SumLevel
 from irload.plan.backends.llvm.tuning import MANY_TILES
 from irload.plan.ir.steps import IDENTITY, MatMulStep
 from tests.plan.llvm.convolutions import check_step, convolution
@@ -34,8 +34,8 @@ def test_tiles_cut_a_line_exactly(rows: int) -> None:
 
 def code(target: Target, columns: int, length: int, channels: int = 768) -> Kernel:
     axes = [Axis(columns, (0, 4 * length, 4 * channels))]
-    results = Results(channels, (4,), (F32,), IDENTITY)
-    return register_product(target, FMA, axes, [Level(length, 4)], results, panel=2).code
+    results = ResultTensors(channels, (4,), (F32,), IDENTITY)
+    return register_product(target, FMA, axes, [SumLevel(length, 4)], results, panel=2).code
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda t: t.name)
@@ -48,9 +48,9 @@ def test_nearly_all_lengths_share_three_codes(target: Target, length: int) -> No
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda t: t.name)
 def test_ragged_lines_share_one_code(target: Target) -> None:
-    results = Results(96, (4,), (F32,), IDENTITY)
+    results = ResultTensors(96, (4,), (F32,), IDENTITY)
     products = [
-        register_product(target, FMA, [Axis(m, (0, 256, 384))], [Level(64, 4)], results, ragged=True)
+        register_product(target, FMA, [Axis(m, (0, 256, 384))], [SumLevel(64, 4)], results, ragged=True)
         for m in range(1, 200)
     ]
     assert len({product.code for product in products}) <= 2, "one column, which has no stride, and all others"

@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.kernels.contraction.build import in_parts
 from irload.plan.backends.llvm.kernels.contraction.nest import Access
 from irload.plan.backends.llvm.kernels.contraction.product import Product
-from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tile import SumLevel
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.steps import MatMulStep
 from tests.plan.llvm.convolutions import check_step, convolution
@@ -79,17 +79,17 @@ def test_convolutions(kernel: tuple[int, ...], depth: int, stride: int, pads: li
 @pytest.mark.parametrize(
     ("rows", "levels", "parts"),
     [
-        (64, (Level(3072, 4),), 3),
-        (64, (Level(11008, 4),), 16),
-        (64, (Level(1024, 4),), 1),
-        (64, (Level(2050, 4),), 1),
-        (14, (Level(3072, 4),), 1),
-        (49, (Level(3, 400, 0, 1), Level(3, 40, 1, 1), Level(512, 4)), 3),
-        (49, (Level(3, 40, 0, 1), Level(2048, 4)), 3),
-        (49, (Level(2048, 4), Level(3, 400, None, 1)), 1),
+        (64, (SumLevel(3072, 4),), 3),
+        (64, (SumLevel(11008, 4),), 16),
+        (64, (SumLevel(1024, 4),), 1),
+        (64, (SumLevel(2050, 4),), 1),
+        (14, (SumLevel(3072, 4),), 1),
+        (49, (SumLevel(3, 400, 0, 1), SumLevel(3, 40, 1, 1), SumLevel(512, 4)), 3),
+        (49, (SumLevel(3, 40, 0, 1), SumLevel(2048, 4)), 3),
+        (49, (SumLevel(2048, 4), SumLevel(3, 400, None, 1)), 1),
     ],
 )
-def test_long_sums_have_parts(rows: int, levels: tuple[Level, ...], parts: int) -> None:
+def test_long_sums_have_parts(rows: int, levels: tuple[SumLevel, ...], parts: int) -> None:
     length = np.prod([level.count for level in levels])
     own = Access((), 4 * int(length), 4)
     found = in_parts(Product(FMA, (), rows, 256, own, own, (), Expression(1), (), 14, levels, 16, 2, 2))

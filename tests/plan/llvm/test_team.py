@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.crowding import DEBT, LIMIT, MOST, QUIET, RESUMED
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import launched
 from irload.plan.backends.llvm.target import AVX2, _flags
-from irload.plan.backends.llvm.team import CROWDING, Team
+from irload.plan.backends.llvm.team import CROWDING, KernelTeam
 from irload.plan.threads import ThreadPool
 from irload.record import record
 from tests.plan.llvm.tiny import Units
@@ -90,7 +90,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPool]:
 def words(pool: ThreadPool) -> np.ndarray:
     """The words of the largest team that crowding.py reads and writes."""
     team = max(pool._free, key=lambda crew: len(crew.helpers)).team
-    assert isinstance(team, Team)
+    assert isinstance(team, KernelTeam)
     return team._words[CROWDING // 8 : CROWDING // 8 + 8]
 
 
@@ -115,7 +115,7 @@ def test_every_part_runs_once(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch,
 
 def test_helpers_that_never_start_delay_nothing(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    monkeypatch.setattr(Team, "help", lambda self, number: release.wait())
+    monkeypatch.setattr(KernelTeam, "help", lambda self, number: release.wait())
     counting = Counting(3, Count(), Count())
     try:
         for _ in range(20):

@@ -19,7 +19,7 @@ import irload
 from irload.batch import predict
 from irload.plan.backends.llvm import library as libraries
 from irload.plan.backends.llvm.cache import ObjectCache
-from irload.plan.backends.llvm.runtime import Table
+from irload.plan.backends.llvm.runtime import KernelTable
 from irload.plan.backends.llvm.target import AVX2, _flags
 from irload.plan.threads import ThreadPool
 from irload.system.machine import processors
@@ -201,9 +201,9 @@ def test_waiting_threads_do_not_keep_a_deleted_model(
     gc.collect()
     gc.disable()
     request.addfinalizer(gc.enable)
-    before = {id(o) for o in gc.get_objects() if isinstance(o, Table)}
+    before = {id(o) for o in gc.get_objects() if isinstance(o, KernelTable)}
     model, x, _ = net()
     compiled = irload.compile_model(model, 2, jit=True)
     compiled(x)
     del compiled
-    assert not [o for o in gc.get_objects() if isinstance(o, Table) and id(o) not in before]
+    assert not [o for o in gc.get_objects() if isinstance(o, KernelTable) and id(o) not in before]

@@ -36,7 +36,7 @@ def test_results_in_channels_last_layout(target: Target) -> None:
     h, w = symbol(trace, 12), symbol(trace, 9)
     x, y = value(1, 64, h, w), value(1, 64, h, w)
     step = PoolStep([x], [y], kind="max", kernel=(1, 1), strides=(1, 1), dilations=(1, 1), pads_begin=(0, 0))
-    assert y in LlvmBackend(target).requests(Program([step], [x], [y]), [step]).relaid
+    assert y in LlvmBackend(target).requests(Program([step], [x], [y]), [step]).copied_results
     assert not trace.guards
 
 

@@ -85,11 +85,11 @@ class Arguments:
         """The address of the next argument."""
         return self._next
 
-    def table(self, tensors: int) -> Table:
+    def table(self, tensors: int) -> AxisTable:
         """Load any number of axes in the form of `axes.table`. `tensors`: the number of tensors."""
         strides = self.integers(tensors)
         inner = self.integer()
-        axes = Table(self._f, tuple(strides), inner, self._next)
+        axes = AxisTable(self._f, tuple(strides), inner, self._next)
         self._skip(inner * (1 + tensors))
         return axes
 
@@ -98,7 +98,7 @@ class Arguments:
 
 
 @record()
-class Table:
+class AxisTable:
     """Axes whose number, sizes and strides the code reads at run time.
 
     `strides`: the strides of the outermost axis, one per tensor; `inner`: the number of other axes; `listed`: the
@@ -126,7 +126,7 @@ class Table:
 
 
 def walk_lines(
-    f: Function, parts: AnyInt, lines: Table, pointers: Sequence[Pointer]
+    f: Function, parts: AnyInt, lines: AxisTable, pointers: Sequence[Pointer]
 ) -> Iterator[tuple[list[Pointer], AnyInt]]:
     """Loop over the units begin…end−1, of which each line has `parts`.
 

@@ -15,7 +15,7 @@ ANY = -1 << 62
 
 
 @record()
-class Loop:
+class AxisLoop:
     """A loop over an axis: `size` positions, and for each tensor the stride in bytes."""
 
     size: AnyInt
@@ -23,7 +23,7 @@ class Loop:
 
 
 @record()
-class Axis(Loop):
+class Axis(AxisLoop):
     """An axis of known size and strides. A `fixed` axis is neither merged with its neighbours nor dropped."""
 
     size: int

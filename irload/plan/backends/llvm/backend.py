@@ -95,7 +95,7 @@ class LlvmBackend:
         from irload.plan.memory.requests import MemoryRequests
 
         requested = layouts(program, steps)
-        reordered: dict[Step, Layout] = {}
+        first_input_layouts: dict[Step, Layout] = {}
         if self.bf16 or self.bf16_weights:
             from irload.plan.backends.llvm.storage import (  # not needed by f32
                 reordered_operands,
@@ -103,13 +103,13 @@ class LlvmBackend:
             )
 
             requested = stored_layouts(program, steps, requested, self.target) if self.bf16 else requested
-            reordered = reordered_operands(steps, requested, self.target, weights_only=self.bf16_weights)
+            first_input_layouts = reordered_operands(steps, requested, self.target, weights_only=self.bf16_weights)
         if self.int8:
             from irload.plan.backends.llvm.row_codes import quantized_operands  # not needed by f32
 
-            reordered |= quantized_operands(steps, self.target, bf16=self.bf16)
-        relaid = {v for v in requested if v in program.returned and _is_transposed(v)}
-        return MemoryRequests(requested, relaid, reordered)
+            first_input_layouts |= quantized_operands(steps, self.target, bf16=self.bf16)
+        copied_results = {v for v in requested if v in program.returned and _is_transposed(v)}
+        return MemoryRequests(requested, copied_results, first_input_layouts)
 
     def compile(self, steps: Sequence[Step], memory: Memory, options: Options, shared: SharedData) -> LlvmExecutable:
         from irload.plan.backends.llvm.executable import LlvmExecutable

@@ -16,8 +16,8 @@ from irload.plan.backends.llvm.values import (
     AnyInt,
     Bool,
     Int,
+    LlvmValue,
     Pointer,
-    Value,
     Vec,
     float_bits,
     literal,
@@ -26,9 +26,9 @@ from irload.plan.backends.llvm.values import (
     vec_type,
 )
 
-ValueT = TypeVar("ValueT", bound=Value)
+ValueT = TypeVar("ValueT", bound=LlvmValue)
 
-__all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "Module", "Pointer", "Value", "Vec"]
+__all__ = ["AnyBool", "AnyInt", "Bool", "Function", "Int", "LlvmValue", "Module", "Pointer", "Vec"]
 
 PREFETCH = "call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 2, i32 1)"
 """Prefetches a cache line into the L2 cache."""
@@ -144,14 +144,14 @@ class Function:
         """A constant in LLVM's notation."""
         return typed(self, text, type)
 
-    def call(self, name: str, arguments: Mapping[str, int | Value], write: Callable[[Function], None]) -> None:
+    def call(self, name: str, arguments: Mapping[str, int | LlvmValue], write: Callable[[Function], None]) -> None:
         """Call a function of this module. `arguments`: by parameter name. On the first call, `write` emits its body."""
         if not self.module.has(name):
             parameters = [f"{'i64' if isinstance(a, int) else a.type} {n}" for n, a in arguments.items()]
             write(self.module.function(name, parameters))
         self.emit(f"call fastcc void @{name}({', '.join(map(self._typed, arguments.values()))})")
 
-    def _typed(self, value: int | Value) -> str:
+    def _typed(self, value: int | LlvmValue) -> str:
         return f"i64 {value}" if isinstance(value, int) else f"{value.type} {value}"
 
     # Integers
@@ -234,7 +234,7 @@ class Function:
         kind = vec_type(element, 1)
         return self.value(kind, f"load {kind}, ptr {pointer + offset}, align {SIZES[element]}")
 
-    def store_scalar(self, value: int | Value, pointer: Pointer, offset: AnyInt = 0) -> None:
+    def store_scalar(self, value: int | LlvmValue, pointer: Pointer, offset: AnyInt = 0) -> None:
         """Store one number or address; a Python number is an i64."""
         size = SIZES[value.element] if isinstance(value, Vec) else 8
         self.emit(f"store {self._typed(value)}, ptr {pointer + offset}, align {size}")

@@ -47,7 +47,7 @@ class Section:
 
 
 @record()
-class Symbol:
+class ElfSymbol:
     """A symbol: its name and its offset (`value`) in a section."""
 
     name: str
@@ -56,12 +56,12 @@ class Symbol:
 
 
 @record()
-class Relocation:
+class ElfRelocation:
     """A relocation: the value to write at `offset` of a section, computed from a symbol and an addend by `kind`."""
 
     offset: int
     kind: int
-    symbol: Symbol
+    symbol: ElfSymbol
     addend: int
 
 
@@ -81,13 +81,13 @@ class ObjectFile:
         _require(section.offset + section.size <= len(self.data), "a section reaches beyond the file")
         return self.data[section.offset : section.offset + section.size]
 
-    def relocations(self, section: Section) -> Iterator[Relocation]:
+    def relocations(self, section: Section) -> Iterator[ElfRelocation]:
         """The relocations in a section, each within the section that it modifies."""
         _require(section.size % _RELOCATION.size == 0, "relocations of a broken size")
         for offset, info, addend in _RELOCATION.iter_unpack(self.contents(section)):
             _require(info >> 32 < len(self.symbols), "a relocation without a symbol")
             _require(offset + 4 <= self.sections[section.info].size, "a relocation outside of its section")
-            yield Relocation(offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
+            yield ElfRelocation(offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
 
     def _sections(self) -> list[Section]:
         magic, kind, machine, _, _, _, table, _, _, _, _, size, count, _ = _FILE.unpack_from(self.data)
@@ -108,19 +108,19 @@ class ObjectFile:
                 _require(section.info < len(sections), "relocations without a section")
         return sections
 
-    def _symbols(self) -> list[Symbol]:
+    def _symbols(self) -> list[ElfSymbol]:
         table = next((section for section in self.sections if section.kind == SYMTAB), None)
         if table is None:
             raise ObjectInvalid("it has no symbols")
         _require(table.link < len(self.sections) and table.size % _SYMBOL.size == 0, "a broken table of symbols")
         names = self.contents(self.sections[table.link])
-        symbols: list[Symbol] = []
+        symbols: list[ElfSymbol] = []
         for name, _, _, section, value, _ in _SYMBOL.iter_unpack(self.contents(table)):
             end = names.find(b"\0", name)
             _require(end >= 0, "a symbol without a name")
             if section < len(self.sections):
                 _require(value <= self.sections[section].size, "a symbol outside of its section")
-            symbols.append(Symbol(names[name:end].decode("ascii"), section, value))
+            symbols.append(ElfSymbol(names[name:end].decode("ascii"), section, value))
         return symbols
 
 

@@ -14,8 +14,8 @@ from irload.plan.backends.compiled import StoredExecutable
 from irload.plan.backends.llvm.image import stored
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.launching import NO_VALUES, TableForm, TableRows
-from irload.plan.backends.llvm.parts import TEMPORARY_BYTES, Codes, Part, Words, pointer_term
-from irload.plan.backends.llvm.runtime import Table, TableCall, no_check, working_memory
+from irload.plan.backends.llvm.parts import TEMPORARY_BYTES, Codes, TablePart, Words, pointer_term
+from irload.plan.backends.llvm.runtime import KernelTable, TableCall, no_check, working_memory
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
@@ -51,7 +51,7 @@ class BoundKernels:
         temporary = working("temporary", max((numbers[TEMPORARY_BYTES] for numbers in words), default=0))
         self._rows = rows = TableRows(form, words, values, temporary)
         scratch = working("scratch", rows.stride * form.threads)
-        self.table = Table(rows.rows, target, form.threads, rows.stride, scratch, temporary, (rows, keep))
+        self.table = KernelTable(rows.rows, target, form.threads, rows.stride, scratch, temporary, (rows, keep))
         self.calls = bundled(rows.flops, form.ranges)
 
     @property
@@ -90,13 +90,14 @@ class LlvmExecutable(BoundKernels):
     ) -> None:
         packs: PackedConstants = ({} if shared is None else shared).setdefault("llvm", WeakValueDictionary())
         selector, self._codes = Selector(memory, target, options, packs), Codes(target, options.threads)
-        groups: list[list[Part]] = []
+        groups: list[list[TablePart]] = []
         self.launches: list[Launch] = []
         """The launch of each row of the table."""
         for k, step in enumerate(steps):
             selector.begin()
             launches = TABLE.select(step)(step, selector)
-            groups.append([Part([k], [self._codes.record(each, step.flops, pointer_term) for each in launches], ())])
+            records = [self._codes.record(launch, step.flops, pointer_term) for launch in launches]
+            groups.append([TablePart([k], records, ())])
             self.launches += launches
         self._constants = selector.constants
         self._packed = selector.packed_weights

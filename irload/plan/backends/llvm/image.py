@@ -21,9 +21,9 @@ from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import TableRows
 from irload.plan.backends.llvm.loader import ObjectInvalid, load
 from irload.plan.backends.llvm.parts import PROPERTIES, Codes
-from irload.plan.backends.llvm.runtime import Table, TableCall, no_check, working_memory
+from irload.plan.backends.llvm.runtime import KernelTable, TableCall, no_check, working_memory
 from irload.plan.backends.llvm.target import LINE, Target
-from irload.plan.backends.llvm.team import AHEAD, NEXT, SHARED, UNITS
+from irload.plan.backends.llvm.team import AHEAD, AHEAD_STRIDE, SHARED, UNITS
 from irload.plan.memory.arena import aligned_bytes
 from irload.record import record
 
@@ -130,7 +130,7 @@ def imaged(
         kinds += [NUMBER] * (count - pointers)
         add_address(row[AHEAD])
         code = objects.setdefault(codes.code(launch.kernel.code).data, len(objects))
-        entries.append((code, count, row[UNITS], row[SHARED], row[NEXT]))
+        entries.append((code, count, row[UNITS], row[SHARED], row[AHEAD_STRIDE]))
     image = Image(
         rows.temporary.size,
         rows.stride,
@@ -185,19 +185,21 @@ class LoadedImage:
         starts = np.array([0, address(arena), address(constants), address(temporary)], np.uint64)
         words = (image.words + starts[image.kinds]).view(np.int64)
         codes, counts, units, shared, strides = image.entries.T
-        ahead = np.cumsum(counts + 1) - 1
+        ends = np.cumsum(counts + 1) - 1
         functions = np.array([code.address for code in self._codes], np.int64)
-        arguments = address(words) + 8 * (ahead - counts)
-        rows = np.stack([functions[codes], arguments, units, shared, words[ahead], strides], 1)
+        arguments = address(words) + 8 * (ends - counts)
+        rows = np.stack([functions[codes], arguments, units, shared, words[ends], strides], 1)
         scratch, keep = working_memory("scratch", image.scratch * threads), (self._codes, words, arena, constants)
-        return RestoredTable(Table(rows, self._target, threads, image.scratch, scratch, temporary, keep), image.calls)
+        return RestoredTable(
+            KernelTable(rows, self._target, threads, image.scratch, scratch, temporary, keep), image.calls
+        )
 
 
 @record()
 class RestoredTable:
     """A table of kernels, and the ranges that run as one call."""
 
-    table: Table
+    table: KernelTable
     calls: Sequence[TableCall]
 
     def run(self, context: Any) -> None:

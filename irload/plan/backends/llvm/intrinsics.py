@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.values import SIZES, AnyInt, Bool, Value, Vec, vec_type
+from irload.plan.backends.llvm.values import SIZES, AnyInt, Bool, LlvmValue, Vec, vec_type
 
 
 def round_pair(f: Function, low: Vec, high: Vec) -> Vec:
@@ -48,7 +48,7 @@ def exchange(f: Function, pointer: Pointer, old: AnyInt, new: AnyInt) -> Bool:
     return f.value("i1", f"extractvalue {kind} {both}, 1")
 
 
-def call_address(f: Function, address: Pointer, arguments: Sequence[Value | int], result: str = "void") -> None:
+def call_address(f: Function, address: Pointer, arguments: Sequence[LlvmValue | int], result: str = "void") -> None:
     """Call the C function at an address. Python numbers are passed as i64."""
     listed = (f"i64 {a}" if isinstance(a, int) else f"{a.type} {a}" for a in arguments)
     f.emit(f"call {result} {address}({', '.join(listed)})")
@@ -123,7 +123,7 @@ def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
     return f.value(f.integers, f"call {f.integers} {name}({f.integers} {sums}, {kind} {left}, {kind} {right})")
 
 
-def on_tiles(f: Function, name: str, *arguments: int | Value) -> None:
+def on_tiles(f: Function, name: str, *arguments: int | LlvmValue) -> None:
     """An instruction of AMX. Python ints are indices of tiles."""
     listed = (f"i8 {a}" if isinstance(a, int) else f"{a.type} {a}" for a in arguments)
     f.emit(f"call void @llvm.x86.{name}({', '.join(listed)})")

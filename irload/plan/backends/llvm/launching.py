@@ -10,22 +10,22 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.parts import PROPERTIES, TEMPORARY, Codes, Part, Words, pointer_term
-from irload.plan.backends.llvm.runtime import Table, working_memory
+from irload.plan.backends.llvm.parts import PROPERTIES, TEMPORARY, Codes, TablePart, Words, pointer_term
+from irload.plan.backends.llvm.runtime import KernelTable, working_memory
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.team import AHEAD, ARGUMENTS, ENTRY, FUNCTION, NEXT, SHARED, UNITS
+from irload.plan.backends.llvm.team import AHEAD, AHEAD_STRIDE, ARGUMENTS, ENTRY, FUNCTION, SHARED, UNITS
 from irload.plan.backends.llvm.tuning import REACH, SHARED_CYCLES, TOGETHER_CYCLES
 
 SETS = 16
-"""Maximum number of sets of changed groups for which the sums are cached."""
+"""Maximum number of sets of changed groups for which the record words are cached."""
 NO_VALUES: Array = np.zeros(0, np.int64)
 """An empty array: the addresses of values for parts whose terms contain no values."""
 
 
-class Sums:
+class RecordWords:
     """The words of groups of parts as sums of constants, numbers and addresses. `indices`: their indices in records."""
 
-    def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], indices: Array | slice) -> None:
+    def __init__(self, groups: Sequence[Sequence[TablePart]], words: Sequence[Words], indices: Array | slice) -> None:
         firsts = np.cumsum([0, *map(len, words)])[:-1]
         self.constants, self.words, self.addresses = _joined([part.sums for group in groups for part in group], 3)
         self.words += np.repeat(firsts, list(map(_size, groups)))
@@ -38,16 +38,16 @@ class Sums:
 
 
 class TableForm:
-    """The part of a table that does not depend on the shape: the records of parts as `Sums`, and the order of rows.
+    """The part of a table that does not depend on the shape: the words of the records of parts, and the order of rows.
 
     `groups`: the parts of each group; `words`: the numbers of each group, at any shape; `threads`: the number of
     threads that share kernels.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Part]], words: Sequence[Words], threads: int) -> None:
+    def __init__(self, groups: Sequence[Sequence[TablePart]], words: Sequence[Words], threads: int) -> None:
         self.groups = groups
         self.threads = threads
-        self.sums = Sums(groups, words, slice(None))
+        self.record_words = RecordWords(groups, words, slice(None))
         parts = [part for group in groups for part in group]
         starts = np.cumsum([0, *(part.sums.shape[1] for part in parts)])[:-1]
         owners, firsts = _joined([part.rows for part in parts], 2)
@@ -60,33 +60,34 @@ class TableForm:
         self.first_rows = [first for first, _ in self.ranges]
         self.properties: Array = self.firsts + np.arange(PROPERTIES)[:, None]
         """The indices of the words with the properties of each row."""
-        self.ahead = [] if all(part.is_traced for part in parts) else list(self._ahead(parts, order))
+        self.prefetches = [] if all(part.is_traced for part in parts) else list(self._prefetches(parts, order))
         """The rows that prefetch weights, the words that contain the addresses, and the bytes between threads."""
-        self._some: dict[Sequence[int], Sums] = {}
+        self._words_of_groups: dict[Sequence[int], RecordWords] = {}
 
-    def some(self, changed: Sequence[int], words: Sequence[Words]) -> Sums:
-        """The sums of the changed groups."""
-        sums = self._some.get(changed)
-        if sums is None:
+    def words_of(self, changed: Sequence[int], words: Sequence[Words]) -> RecordWords:
+        """The record words of the changed groups."""
+        record_words = self._words_of_groups.get(changed)
+        if record_words is None:
             starts = [0, *accumulate(map(_size, self.groups))]
             indices = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in changed])
-            if len(self._some) >= SETS:
-                self._some.clear()
-            sums = self._some[changed] = Sums([self.groups[k] for k in changed], words, indices)
-        return sums
+            if len(self._words_of_groups) >= SETS:
+                self._words_of_groups.clear()
+            changed_groups = [self.groups[k] for k in changed]
+            record_words = self._words_of_groups[changed] = RecordWords(changed_groups, words, indices)
+        return record_words
 
-    def _ahead(self, parts: Sequence[Part], order: Array) -> Iterator[tuple[int, int, int]]:
+    def _prefetches(self, parts: Sequence[TablePart], order: Array) -> Iterator[tuple[int, int, int]]:
         kernels: list[Kernel | None] = []
         for part in parts:  # traced kernels neither prefetch weights nor stream them
             created = [None if part.is_traced else create(()) for create in part.kernels]
             kernels += created * len(part.positions)
-        addresses = self.sums.addresses
+        addresses = self.record_words.addresses
 
         def is_temporary(row: int, pointer: int) -> bool:
             return addresses[self.firsts[row] + PROPERTIES + pointer] == TEMPORARY
 
         rows = [kernels[k] for k in order.tolist()]
-        for index, reader, pointer, stride in weights_ahead(rows, self.threads, is_temporary):
+        for index, reader, pointer, stride in prefetched_weights(rows, self.threads, is_temporary):
             yield index, self.firsts[reader] + PROPERTIES + pointer, stride
 
 
@@ -97,14 +98,14 @@ class TableRows:
         self.form = form
         self.temporary = temporary
         self._addresses = np.array([0, temporary.ctypes.data])
-        self.records: Array = np.zeros(len(form.sums.words), np.int64)
+        self.records: Array = np.zeros(len(form.record_words.words), np.int64)
         self.rows: Array = np.zeros((max(len(form.firsts), 1), ENTRY), np.int64)
         self._point()
         self.stride = 0
         """Bytes of scratch memory per thread, in whole pages."""
         self.flops: list[int] = []
         """The floating-point operations of each step that has kernels."""
-        self.update(form.sums, words, values)
+        self.update(form.record_words, words, values)
 
     def copied(self) -> TableRows:
         """A copy of the rows and of the records."""
@@ -113,9 +114,9 @@ class TableRows:
         other._point()
         return other
 
-    def update(self, sums: Sums, words: Sequence[Words], values: Array) -> None:
+    def update(self, record_words: RecordWords, words: Sequence[Words], values: Array) -> None:
         """Write the words of some groups."""
-        sums.write(self.records, words, np.concatenate([self._addresses, values]))
+        record_words.write(self.records, words, np.concatenate([self._addresses, values]))
         form, records, rows = self.form, self.records, self.rows[: len(self.form.firsts)]
         rows[:, FUNCTION], units, scratch, cycles, flops = records[form.properties]
         rows[:, UNITS] = units
@@ -124,8 +125,8 @@ class TableRows:
         if form.threads > 1:
             shared = (units > 1) & (cycles >= SHARED_CYCLES)
             rows[:, SHARED] = shared & (cycles[shared].sum() >= TOGETHER_CYCLES)
-        for row, word, stride in form.ahead:
-            rows[row, AHEAD], rows[row, NEXT] = records[word], stride
+        for row, word, stride in form.prefetches:
+            rows[row, AHEAD], rows[row, AHEAD_STRIDE] = records[word], stride
 
     def _point(self) -> None:
         """Write the addresses of the arguments."""
@@ -133,18 +134,18 @@ class TableRows:
         self.rows[: len(firsts), ARGUMENTS] = self.records.ctypes.data + 8 * (firsts + PROPERTIES)
 
 
-def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> Table:
+def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> KernelTable:
     """The table of these launches. `temporary`: bytes that the kernels of one step share."""
     codes = Codes(target, threads)
-    groups = [[Part([k], [codes.record(launch, 0, pointer_term)], ())] for k, launch in enumerate(launches)]
+    groups = [[TablePart([k], [codes.record(launch, 0, pointer_term)], ())] for k, launch in enumerate(launches)]
     words = [Words([0, temporary])] * len(groups)
     form = TableForm(groups, words, threads)
     rows = TableRows(form, words, NO_VALUES, working_memory("temporary", temporary))
     scratch = working_memory("scratch", rows.stride * threads)
-    return Table(rows.rows, target, threads, rows.stride, scratch, rows.temporary, (rows, codes))
+    return KernelTable(rows.rows, target, threads, rows.stride, scratch, rows.temporary, (rows, codes))
 
 
-def weights_ahead(
+def prefetched_weights(
     kernels: Sequence[Kernel | None], threads: int, is_temporary: Callable[[int, int], bool]
 ) -> Iterator[tuple[int, int, int, int]]:
     """The weights that kernels prefetch.
@@ -169,7 +170,7 @@ def weights_ahead(
             raise AssertionError("a kernel prefetches more than its weights")
 
 
-def _size(group: Sequence[Part]) -> int:
+def _size(group: Sequence[TablePart]) -> int:
     """The number of words of a group."""
     return sum(part.sums.shape[1] for part in group)
 

@@ -33,7 +33,7 @@ from irload.record import record
 
 @record()
 class Runner(Standalone):
-    """Runs a table of kernels as the leader of a team. Called by `Table.lead`.
+    """Runs a table of kernels as the leader of a team. Called by `KernelTable.lead`.
 
     `sparing`: waiting threads sleep at once, since under a CPU quota spinning uses time that other threads need.
     """

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from irload.plan.backends.llvm.elf import EXECUTABLE, LARGEST, PROGBITS, RELA, ObjectFile, ObjectInvalid, Relocation
+from irload.plan.backends.llvm.elf import EXECUTABLE, LARGEST, PROGBITS, RELA, ElfRelocation, ObjectFile, ObjectInvalid
 from irload.system.portable import anonymous_pages, c_library
 
 __all__ = ["Code", "ObjectInvalid", "load"]
@@ -76,7 +76,7 @@ def _placed(file: ObjectFile) -> tuple[dict[int, int], int]:
 
 
 def _relocate(
-    relocation: Relocation, section: int, placed: Mapping[int, int], pages: mmap.mmap, *, is_code: bool
+    relocation: ElfRelocation, section: int, placed: Mapping[int, int], pages: mmap.mmap, *, is_code: bool
 ) -> None:
     symbol = relocation.symbol
     if relocation.kind in (_PC32, _PLT32) and symbol.section in placed:

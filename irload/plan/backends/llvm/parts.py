@@ -50,14 +50,14 @@ class Term(NamedTuple):
 
 
 @record(eq=False)
-class Record:
+class LaunchRecord:
     """The words of a launch, for all steps of a part. `kernel`: creates the kernel of the first step from the words."""
 
     kernel: Build
     terms: Sequence[Term]
 
 
-class Part:
+class TablePart:
     """The records of steps whose launches differ only in pointers.
 
     `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: returns the index of a
@@ -67,7 +67,7 @@ class Part:
     def __init__(
         self,
         positions: Sequence[int],
-        records: Sequence[Record],
+        records: Sequence[LaunchRecord],
         keep: Sequence[Array],
         index: Callable[[Any], int] = int,
         *,
@@ -133,12 +133,12 @@ class Codes:
         """The properties of a kernel, without the operations."""
         return [self.code(kernel.code).address, kernel.count, kernel.scratch, self.cycles(kernel)]
 
-    def record(self, launch: Launch, flops: int, term: Callable[[Any], Term]) -> Record:
+    def record(self, launch: Launch, flops: int, term: Callable[[Any], Term]) -> LaunchRecord:
         """The record of a launch without symbolic sizes. `term`: converts a pointer to a term."""
         kernel = launch.kernel
         numbers = map(Term, (*self.described(kernel), flops))
         terms = [*numbers, *map(term, launch.pointers), *map(Term, kernel.numbers)]
-        return Record(lambda words: kernel, terms)
+        return LaunchRecord(lambda words: kernel, terms)
 
 
 def pointer_term(pointer: int | Temporary) -> Term:

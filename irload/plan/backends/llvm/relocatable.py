@@ -17,8 +17,8 @@ from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData
 from irload.plan.backends.llvm.grouping import grouped
 from irload.plan.backends.llvm.launching import TableForm
-from irload.plan.backends.llvm.parts import Codes, Part, Term, Words, pointer_term
-from irload.plan.backends.llvm.relocation import RecordingSelector, Relocation, select
+from irload.plan.backends.llvm.parts import Codes, TablePart, Term, Words, pointer_term
+from irload.plan.backends.llvm.relocation import RecordingSelector, RelocatedArguments, select
 from irload.plan.backends.llvm.row_table import BoundTable
 from irload.plan.backends.llvm.selector import PackedConstants
 from irload.plan.backends.llvm.target import Target
@@ -55,7 +55,7 @@ class RelocatableSegment:
         self._options = options
         self._packs: PackedConstants = shared.setdefault("llvm", WeakValueDictionary())
         self._groups = grouped(steps, aliases, numbering)
-        self._relocations = [Relocation(group) for group in self._groups]
+        self._relocations = [RelocatedArguments(group) for group in self._groups]
         self.traced: list[list[TracedSelection]] = [[] for _ in self._groups]
         """The traced selections of each group."""
         self._traces = [0] * len(self._groups)
@@ -64,7 +64,7 @@ class RelocatableSegment:
         """For each kind of step, the number of consecutive failed selections with symbols."""
         self._changes: dict[Hashable, Sequence[int]] = {}
         """The groups that differ from the previous binding, by the key of the sizes that differ."""
-        self._forms: dict[Sequence[Sequence[Part]], TableForm] = {}
+        self._forms: dict[Sequence[Sequence[TablePart]], TableForm] = {}
         self._depends: Sequence[int] | None = None
         self._codes = Codes(target, options.threads)
 
@@ -74,7 +74,7 @@ class RelocatableSegment:
         dependent = self._dependent(sizes)
         if last is None:
             changed: Sequence[int] = range(len(self._groups))
-            groups: list[Sequence[Part]] = [()] * len(changed)
+            groups: list[Sequence[TablePart]] = [()] * len(changed)
             words = [Words(())] * len(changed)
         else:
             changed = self._changed(sizes)
@@ -91,7 +91,7 @@ class RelocatableSegment:
             return rebound
         return BoundTable(self._steps, self._form(groups, words), words, self._target, sizes)
 
-    def _form(self, groups: Sequence[Sequence[Part]], words: Sequence[Words]) -> TableForm:
+    def _form(self, groups: Sequence[Sequence[TablePart]], words: Sequence[Words]) -> TableForm:
         """The form of the table of these parts."""
         key = tuple(groups)
         form = self._forms.get(key)
@@ -124,7 +124,7 @@ class RelocatableSegment:
             )
         return changed
 
-    def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words] | None:
+    def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[TablePart], Words] | None:
         """The part of a group from a selection with symbols whose guards hold; None if there is no such selection."""
         for _ in range(2):
             for selection in self.traced[index]:
@@ -138,13 +138,13 @@ class RelocatableSegment:
             self._failures[kind] = 0 if self._trace(index, sizes) else self._failures[kind] + 1
         return None
 
-    def _selected(self, index: int, sizes: BoundSizes) -> tuple[Sequence[Part], Words]:
+    def _selected(self, index: int, sizes: BoundSizes) -> tuple[Sequence[TablePart], Words]:
         """The parts of a group from a selection with numbers: one, or one per step if kernels read unknown memory."""
         selector = RecordingSelector(sizes.memory, self._target, self._options, self._packs)
         parts = self._relocated(index, selector, sizes) if len(self._groups[index].steps) > 1 else None
         return parts or tuple(self._separate(index, selector, sizes)), Words([0, selector.temporary_bytes])
 
-    def _relocated(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Sequence[Part] | None:
+    def _relocated(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Sequence[TablePart] | None:
         """The part of a group, relocated from its first step; None if its kernels read unknown memory."""
         group, relocation = self._groups[index], self._relocations[index]
         first, launches = select(group.steps[0], selector, sizes)
@@ -157,15 +157,15 @@ class RelocatableSegment:
             records = [self._codes.record(launch, first.flops, argument) for launch in launches]
         except TypeError:
             return None
-        return (Part(group.positions, records, selector.kept),)
+        return (TablePart(group.positions, records, selector.kept),)
 
-    def _separate(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[Part]:
+    def _separate(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[TablePart]:
         """The parts of the steps of a group, each selected separately."""
         group = self._groups[index]
         for k, step in zip(group.positions, group.steps, strict=True):
             concrete, launches = select(step, selector, sizes)
             records = [self._codes.record(launch, concrete.flops, pointer_term) for launch in launches]
-            yield Part([k], records, [*selector.kept, *(array for launch in launches for array in launch.keep)])
+            yield TablePart([k], records, [*selector.kept, *(array for launch in launches for array in launch.keep)])
 
     def _trace(self, index: int, sizes: BoundSizes) -> bool:
         """Select the kernels of a group with symbols; False if the selection does not support them at this shape."""

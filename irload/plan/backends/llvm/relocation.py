@@ -73,7 +73,7 @@ class RecordingSelector(Selector):
         return array
 
 
-class Relocation:
+class RelocatedArguments:
     """The arguments of kernels for all steps of a group."""
 
     def __init__(self, group: Group) -> None:

@@ -45,7 +45,7 @@ class BoundTable(BoundKernels):
     ) -> None:
         self.words = words
         rows, table = self._rows, self.table
-        rows.update(self.form.some(changed, numbers), numbers, sizes.addresses)
+        rows.update(self.form.words_of(changed, numbers), numbers, sizes.addresses)
         self.calls = bundled(rows.flops, self.form.ranges)
         table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
         if table.threads > 1:

@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.leading import Runner
 from irload.plan.backends.llvm.library import kernel_function, library
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.team import SHARED, Team
+from irload.plan.backends.llvm.team import SHARED, KernelTeam
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import ThreadCalls, pool
 from irload.record import record
@@ -23,14 +23,14 @@ from irload.system.machine import exceeds_quota
 class _TableRun:
     """A run of kernels of a table by several threads; implements `Together` of plan/threads.py."""
 
-    table: Table
+    table: KernelTable
     first: int
     last: int
 
-    def team(self, threads: int) -> Team:
-        return Team(self.table.target, threads)
+    def team(self, threads: int) -> KernelTeam:
+        return KernelTeam(self.table.target, threads)
 
-    def run(self, team: Team, threads: int) -> None:
+    def run(self, team: KernelTeam, threads: int) -> None:
         self.table.lead(self.first, self.last, threads, team.address)
 
 
@@ -47,7 +47,7 @@ def working_memory(name: str, nbytes: int) -> Array:
     return aligned_bytes(max(nbytes, 64))
 
 
-class Table:
+class KernelTable:
     """Kernels that run in order: `rows` of ENTRY words. `keep`: an object that owns the memory of the rows.
 
     `scratch`: `stride` bytes for each thread; `temporary`: memory that the kernels of one step share.
@@ -65,7 +65,7 @@ class Table:
         self.set_rows(rows)
         self.set_scratch(stride, scratch)
 
-    def like(self, rows: Array, keep: object) -> Table:
+    def like(self, rows: Array, keep: object) -> KernelTable:
         """A table of other rows with the same temporary and scratch memory. The two must not run at the same time."""
         other = copy(self)
         other._keep = keep

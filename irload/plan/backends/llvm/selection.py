@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.kernels.windows import is_near
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import MOST_PHASES
-from irload.plan.backends.table import Row, StoredValues, Table
+from irload.plan.backends.table import StepRow, StepTable, StoredValues
 from irload.plan.ir import steps as ir
 from irload.plan.ir.program import Step, Value
 from irload.plan.memory.layout import Layout
@@ -109,35 +109,35 @@ def _multiplies(step: ir.ProductStep, target: Target) -> bool:
 
 _ALL: StoredValues = {BF16: lambda s, *_: (*s.inputs, *s.outputs)}
 
-TABLE = Table[Callable[[Any, Selector], list[Launch]]](
+TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
     f"{__package__}.kernels",
     {
-        ir.AttentionStep: Row("attention.select_attention", lambda s: _computes(s, s.masks)),
-        ir.BroadcastStep: Row("copying.select_view", _copies),
-        ir.ConcatStep: Row("copying.select_concat", _copies),
-        ir.ConvStep: Row("convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv}),
-        ir.ConvTransposeStep: Row(
+        ir.AttentionStep: StepRow("attention.select_attention", lambda s: _computes(s, s.masks)),
+        ir.BroadcastStep: StepRow("copying.select_view", _copies),
+        ir.ConcatStep: StepRow("copying.select_concat", _copies),
+        ir.ConvStep: StepRow("convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv}),
+        ir.ConvTransposeStep: StepRow(
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
-        ir.ElementwiseStep: Row("elementwise.select_elementwise", _maps, stored=_ALL),
-        ir.ExpertMatMulStep: Row("expert_matmul.select_expert_matmul", lambda s: s.output.size),
-        ir.GatherStep: Row("gathering.select_gather", _gather),
-        ir.GroupNormalizeStep: Row("normalization.select_group_normalize", _computes),
-        ir.MatMulStep: Row("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),
-        ir.NormalizeStep: Row("normalization.select_normalize", _computes),
-        ir.PoolStep: Row("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
-        ir.RecurrentStep: Row("recurrent_selection.select_recurrent", _computes),
-        ir.ReduceStep: Row("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
-        ir.RelayoutStep: Row("copying.select_relayout", _copies),
-        ir.ResampleStep: Row("resampling.select_resample", _computes),
-        ir.ReshapeStep: Row("copying.select_view", _copies),
-        ir.RotaryEmbeddingStep: Row("rotary.select_rotary_embedding", _computes),
-        ir.SampleStep: Row("grid_sampling.select_sample", _computes, _sample),
-        ir.ScatterStep: Row("ranking.select_scatter", lambda s: _computes(s, s.inputs[1:2])),
-        ir.SliceStep: Row("copying.select_view", _copies),
-        ir.SoftmaxStep: Row("softmax.select_softmax", _computes),
-        ir.TopKStep: Row("ranking.select_top_k", lambda s: _computes(s, s.outputs[1:])),
-        ir.TransposeStep: Row("copying.select_view", _copies),
+        ir.ElementwiseStep: StepRow("elementwise.select_elementwise", _maps, stored=_ALL),
+        ir.ExpertMatMulStep: StepRow("expert_matmul.select_expert_matmul", lambda s: s.output.size),
+        ir.GatherStep: StepRow("gathering.select_gather", _gather),
+        ir.GroupNormalizeStep: StepRow("normalization.select_group_normalize", _computes),
+        ir.MatMulStep: StepRow("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),
+        ir.NormalizeStep: StepRow("normalization.select_normalize", _computes),
+        ir.PoolStep: StepRow("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
+        ir.RecurrentStep: StepRow("recurrent_selection.select_recurrent", _computes),
+        ir.ReduceStep: StepRow("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
+        ir.RelayoutStep: StepRow("copying.select_relayout", _copies),
+        ir.ResampleStep: StepRow("resampling.select_resample", _computes),
+        ir.ReshapeStep: StepRow("copying.select_view", _copies),
+        ir.RotaryEmbeddingStep: StepRow("rotary.select_rotary_embedding", _computes),
+        ir.SampleStep: StepRow("grid_sampling.select_sample", _computes, _sample),
+        ir.ScatterStep: StepRow("ranking.select_scatter", lambda s: _computes(s, s.inputs[1:2])),
+        ir.SliceStep: StepRow("copying.select_view", _copies),
+        ir.SoftmaxStep: StepRow("softmax.select_softmax", _computes),
+        ir.TopKStep: StepRow("ranking.select_top_k", lambda s: _computes(s, s.outputs[1:])),
+        ir.TransposeStep: StepRow("copying.select_view", _copies),
     },
 )
 """A selection returns the launches of a step, in order; none for a view that needs no copy.

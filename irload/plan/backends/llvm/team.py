@@ -25,7 +25,7 @@ ENTRY = 6
 """The number of i64 words per kernel of a table: address of the function, address of the arguments, units, whether
 threads share it, the weights that the leader prefetches, and the bytes between the weights of consecutive threads.
 """
-FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, NEXT = range(ENTRY)
+FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, AHEAD_STRIDE = range(ENTRY)
 
 TICKET, KERNEL, PARTS, OPENED = 0, 16, 24, 16
 """Offsets of the ticket of the opened kernel, its entry, and the number of its parts.
@@ -92,7 +92,7 @@ class Work:
         f = self.f
         units = f.load_int(entry, 8 * UNITS)
         begin, end = (units * p // parts for p in (part, part + 1))
-        ahead = f.load_pointer(entry, 8 * AHEAD) + f.load_int(entry, 8 * NEXT) * self.number
+        ahead = f.load_pointer(entry, 8 * AHEAD) + f.load_int(entry, 8 * AHEAD_STRIDE) * self.number
         call_kernel(f, entry, begin, end, scratch, ahead)
 
 
@@ -145,7 +145,7 @@ class Help(Standalone):
                 waits.sleep(team + INVITED, invited)
 
 
-class Team:
+class KernelTeam:
     """The shared memory of a leader and its helpers; implements `Team` of plan/threads.py.
 
     Helpers may read outdated words of it at any time. They access the memory of a table only for parts that they have

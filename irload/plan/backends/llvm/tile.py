@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.elements import F32, I32, WORD
 from irload.plan.backends.llvm.intrinsics import load_after, opaque
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
-from irload.plan.backends.llvm.widening import Panel
+from irload.plan.backends.llvm.widening import CompressedPanel
 from irload.record import record
 
 WIDEST = 32
@@ -28,7 +28,7 @@ WIDEST = 32
 
 
 @record()
-class Level:
+class SumLevel:
     """One loop of the sum: `count` iterations, `x` bytes apart in the data.
 
     For loops over the taps of a convolution: `stride`, the stride of the windows; `axis`, the axis of the grid of
@@ -45,7 +45,7 @@ class Level:
     even: bool = False
     contiguous: bool = False
 
-    def key(self, inner: Sequence[Level], *, free: bool) -> Level:
+    def key(self, inner: Sequence[SumLevel], *, free: bool) -> SumLevel:
         """The level in the key of code that reads `x`, unless words are contiguous, and `count` if `free`.
 
         `inner`: the nested levels. A small count of the innermost level is compiled in.
@@ -69,9 +69,9 @@ class Level:
 class RegisterTile:
     """A tile of `rows` rows by `vectors` vectors. A panel has the weights of `panel` vectors for the whole sum.
 
-    `row`: the row stride of the data in bytes, unless each row has a separate address. `ahead`: cache lines of each
-    later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all line
-    fill buffers; `advance`: the bytes by which the next iteration prefetches further, by default all lines. An
+    `row`: the row stride of the data in bytes, unless each row has a separate address. `prefetch_lines`: cache lines of
+    each later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all
+    line fill buffers; `advance`: the bytes by which the next iteration prefetches further, by default all lines. An
     element of the sum is a word of the `dot`.
 
     If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
@@ -81,8 +81,8 @@ class RegisterTile:
     row: AnyInt
     vectors: int
     panel: int
-    levels: tuple[Level, ...]
-    ahead: int = 0
+    levels: tuple[SumLevel, ...]
+    prefetch_lines: int = 0
     dot: Dot = FMA
     advance: AnyInt | None = None
 
@@ -121,7 +121,7 @@ class TileSum:
         """The bytes of a row of words in a panel."""
         self.panel = dot.nbytes(tile.length, columns)
         """The bytes of a panel."""
-        self.compressed = None if dot.weights is None else Panel(dot.weights, tile.length * dot.k, columns)
+        self.compressed = None if dot.weights is None else CompressedPanel(dot.weights, tile.length * dot.k, columns)
         self.apply: list[Callable[[Vec], Vec]] = []
         """For each vector of compressed weights, the function that applies scale and zero point."""
         self.loaded: dict[tuple[int, int], Vec] = {}
@@ -217,22 +217,22 @@ class TileSum:
         short = isinstance(count, int) and count <= 2 * turn and not self.tile.dot.group  # loops of groups prefetch
         whole = 0 if short else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]
-        ahead_offsets = [
+        prefetch_offsets = [
             panel * self.panel + LINE * line
             for panel in range(-(-self.tile.vectors // self.tile.panel))
-            for line in range(self.tile.ahead)
+            for line in range(self.tile.prefetch_lines)
         ]
         carried = [*x, w, *state]
         for _ in () if short else self.f.range(0, whole, turn, carried):
             xs, ws, current = carried[:pointers], carried[pointers], carried[pointers + 1 :]
             self.loaded, rows = {}, self.rows(xs)
             for u in range(turn):
-                for offset_ahead in ahead_offsets[u::turn]:
-                    self.f.prefetch(current[0], offset_ahead)
+                for offset in prefetch_offsets[u::turn]:
+                    self.f.prefetch(current[0], offset)
                 current = self._element(rows, ws, offsets[u], u, current)
-            if self.tile.ahead:
+            if self.tile.prefetch_lines:
                 advance = self.tile.advance
-                current[0] = current[0] + (LINE * self.tile.ahead if advance is None else advance)
+                current[0] = current[0] + (LINE * self.tile.prefetch_lines if advance is None else advance)
             carried[:] = [*(p + offsets[turn] for p in xs), ws + turn // members * self.width, *current]
         x, w, state = carried[:pointers], carried[pointers], carried[pointers + 1 :]
         rest = 0 if even and not short else count - whole

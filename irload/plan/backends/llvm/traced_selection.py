@@ -18,7 +18,7 @@ from irload.core.tensor import Array
 from irload.core.trace import Trace
 from irload.plan.backends.llvm.choosing import ChosenKernel, with_numbers
 from irload.plan.backends.llvm.kernel import Kernel, Launch, address
-from irload.plan.backends.llvm.parts import PROPERTIES, Codes, Part, Record, Term, Words
+from irload.plan.backends.llvm.parts import PROPERTIES, Codes, LaunchRecord, TablePart, Term, Words
 from irload.plan.ir.building import Build, builder
 from irload.plan.ir.program import Step
 from irload.record import record
@@ -57,7 +57,7 @@ class TracedSelection:
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
         """Kernels that are chosen for each shape: the positions of their properties and numbers, and the function."""
         records = [self._record(launch, argument, step) for launch in launches]
-        self.parts = (Part(positions, records, keep, self._index, is_traced=True),)
+        self.parts = (TablePart(positions, records, keep, self._index, is_traced=True),)
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
 
     def words(self, symbols: Sequence[int]) -> Words | None:
@@ -82,10 +82,10 @@ class TracedSelection:
             words[positions.start : positions.start + len(described)] = described
         return words
 
-    def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> Record:
+    def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> LaunchRecord:
         create, properties, numbers = self._described(launch.kernel, step)
         terms = [Term(size=size) for size in (*properties, step.flops)]
-        return Record(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
+        return LaunchRecord(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
 
     def _described(self, kernel: Kernel, step: Step) -> tuple[Build, Sequence[Any], Sequence[Any]]:
         """A function that creates the kernel from the words; its properties, except the operations; its numbers."""

@@ -80,17 +80,21 @@ WIDEST_ROW = 8
 """Maximum vectors of a tile of one row of an expert: enough for the latency of FMAs."""
 MANY_TILES = 4
 """Minimum tiles of a line that is divided into tiles of three heights. Shorter lines are faster with even heights."""
-LONG_LINE, LONG_RUN = 10, 64
-"""Limits of the tiles per line of outputs, and of the vectors of products per tap, for tiles that are each on one line.
+LONG_LINE = 10
+"""Maximum tiles per line of outputs for which tiles are never on two lines.
 
 Each row of a tile on two lines has an address that is computed for each tap. With tiles on one line, 3 × 3 × 3 taps of
 16 channels on maps of 4 × 16 × 16 take 0.09 ms instead of 0.12 (Zen 5).
 """
-MANY_COLUMNS, ANY_COLUMNS = 64, 5040
-"""Minimum columns for which the shape of the tile does not depend on their number; it is the shape for ANY_COLUMNS.
+LONG_RUN = 64
+"""Minimum vectors of products per tap for which tiles may be on two lines: computing addresses takes little time."""
+MANY_COLUMNS = 64
+"""Minimum columns for which the shape of the tile does not depend on their number.
 
 ResNet-50 and MobileNetV2 take as long as with a separate shape for each number of columns (Zen 3).
 """
+ANY_COLUMNS = 5040
+"""The number of columns for which the shape of the tile is chosen if there are at least MANY_COLUMNS."""
 RESIDENT_WEIGHTS = AVX2.l2 // 2
 """Bytes of weights that stay in L2 while data, operands and results are streamed through it."""
 SHORT_BLOCK = AVX2.cached
@@ -169,8 +173,10 @@ Lines prefetched a panel ahead are evicted before they are read: 25088 × 4096 w
 """
 TILE_NEAR = AMX.l1 * 2 // 3
 """Bytes of weights that stay in L1 while data are streamed through it."""
-TILE_LATENCY, TILE_LOAD = 52, 16
-"""Cycles until the next product can add to a tile of sums, and cycles to load a tile of weights."""
+TILE_LATENCY = 52
+"""Cycles until the next product can add to a tile of sums."""
+TILE_LOAD = 16
+"""Cycles to load a tile of weights."""
 FEW_CHANNELS_SHARE = 0.75
 """Maximum ratio of the cycles in bf16 to the cycles in f32 (at its speed with many channels) for which bf16 is used.
 
@@ -190,11 +196,15 @@ WINDOW_CHAINS = 8
 
 Twice as many save 30 % of the time of WIDE windows, 20 % of the time of few channels, and nothing otherwise (Zen 5).
 """
-FEW_COLUMNS, MANY_BLOCKS = 4, 4
-"""Maximum columns per block for the tail of the channels, if there are at least MANY_BLOCKS blocks of channels.
+MANY_CHANNEL_VECTORS = 4
+"""Minimum vectors of channels for which blocks have WINDOW_CHAINS accumulators, even if registers can hold more."""
+MANY_CHANNEL_BLOCKS = 4
+"""Minimum blocks of channels for which blocks of the tail of the channels have at most FEW_COLUMNS columns.
 
 The tail is then a small part of the work, and code for more columns takes longer to compile.
 """
+FEW_COLUMNS = 4
+"""Maximum columns per block of the tail of the channels if there are MANY_CHANNEL_BLOCKS."""
 FEW_ROWS = 16
 """Rows below which threads also divide the channels."""
 
@@ -204,8 +214,10 @@ WINOGRAD_CHANNELS, WINOGRAD_MAP = 16, 8
 """Minimum channels, and minimum height and width of the map, for which it is faster (Zen 3)."""
 WINOGRAD_FILLED = 8
 """Minimum average number of outputs on the map per tile, of 16."""
-WINOGRAD_TILES, MORE_WINOGRAD_TILES = 24, 64
-"""Maximum tiles per block, whose sums stay in L2; the second number if the weights do not fit into L3.
+WINOGRAD_TILES = 24
+"""Maximum tiles per block, whose sums stay in L2."""
+MORE_WINOGRAD_TILES = 64
+"""Maximum tiles per block if the weights do not fit into L3.
 
 Maps of 28 × 28 have 49 tiles. Divided into two blocks, they take 50 % longer, since each block reads all weights.
 """
@@ -215,8 +227,10 @@ FEW_WINOGRAD_TILES = 6
 """Minimum tiles per thread: with fewer, reading the weights takes longer than multiplying by them."""
 LARGE_WINOGRAD_WEIGHTS = 4 << 20
 """Maximum bytes of transformed weights that stay in L3."""
-WINOGRAD_ROWS, MORE_WINOGRAD_ROWS = 8, 12
-"""Maximum rows of a register tile, and of a register tile with a single vector.
+WINOGRAD_ROWS = 8
+"""Maximum rows of a register tile."""
+MORE_WINOGRAD_ROWS = 12
+"""Maximum rows of a register tile with a single vector.
 
 More rows are not faster (Zen 4), and most numbers of tiles can be divided into register tiles of n and n − 1 rows.
 """
@@ -232,17 +246,29 @@ FEW_GROUPED = 4
 
 # Attention
 
-SCORES, TILE_SCORES = 3 * AVX2.l2 // 16, AMX.l2 // 2
-"""Maximum bytes of the scores of a block, in f32 and by tiles."""
-ATTENTION_ROWS, ATTENTION_COLUMNS, ATTENTION_WIDEST = 6, 4096, 8
-"""Maximum rows of a tile in f32; the number of columns for which its width is chosen; its maximum width in vectors.
+SCORES = 3 * AVX2.l2 // 16
+"""Maximum bytes of the scores of a block in f32."""
+TILE_SCORES = AMX.l2 // 2
+"""Maximum bytes of the scores of a block by tiles of AMX."""
+ATTENTION_ROWS = 6
+"""Maximum rows of a tile in f32.
 
 Six rows by four vectors take as many cycles per product as fourteen by two, and fill blocks of any number of queries.
 """
+ATTENTION_COLUMNS = 4096
+"""The number of columns for which the width of a tile in f32 is chosen."""
+ATTENTION_WIDEST = 8
+"""Maximum width of a tile in f32, in vectors."""
 WIDEST_KEY = 256
 """Maximum elements of a key that is multiplied in place, by unrolled code."""
-LEAST_QUERIES, LEAST_KEYS, LEAST_KEY_WIDTH, LEAST_ATTENTION = 4, 16, 8, 1 << 18
-"""Queries, keys, key width, and multiply-adds, below which tiles of AMX save less than 10 % of the time."""
+LEAST_QUERIES = 4
+"""Minimum queries for tiles of AMX: with fewer, they save less than 10 % of the time, as for the next three minima."""
+LEAST_KEYS = 16
+"""Minimum keys for tiles of AMX."""
+LEAST_KEY_WIDTH = 8
+"""Minimum elements of a key for tiles of AMX."""
+LEAST_ATTENTION = 1 << 18
+"""Minimum multiply-adds for tiles of AMX."""
 
 # Recurrent networks
 

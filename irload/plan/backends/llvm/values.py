@@ -23,7 +23,7 @@ SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, 
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class LlvmValue:
     """A register or a constant of a function: its text and its LLVM type."""
 
     function: Function = field(repr=False, compare=False)
@@ -50,7 +50,7 @@ def _operator(of_floats: str, of_integers: str) -> Callable[[Vec, AnyVec], Vec]:
 
 
 @dataclass(frozen=True, slots=True)
-class Int(Value):
+class Int(LlvmValue):
     """An i64. Division is unsigned, so its operands must not be negative."""
 
     def __add__(self, other: AnyInt) -> AnyInt:
@@ -126,7 +126,7 @@ def _product(f: Function, a: AnyInt, b: AnyInt) -> AnyInt:
 
 
 @dataclass(frozen=True, slots=True)
-class Bool(Value):
+class Bool(LlvmValue):
     """An i1, or a vector of i1."""
 
     def __and__(self, other: AnyBool) -> Bool:
@@ -158,7 +158,7 @@ def literal(condition: AnyBool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer(Value):
+class Pointer(LlvmValue):
     """An address. Offsets are in bytes."""
 
     def __add__(self, offset: AnyInt) -> Pointer:
@@ -172,7 +172,7 @@ class Pointer(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Vec(Value):
+class Vec(LlvmValue):
     """A vector of numbers, or a single one (`lanes` 1). Python numbers as operands apply to all lanes.
 
     Floating-point operators follow IEEE 754. Integer operators wrap; `>>` is an arithmetic shift.
@@ -331,7 +331,7 @@ def typed(f: Function, text: str, type: str) -> Any:
     if type == "ptr":
         return Pointer(f, text, type)
     if type.startswith("{") or type.endswith("x ptr>"):
-        return Value(f, text, type)
+        return LlvmValue(f, text, type)
     return (Bool if parsed(type)[0] == "i1" else Vec)(f, text, type)
 
 

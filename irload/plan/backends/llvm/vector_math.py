@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irload.plan.backends.llvm.values import Vec
-from irload.plan.ir.powers import SMALLEST_NORMAL
+from irload.plan.ir.softmax_threshold import SMALLEST_NORMAL
 
 LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693145751953125

@@ -153,7 +153,7 @@ class Compression:
 
 
 @record()
-class Panel:
+class CompressedPanel:
     """A panel of compressed weights of `columns` columns for sums of `length` elements: words, scales, zero points."""
 
     compression: Compression
@@ -198,7 +198,7 @@ class Panel:
 class WidenedPart:
     """`rows` elements of the sum of a panel, in f32: [row, column]. Rows are padded to whole words."""
 
-    panel: Panel
+    panel: CompressedPanel
     rows: int
 
     @property

@@ -13,7 +13,7 @@ from __future__ import annotations
 TILE = 1 << 15
 """Elements of a tile: 128 KiB of f32, a few of which fit the L2 cache. A ufunc call costs 0.5 µs."""
 
-SHARED = 8 * TILE
+SHARED_TILE = 8 * TILE
 """Elements of a tile if threads share a step: they contend for the interpreter lock, which costs 6 µs per call."""
 
 ELEMENTS, PRODUCTS, TAPS = 1 << 18, 1 << 23, 1 << 21
@@ -42,22 +42,22 @@ HEIGHTS = (32, 16, 8, 4)
 WIDTHS = (64, 128, 96, 80, 112, 48, 32)
 """Columns of a panel, best first, if a matrix is too wide for a single panel."""
 
-WHOLE = 256
+SINGLE_PANEL_COLUMNS = 256
 """Maximum columns of a matrix that is a single panel."""
 
 RESIDENT = 1 << 18
 """Maximum elements of a matrix that stays in the L2 cache while every row is multiplied by it."""
 
-SMALL_M = range(2, 161)
+STREAMED_ROWS = range(2, 161)
 """Row counts for which weights can be streamed.
 
 If BLAS reads operands in place, weights of more than RESIDENT elements are streamed for these counts.
 """
 
-SMALL_M_COPIED = range(32, 161)
+PACKED_STREAMED_ROWS = range(32, 161)
 """Row counts for which weights are streamed if BLAS packs all operands."""
 
-WAITING = 1 << 16
+BUFFERED_ELEMENTS = 1 << 16
 """Elements of a transposed result that are buffered before they are stored, in weight streaming."""
 
 BLOCK = 4 * TILE

@@ -65,18 +65,18 @@ class ElementwiseStep(Step):
 class WithEpilogue(Step):
     """Base of steps with an epilogue: an expression applied to the result before it is stored.
 
-    The first `OWN` inputs are operands of the step itself. Operand 0 of the epilogue is the step's result; the other
-    operands are the remaining inputs, which broadcast to the output's shape.
+    The first `MAIN_INPUTS` inputs are operands of the step itself. Operand 0 of the epilogue is the step's result; the
+    other operands are the remaining inputs, which broadcast to the output's shape.
     """
 
-    OWN: ClassVar[int]
+    MAIN_INPUTS: ClassVar[int]
 
     epilogue: Expression = field(default=IDENTITY, kw_only=True)
 
     @property
     def operands(self) -> list[Value]:
         """The inputs of the epilogue, without the step's result."""
-        return self.inputs[self.OWN :]
+        return self.inputs[self.MAIN_INPUTS :]
 
     @property
     def elementwise_part(self) -> Expression:

@@ -62,7 +62,7 @@ class ConvStep(WithEpilogue, ProductStep):
     Padding elements are 0; for `integers`, they are the zero point.
     """
 
-    OWN = 2
+    MAIN_INPUTS = 2
     prefers_channels_last = True
 
     strides: tuple[int, ...] = field(kw_only=True)
@@ -167,7 +167,7 @@ class ConvTransposeStep(ProductStep):
 class MatMulStep(WithEpilogue, ProductStep):
     """A matmul. Inputs: a, b, then the epilogue's inputs. A transpose flag swaps the last two axes of its operand."""
 
-    OWN = 2
+    MAIN_INPUTS = 2
 
     transpose_a: bool = field(default=False, kw_only=True)
     transpose_b: bool = field(default=False, kw_only=True)

@@ -60,7 +60,7 @@ class NormalizeStep(WithEpilogue):
     With `outside`, eps is added to the square root instead. Inputs: x, then the epilogue's inputs.
     """
 
-    OWN = 1
+    MAIN_INPUTS = 1
 
     axes: tuple[int, ...] = field(kw_only=True)
     eps: float = field(kw_only=True)

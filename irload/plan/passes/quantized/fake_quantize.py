@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.plan.ir.expression import Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep
-from irload.plan.passes.quantized.domain import U8, Quantized, quantizing
+from irload.plan.passes.quantized.domain import U8, QuantizedValue, quantizing
 from irload.record import record
 
 MOST_LEVELS = 256
@@ -27,7 +27,7 @@ class Ranges:
     out_low: Array
 
 
-def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
+def split(step: Step) -> tuple[ElementwiseStep, QuantizedValue] | None:
     """Return the step that quantizes like a FakeQuantize, and its u8 result; None if the step is not a FakeQuantize.
 
     Also None for more than 256 levels, or for bounds that are not increasing and finite.
@@ -42,7 +42,7 @@ def split(step: Step) -> tuple[ElementwiseStep, Quantized] | None:
     scale = (ranges.width / np.float32(ranges.steps)).astype(np.float32)
     quantize = quantizing(step.inputs[0], ranges.low, scale, int(ranges.steps) + 1, value)
     quantize.origin = step.origin
-    return quantize, Quantized(value, ranges.scale, ranges.out_low)
+    return quantize, QuantizedValue(value, ranges.scale, ranges.out_low)
 
 
 def _is_increasing(ranges: Ranges, output: Value) -> bool:

@@ -16,13 +16,13 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.integer_weights import IntegerWeights, integer_weights, pairs_fit
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep, ViewStep
-from irload.plan.passes.quantized.domain import F32, Quantized
+from irload.plan.passes.quantized.domain import F32, QuantizedValue
 from irload.plan.passes.quantized.fake_quantize import split
 from irload.record import record
 
-Known = dict[Value, Quantized]
+Known = dict[Value, QuantizedValue]
 """The u8 value from which an f32 value is dequantized, by f32 value."""
-Rewritten = tuple[Sequence[Step], Quantized | None]
+Rewritten = tuple[Sequence[Step], QuantizedValue | None]
 """The steps that replace a step, and its result as a quantized value, or None if the result is not quantized."""
 TOLERANCE = 0.05
 """The largest accepted distance, in quantization steps, from a zero point used as padding to an integer.
@@ -62,7 +62,7 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
             program.replace([producers[read], convert], [original])
 
 
-def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: Quantized) -> ElementwiseStep:
+def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: QuantizedValue) -> ElementwiseStep:
     """Return an Elementwise step that reads u8 instead of f32, and starts with the conversion to f32."""
     while value in reader.inputs:
         at, convert = reader.inputs.index(value), quantized.to_f32(value)
@@ -149,7 +149,7 @@ class _Data:
     missing: Array
 
     @staticmethod
-    def of(source: Quantized, times: int, *, padded: bool = False) -> _Data | None:
+    def of(source: QuantizedValue, times: int, *, padded: bool = False) -> _Data | None:
         """Return the data; None if channels have different integer zero points.
 
         Also None if the data is `padded` and a zero point is not an integer within TOLERANCE. Each channel of the data
@@ -190,7 +190,7 @@ def _with_constant(function: Expression, x: Value, y: Array, shape: tuple[int, .
     return ElementwiseStep([x, Value.of(y.astype(np.float32).reshape(shape))], [output], expression=function)
 
 
-def _carried(step: Step, sources: Sequence[Quantized]) -> Rewritten:
+def _carried(step: Step, sources: Sequence[QuantizedValue]) -> Rewritten:
     """Return the same step on u8 operands, and the step that dequantizes its result."""
     out = sources[0].of(Value(step.output.shape, sources[0].value.dtype, name=step.output.name))
     carried = replace(step, inputs=[s.value for s in sources], outputs=[out.value])

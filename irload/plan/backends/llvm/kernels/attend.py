@@ -16,11 +16,11 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.attended_keys import without_dropped_keys
-from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
+from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block
 from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
 from irload.plan.backends.llvm.operands import write
-from irload.plan.ir.powers import least_exponent
+from irload.plan.ir.softmax_threshold import least_exponent
 from irload.record import record
 
 
@@ -46,7 +46,7 @@ class Attend(Kernel):
     mask: tuple[int, int] | None
     sink: int | None
     scoring: Scoring
-    sums: Sums
+    sums: AttentionSums
     block: int
 
     @property

@@ -13,8 +13,8 @@ from typing import Any
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, I32, SIZES
 from irload.plan.backends.llvm.intrinsics import none_of
-from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import across
@@ -40,7 +40,7 @@ class Region:
     pitch: AnyInt = 0
 
 
-def without_dropped_keys(b: Block, sums: Sums, queries: AnyInt, depth: int) -> Block:
+def without_dropped_keys(b: Block, sums: AttentionSums, queries: AnyInt, depth: int) -> Block:
     """Emit the search, and return the block with the panels of keys up to the last attended key.
 
     All keys are multiplied if the mask drops every key of a query, since they then have equal weights; if a skipped
@@ -92,7 +92,7 @@ def _last_kept(rows: ScoreRows, mask: Pointer, last: AnyInt) -> AnyInt:
     """The end of the last vector of the mask that keeps a key, over all queries of the block."""
     f, begin = rows.f, rows.first(0)
     stop = begin + 1 if isinstance(rows.mask_row, int) else last  # one row is broadcast
-    v = Variables(f, "key", "end")
+    v = LocalIntegers(f, "key", "end")
     v["end"] = 0
     for query in f.range(begin, stop):
         line = mask + query * rows.mask_row
@@ -105,7 +105,7 @@ def _last_kept(rows: ScoreRows, mask: Pointer, last: AnyInt) -> AnyInt:
     return v["end"]
 
 
-def _ends(rows: ScoreRows, line: Pointer, v: Variables) -> Bool:
+def _ends(rows: ScoreRows, line: Pointer, v: LocalIntegers) -> Bool:
     """True if the vector at `key` of a row of the mask keeps a key, or is the first one."""
     return _keeps(rows, line, v["key"], DROPPED) | rows.f.equal(v["key"], 0)
 

@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.attend import Attend
-from irload.plan.backends.llvm.kernels.attention_sums import Sums
+from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums
 from irload.plan.backends.llvm.kernels.packing import Pack
 from irload.plan.backends.llvm.kernels.row_sums import MOST_ROWS, RowSums
 from irload.plan.backends.llvm.kernels.score_rows import Scoring
@@ -102,7 +102,9 @@ def _matrix(array: Array) -> tuple[int, int]:
     return array.strides[-2], array.strides[-1]
 
 
-def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, int], matrices: int) -> tuple[Sums, int]:
+def _sums(
+    step: AttentionStep, selector: Selector, shape: tuple[int, int, int, int], matrices: int
+) -> tuple[AttentionSums, int]:
     """The micro-kernel of the products, and the number of queries per block."""
     target, (queries, keys, _, depth) = selector.target, shape
     if selector.bf16 and target.tiles and pays_in_tiles(step):
@@ -113,7 +115,7 @@ def _sums(step: AttentionStep, selector: Selector, shape: tuple[int, int, int, i
     most = fixed(min(queries, ATTENTION_ROWS))
     rows, vectors = tile_shape(target, most, ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST)
     values = min(vectors, -(-depth // target.lanes))
-    return Sums(target.lanes, rows, vectors, values), rows * strips_of_block(
+    return AttentionSums(target.lanes, rows, vectors, values), rows * strips_of_block(
         queries, keys, rows, matrices, selector.threads
     )
 
@@ -155,7 +157,7 @@ def _in_place(matrices: Sequence[Array], outer: Sequence[int]) -> Operands:
     return Operands(matrices, strides, ())
 
 
-def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: Sums) -> Operands:
+def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: AttentionSums) -> Operands:
     """Keys and values in panels. Matrices that are broadcast along an outer axis are packed once."""
     pointers, strides, packs = list[Temporary](), list[tuple[int, ...]](), list[Launch]()
     keys, values = matrices

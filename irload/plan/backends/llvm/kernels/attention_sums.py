@@ -1,6 +1,6 @@
 """The products of attention: a block of queries by packed keys, and the exponentials of the scores by packed values.
 
-The micro-kernel is a field of the kernel: `Sums` uses f32 in vector registers, `TileSums` bf16 in tiles of AMX.
+The micro-kernel is a field of the kernel: `AttentionSums` uses f32 in vector registers, `TileSums` bf16 in AMX tiles.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
-from irload.plan.backends.llvm.kernels.score_rows import Layout, ScoreRows
-from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
+from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout, ScoreRows
+from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.record import record
 
 SumsOfRow = tuple[AnyInt, list[Vec]]
@@ -22,7 +22,8 @@ SumsOfRow = tuple[AnyInt, list[Vec]]
 class Block:
     """A block of queries in a function. `q`: the address of query 0; `row`, `column`: strides of queries and elements.
 
-    `width`: the elements of a query. `memory`: `Sums.nbytes` of scratch memory; `copies`: memory of `Sums.copies`.
+    `width`: the elements of a query. `memory`: `AttentionSums.nbytes` of scratch memory; `copies`: memory of
+    `AttentionSums.copies`.
     `packed_keys`: the number of packed keys and values, of which the block may multiply only the first `rows.keys`.
     """
 
@@ -40,7 +41,7 @@ class Block:
 
 
 @record()
-class Sums:
+class AttentionSums:
     """The products in f32. A strip has `rows` queries; its tile of `keys` vectors of scores is in registers.
 
     `keys`, `values`: vectors per panel. Scores are stored panel by panel, so that all offsets in a tile are constants.
@@ -82,10 +83,12 @@ class Sums:
         """Bytes of a row of a panel of keys, and of a row of its scores."""
         return self.keys * self.lanes * 4
 
-    def layout(self, block: Any, keys: Any) -> Layout:
+    def layout(self, block: Any, keys: Any) -> ScoreLayout:
         """The layout of the scores of a block. `block` and `keys` are ints, or values of the code."""
         wide, step = self.keys * self.lanes, self.rows * self._row
-        return Layout(block // self.rows, self.rows, (keys + wide - 1) // wide * step, self._row, step, self.keys, step)
+        return ScoreLayout(
+            block // self.rows, self.rows, (keys + wide - 1) // wide * step, self._row, step, self.keys, step
+        )
 
     def copies(self, block: int, keys: int, width: int) -> int:
         """The bytes of the copies of queries and exponentials in another type."""
@@ -106,7 +109,7 @@ class Sums:
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         """Multiply a strip by the first vectors of a panel of keys, and store the scores at `target`."""
-        tile = RegisterTile(self.rows, b.row, vectors, self.keys, (Level(b.width, b.column),))
+        tile = RegisterTile(self.rows, b.row, vectors, self.keys, (SumLevel(b.width, b.column),))
         x, w = b.q + b.rows.first(strip) * b.row, b.keys + panel * (b.width * self._row)
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
             b.f.store(value, target, k // vectors * self._row + k % vectors * self.lanes * 4)
@@ -116,9 +119,9 @@ class Sums:
         row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
         whole = b.rows.keys // wide
         x, w = b.rows.scores_of(strip), b.values + panel * (b.packed_keys * row)
-        panels = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, step), Level(wide, 4)))
+        panels = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, step), SumLevel(wide, 4)))
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
-        single = RegisterTile(self.rows, self._row, vectors, self.values, (Level(1, 4),))
+        single = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, 4),))
         x, w, rest = x + whole * step, w + whole * (wide * row), b.rows.keys - whole * wide
         sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):

@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernels.weights import prepare
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.weight_memory import weight_bytes
-from irload.plan.backends.llvm.widening import WIDENINGS, Compression, Panel
+from irload.plan.backends.llvm.widening import WIDENINGS, CompressedPanel, Compression
 from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.constant import Constant
 
@@ -45,7 +45,7 @@ def compression_of(weights: Compressed, axis: int) -> Compression | None:
     return Compression(weights.element.name, group, scale, zero)
 
 
-def pack_panels(panel: Panel, axis: int, target: Target, threads: int, constant: Constant) -> Array:
+def pack_panels(panel: CompressedPanel, axis: int, target: Target, threads: int, constant: Constant) -> Array:
     """Pack compressed weights that are summed along `axis`: each panel has words of codes, then scales and zero points.
 
     A panel has one column, or whole vectors of columns.

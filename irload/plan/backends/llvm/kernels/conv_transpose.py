@@ -16,9 +16,9 @@ from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.convolution import contracted, convolution_in_f32
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import IDENTITY, ConvTransposeStep
 from irload.record import record
@@ -67,14 +67,14 @@ def select_conv_transpose(step: ConvTransposeStep, selector: Selector) -> list[L
     return [launch for each in kernels for launch in each]
 
 
-def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[WindowedKernel]:
+def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[ConvProblem]:
     data, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     groups, depth, channels, *kernel = step.inputs[1].shape
-    convs: list[WindowedKernel] = []
+    convs: list[ConvProblem] = []
     geometry = zip(out.shape[2:], data.shape[2:], kernel, step.strides, step.dilations, step.begin, strict=True)
     for parts in product(*(phases(*numbers) for numbers in geometry)):
         taps = tuple(part.taps for part in parts)
-        conv = WindowedKernel(
+        conv = ConvProblem(
             data,
             out[(slice(None), slice(None), *(part.outputs for part in parts))],
             [],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, unpadded_copy
 from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
@@ -18,7 +18,7 @@ from irload.plan.ir.steps import ConvStep
 
 def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
     """The kernels of a convolution of any rank, with or without groups."""
-    conv = WindowedKernel.of(step, selector)
+    conv = ConvProblem.of(step, selector)
     if step.integers is not None:
         from irload.plan.backends.llvm.kernels.quantized import integer_convolution  # not needed by f32
 
@@ -33,7 +33,7 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
     return few_channels(conv, selector) or convolution_in_f32(conv, selector)
 
 
-def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launch]:
+def contracted(conv: ConvProblem, dot: Dot, selector: Selector) -> list[Launch]:
     """The contraction of a convolution. It reads the data in place, or a copy."""
     if dot.tiled:
         from irload.plan.backends.llvm.kernels.tile_maps import best_maps  # not needed by f32
@@ -48,7 +48,7 @@ def contracted(conv: WindowedKernel, dot: Dot, selector: Selector) -> list[Launc
     return launched(conv, maps, contraction_of(conv, maps, dot, selector.target), selector)
 
 
-def convolution_in_f32(conv: WindowedKernel, selector: Selector) -> list[Launch]:
+def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
     """The kernel of a convolution in f32."""
     if fits_depthwise(conv):
         return [select_depthwise(conv, selector)]

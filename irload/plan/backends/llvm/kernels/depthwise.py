@@ -13,8 +13,8 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula, is_narrow
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.expression import Expression
@@ -45,7 +45,7 @@ class Depthwise(WindowFormula):
         return evaluate(self.epilogue, values)[0]
 
 
-def fits_depthwise(conv: WindowedKernel) -> bool:
+def fits_depthwise(conv: ConvProblem) -> bool:
     """True for one channel per group on channels-last maps, and windows that are not too wide."""
     return is_contiguous(conv.data, 1) and is_depthwise(conv.shape, conv.windows[-1])
 
@@ -55,7 +55,7 @@ def is_depthwise(weights: Sequence[int], width: WindowAxis) -> bool:
     return tuple(weights[1:3]) == (1, 1) and is_narrow(width)
 
 
-def select_depthwise(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
+def select_depthwise(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> Launch:
     """The kernel of a convolution that `fits_depthwise`."""
     tensors = [conv.data, *conv.tensors]
     kernel = SlidingWindows.of(Depthwise(conv.epilogue, zero_point), conv.windows, tensors, selector)

@@ -11,7 +11,7 @@ from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.contraction.build import Results, packing_of, rows_product
+from irload.plan.backends.llvm.kernels.contraction.build import ResultTensors, packing_of, rows_product
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.kernels.matmul import compression, packed_codes, packed_matrices
@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tuning import ANY_COLUMNS, PANEL, WIDEST_ROW
-from irload.plan.backends.llvm.widening import Panel
+from irload.plan.backends.llvm.widening import CompressedPanel
 from irload.plan.ir.expression import IDENTITY
 from irload.plan.ir.steps import ExpertMatMulStep
 from irload.record import record
@@ -121,7 +121,7 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
     forms = {compression(w, hint(rows), axis, selector) for w in step.weights}
     form = forms.pop() if len(forms) == 1 else None
     dot = FMA if form is None else compressed_dot(form)
-    chunks, results = Chunks.in_place(depth, x.strides[1], dot), Results.of([y], -1, columns, IDENTITY)
+    chunks, results = Chunks.in_place(depth, x.strides[1], dot), ResultTensors.of([y], -1, columns, IDENTITY)
     panel = min(PANEL, -(-columns // target.lanes))
     levels, strides = chunks.levels(dot), (x.strides[0], y.strides[0])
     single, several = (
@@ -134,7 +134,7 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
         packing = packing_of(several, chunks)
         packed = [packed_matrices(w, packing, selector, transposed=step.transpose) for w in step.weights]
     else:
-        codes = Panel(form, depth, several.packed_channels)
+        codes = CompressedPanel(form, depth, several.packed_channels)
         packed = [packed_codes(w, codes, axis, selector) for w in step.weights]
     return [selector.launch(kernel, [x, counts, y, *packed])]
 

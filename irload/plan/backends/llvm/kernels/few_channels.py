@@ -21,16 +21,16 @@ from irload.plan.backends.llvm.elements import BF16, F32, SIZES, element_of
 from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.maps import Maps, launch_copy
 from irload.plan.backends.llvm.kernels.reorder import Reorder
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import FEW_CHANNELS_SHARE
 
 
-def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | None:
+def few_channels(conv: ConvProblem, selector: Selector) -> list[Launch] | None:
     """The kernels of a convolution, None if f32 is faster."""
     target = selector.target
     dot = dots(target)[BF16]
@@ -50,7 +50,7 @@ def few_channels(conv: WindowedKernel, selector: Selector) -> list[Launch] | Non
     return launched(conv, launch_copy(conv, copy, maps, selector), product, selector)
 
 
-def _copy(conv: WindowedKernel, members: int) -> Reorder:
+def _copy(conv: ConvProblem, members: int) -> Reorder:
     """A copy of all positions that windows read, including padding."""
     data, depth = conv.data, conv.shape[2]
     spatial = tuple(
@@ -61,7 +61,7 @@ def _copy(conv: WindowedKernel, members: int) -> Reorder:
     return Reorder((batch,), depth, data.strides[1], (), spatial, members=members)
 
 
-def _maps(conv: WindowedKernel, copy: Reorder, dot: Dot) -> Maps:
+def _maps(conv: ConvProblem, copy: Reorder, dot: Dot) -> Maps:
     """The maps in the copy. A window along columns is the depth of a sum, so there is one tap along columns."""
     *lines, columns = (
         replace(w, size=axis.length, begin=0) for w, axis in zip(conv.windows, copy.spatial, strict=True)
@@ -79,7 +79,16 @@ def _maps(conv: WindowedKernel, copy: Reorder, dot: Dot) -> Maps:
     windows = (*lines, replace(columns, kernel=1))
     chunks = Chunks.in_place(length, SIZES[dot.a], dot)
     return Maps(
-        conv.data, copy.strides[0], 0, steps, windows, chunks, copy.nbytes, few=True, arrange=arrange, key=copy.members
+        conv.data,
+        copy.strides[0],
+        0,
+        steps,
+        windows,
+        chunks,
+        copy.nbytes,
+        contiguous_windows=True,
+        arrange=arrange,
+        key=copy.members,
     )
 
 

@@ -46,15 +46,15 @@ class Formula(ABC):
         """An estimate for 8 elements."""
 
     @abstractmethod
-    def number(self, size: int) -> float:
+    def parameter(self, size: int) -> float:
         """The parameter that the code reads, for `size` elements."""
 
-    def word(self, size: int) -> int:
-        """`number` as a word of `Kernel.numbers`; a Deferred if the size is symbolic."""
-        return applied(lambda count: float_word(self.number(count)), size)
+    def parameter_word(self, size: int) -> int:
+        """`parameter` as a word of `Kernel.numbers`; a Deferred if the size is symbolic."""
+        return applied(lambda count: float_word(self.parameter(count)), size)
 
     @abstractmethod
-    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+    def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         """Write the code for all elements of a row, or of some columns."""
 
 
@@ -84,7 +84,7 @@ class RowFormula(Kernel):
         tensors = len(self.how.elements)
         *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
         inner = unknown(self.inner, self._key)
-        return (self.how.word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
+        return (self.how.parameter_word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
 
     @property
     def count(self) -> int:
@@ -102,12 +102,12 @@ class RowFormula(Kernel):
 
     def write(self, function: Function) -> None:
         f, arguments, tensors = function, Arguments(function), len(self.how.elements)
-        pointers, (number,) = arguments.pointers(tensors), arguments.vectors(1)
+        pointers, (parameter,) = arguments.pointers(tensors), arguments.vectors(1)
         inner = arguments.filled(self._key)
         rows, strides, lines = arguments.integer(), arguments.integers(tensors), arguments.table(tensors)
         for starts, at in walk_lines(f, rows, lines, pointers):
             pointers_of_row = moved(starts, [at * stride for stride in strides])
-            self.how.write(f, RowPositions(f, inner, pointers_of_row), number)
+            self.how.write(f, RowPositions(f, inner, pointers_of_row), parameter)
 
 
 @record()
@@ -142,8 +142,8 @@ class ColumnFormula(BlockKernel):
 
     @property
     def row_numbers(self) -> tuple[int, ...]:
-        number = self.how.word(self.group * size_of(self.inner))
-        return (number, *unknown(self.inner, any_sizes(self.inner)))
+        parameter = self.how.parameter_word(self.group * size_of(self.inner))
+        return (parameter, *unknown(self.inner, any_sizes(self.inner)))
 
     @property
     def cycles(self) -> float:
@@ -170,7 +170,7 @@ class ColumnFormula(BlockKernel):
         return Axis(ANY, strides_key(self.axes[-1], [SIZES[e] for e in self.how.elements]))
 
     def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        (number,) = arguments.vectors(1)
+        (parameter,) = arguments.vectors(1)
         inner = arguments.filled(any_sizes(self.inner))
 
         def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
@@ -178,7 +178,7 @@ class ColumnFormula(BlockKernel):
                 begin = moved(addresses, [at * self.width * s for s in strides])
                 sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.band // f.lanes, rest)
                 columns = (strides, sizes, self.how.vectors, self.group, f["scratch"])
-                self.how.write(f, ColumnPositions(f, inner, begin, *columns), number)
+                self.how.write(f, ColumnPositions(f, inner, begin, *columns), parameter)
 
             return vectors
 

@@ -11,7 +11,7 @@ from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
 from irload.plan.backends.llvm.axes import (
     ANY,
     Axis,
-    Loop,
+    AxisLoop,
     any_sizes,
     axes_of,
     by_memory,
@@ -27,12 +27,12 @@ from irload.plan.backends.llvm.kernels.loops import nested, repeat
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
 from irload.plan.backends.llvm.operands import load_lanes, read
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.widening import Compression, Panel
+from irload.plan.backends.llvm.widening import CompressedPanel, Compression
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
 
-Loops = Sequence[Loop]
+Loops = Sequence[AxisLoop]
 
 
 @record()
@@ -110,7 +110,7 @@ class GatherSlices(Kernel):
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
-        for at in nested(f, [Loop(axis.size, axis.strides[: len(addresses)]) for axis in outer], addresses):
+        for at in nested(f, [AxisLoop(axis.size, axis.strides[: len(addresses)]) for axis in outer], addresses):
             move(f, at, run.size)
 
 
@@ -135,7 +135,7 @@ class GatherWidened(GatherSlices):
     @property
     def _layout(self) -> tuple[int, ...]:
         columns = self.within[0].size
-        groups, row = self.form.groups(columns), Panel(self.form, columns, 1)
+        groups, row = self.form.groups(columns), CompressedPanel(self.form, columns, 1)
         return columns // groups, groups, row.scales, row.zeros
 
     @property
@@ -220,6 +220,6 @@ def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     indices = selector.array(step.inputs[1])
     picked = merged(axes_of(indices.shape, out.strides[:-1], indices.strides))
     kernel = GatherWidened.of(lanes, form, picked, data.shape, indices.itemsize)
-    pack = partial(pack_panels, Panel(form, data.shape[1], 1), -1, selector.target, selector.threads)
+    pack = partial(pack_panels, CompressedPanel(form, data.shape[1], 1), -1, selector.target, selector.threads)
     rows = selector.packed_constant(data, ("rows", form), pack)
     return [selector.launch(kernel, [rows, indices, out])]

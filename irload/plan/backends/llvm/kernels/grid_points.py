@@ -49,7 +49,7 @@ class ImageAxis:
 
     @staticmethod
     def read(f: Function, arguments: Arguments, integer: str) -> ImageAxis:
-        """Read the numbers that `Sampler.numbers` lists, the stride as `integer`."""
+        """Read the numbers that `GridSampler.numbers` lists, the stride as `integer`."""
         size, last, period, inverse = arguments.vectors(4)
         stride = f.integer(arguments.integer())
         elements = f.splat(stride if integer == "i64" else stride.cast("trunc", "i32"))
@@ -57,7 +57,7 @@ class ImageAxis:
 
 
 @record()
-class Sampler:
+class GridSampler:
     """The attributes of a GridSample that are compiled in.
 
     `pairs`: the coordinates (x, y) of all points are contiguous. `integer`: the type of offsets; gathers with i32

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, Loop, any_sizes, merged, size_of, table
+from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.grid_points import ImageAxis, Sampler, Tap, pixel, weighted
+from irload.plan.backends.llvm.kernels.grid_points import GridSampler, ImageAxis, Tap, pixel, weighted
 from irload.plan.backends.llvm.kernels.loops import either, repeat
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.selector import Selector
@@ -31,7 +31,7 @@ def select_sample(step: SampleStep, selector: Selector) -> list[Launch]:
     outer = merged([Axis(n, (*strides[0], x.strides[0])), *(Axis(axis.size, (*axis.strides, 0)) for axis in lines)])
     elements = sum((size - 1) * abs(stride) // 4 for size, stride in zip(sizes, x.strides[2:], strict=True))
     pairs = (points.strides[1], grid.strides[3]) == (8, 4)
-    sampler = Sampler(step.mode, step.padding, step.align_corners, pairs, "i32" if elements < 1 << 31 else "i64")
+    sampler = GridSampler(step.mode, step.padding, step.align_corners, pairs, "i32" if elements < 1 << 31 else "i64")
     image = tuple(Axis(*axis) for axis in zip(sizes, zip(x.strides[2:], strict=True), strict=True))
     channel = Axis(channels, (y.strides[1], x.strides[1]))
     kernel = GridSampling(lanes, sampler, tuple(outer), points, grid.strides[3], channel, image)
@@ -48,7 +48,7 @@ class GridSampling(Kernel):
     """
 
     lanes: int
-    sampler: Sampler
+    sampler: GridSampler
     outer: tuple[Axis, ...]
     points: Axis
     coordinate: int
@@ -104,7 +104,7 @@ class GridSampling(Kernel):
         self,
         f: Function,
         pointers: list[Pointer],
-        channels: Loop,
+        channels: AxisLoop,
         stride: AnyInt,
         taps: Sequence[list[Tap]],
         count: AnyInt | None,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from irload.plan.backends.llvm.arguments import moved
-from irload.plan.backends.llvm.axes import Loop
+from irload.plan.backends.llvm.axes import AxisLoop
 from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Function, Int, Pointer
 
 Kind = TypeVar("Kind")
@@ -47,7 +47,7 @@ def unrolled(
 
 
 def nested(
-    f: Function, axes: Sequence[Loop], addresses: list[Pointer], carried: list[Any] | None = None
+    f: Function, axes: Sequence[AxisLoop], addresses: list[Pointer], carried: list[Any] | None = None
 ) -> Iterator[list[Pointer]]:
     """Pointers to every position of the axes, by nested loops. `addresses`: the first position in each tensor."""
     if not axes:
@@ -142,7 +142,7 @@ def each_part(f: Function, size: AnyInt, step: int) -> Iterator[tuple[AnyInt, An
             yield whole, size - whole
 
 
-class Variables:
+class LocalIntegers:
     """Integers in memory, by name."""
 
     def __init__(self, f: Function, *names: str) -> None:

@@ -16,12 +16,12 @@ from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tile import SumLevel
 from irload.record import record
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Maps:
     copies: Sequence[Launch] = ()
     offsets: tuple[int, ...] | None = None
     planar: bool = False
-    few: bool = False
+    contiguous_windows: bool = False
     """True for the copies of `few_channels`, in which the windows along columns are contiguous."""
     arrange: Callable[[Array], Array] = channels_last
     key: Hashable = None
@@ -74,10 +74,10 @@ class Maps:
         ]
         return each_tap(offsets)
 
-    def levels(self, dot: Dot, *, on_grid: bool = False) -> tuple[Level, ...]:
+    def levels(self, dot: Dot, *, on_grid: bool = False) -> tuple[SumLevel, ...]:
         """The loops of a register tile. `on_grid`: the columns are the outputs of a `Grid`."""
         taps = [
-            Level(w.kernel, w.dilation * pitch, k if on_grid else None, w.stride)
+            SumLevel(w.kernel, w.dilation * pitch, k if on_grid else None, w.stride)
             for k, (w, pitch) in enumerate(zip(self.windows, self.strides, strict=True))
         ]
         channels = self.chunks.levels(dot)
@@ -92,7 +92,7 @@ def each_tap(along: Iterable[Iterable[int]]) -> tuple[int, ...]:
     return tuple(map(sum, product(*along)))
 
 
-def maps_in_place(conv: WindowedKernel, dot: Dot, depth: int) -> Maps | None:
+def maps_in_place(conv: ConvProblem, dot: Dot, depth: int) -> Maps | None:
     """The data without a copy, for groups of `depth` channels. None if a contraction requires a copy."""
     data = conv.data
     if not reads_in_place(data, 1, depth, dot):
@@ -122,7 +122,7 @@ def unchanged(weights: Array) -> Array:
     return weights
 
 
-def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
+def unpadded_copy(conv: ConvProblem, selector: Selector) -> Maps:
     """A copy of the data for register tiles. It omits padding, which these skip, and positions that no tap reads."""
     spatial: list[CopiedAxis] = []
     windows: list[WindowAxis] = []
@@ -137,7 +137,7 @@ def unpadded_copy(conv: WindowedKernel, selector: Selector) -> Maps:
     return launch_copy(conv, copy, maps_of_copy(conv, copy, tuple(windows)), selector)
 
 
-def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
+def launch_copy(conv: ConvProblem, copy: Kernel | None, maps: Maps, selector: Selector) -> Maps:
     """The maps with memory for the copy, and the launch of the kernel that writes it."""
     if copy is None:
         return maps
@@ -145,7 +145,7 @@ def launch_copy(conv: WindowedKernel, copy: Kernel | None, maps: Maps, selector:
     return replace(maps, data=buffer, copies=[selector.launch(copy, [conv.data, buffer])])
 
 
-def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
+def padded_copy(conv: ConvProblem, spatial: Sequence[CopiedAxis], target: Target) -> Reorder:
     """A copy of the data: [sample, group, chunk, phases…, positions…, 32]."""
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
@@ -156,7 +156,7 @@ def padded_copy(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Tar
 
 
 def maps_of_copy(
-    conv: WindowedKernel, copy: Reorder, windows: tuple[WindowAxis, ...], offsets: tuple[int, ...] | None = None
+    conv: ConvProblem, copy: Reorder, windows: tuple[WindowAxis, ...], offsets: tuple[int, ...] | None = None
 ) -> Maps:
     """The maps in a padded copy."""
     batch, group, chunk, *_ = copy.strides

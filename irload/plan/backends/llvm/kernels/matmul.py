@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
 from irload.plan.backends.llvm.kernels.contraction.build import (
-    Results,
+    ResultTensors,
     compressed_product,
     packing_of,
     register_product,
@@ -38,7 +38,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PANEL
-from irload.plan.backends.llvm.widening import Compression, Panel
+from irload.plan.backends.llvm.widening import CompressedPanel, Compression
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.expression import Expression
 from irload.plan.ir.program import Value
@@ -65,7 +65,7 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     common = (b.shape[:-2], tensors, epilogue, dot, selector)
     rows = RowContraction.of(step.inputs[0], a, *common, constant=b.is_constant)
     if form is not None:
-        packed = packed_codes(b, Panel(form, rows.chunks.depth, rows.product.packed_channels), axis, selector)
+        packed = packed_codes(b, CompressedPanel(form, rows.chunks.depth, rows.product.packed_channels), axis, selector)
         return [*rows.copies, rows.launch(packed, tensors, selector)]
     if b.is_constant:
         packed = packed_matrices(b, rows.packing, selector, transposed=step.transpose_b)
@@ -91,7 +91,7 @@ def compression(value: Value, rows: int, axis: int, selector: Selector) -> Compr
     return compression_of(weights, axis)
 
 
-def packed_codes(value: Value, panel: Panel, axis: int, selector: Selector) -> Array:
+def packed_codes(value: Value, panel: CompressedPanel, axis: int, selector: Selector) -> Array:
     """The packed weights of a value that remain compressed."""
     pack = partial(pack_panels, panel, axis, selector.target, selector.threads)
     return selector.packed_constant(value, (panel, axis), pack)
@@ -153,7 +153,7 @@ class RowContraction:
             for k, stride in zip(order, strides, strict=False)
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
-        results = Results.of(tensors, -1, n, epilogue)
+        results = ResultTensors.of(tensors, -1, n, epilogue)
         choose, given = partial(_product, dot, selector.target, selector.threads), (chunks, results, axes, nbytes)
         if any(is_size(axis.size) for axis in axes) and not dot.tiled:
             return RowContraction(data, copies, *chosen(choose, *given), chunks)
@@ -166,7 +166,7 @@ class RowContraction:
 
 
 def _product(
-    dot: Dot, target: Target, threads: int, chunks: Chunks, results: Results, axes: Sequence[Axis], nbytes: int
+    dot: Dot, target: Target, threads: int, chunks: Chunks, results: ResultTensors, axes: Sequence[Axis], nbytes: int
 ) -> Contraction:
     """The kernel for these axes. `nbytes`: the size of the data."""
     if dot.tiled:

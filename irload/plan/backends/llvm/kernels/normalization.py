@@ -30,7 +30,7 @@ def select_normalize(step: NormalizeStep, selector: Selector) -> list[Launch]:
     axes = axes_of(out.shape, out.strides, x.strides, *(spread(a, out.shape).strides for a in operands))
     outer = by_memory([axis for k, axis in enumerate(axes) if k not in step.axes])
     inner = by_memory([axes[k] for k in step.axes])
-    how = Normalization(step.eps, step.center, step.outside, step.epilogue)
+    how = NormalizationFormula(step.eps, step.center, step.outside, step.epilogue)
     return [selector.launch(formula_kernel(selector.target.lanes, outer, inner, how), [out, x, *operands])]
 
 
@@ -43,7 +43,7 @@ def select_group_normalize(step: GroupNormalizeStep, selector: Selector) -> list
     each = channels.size // step.groups
     groups = Axis(step.groups, tuple(each * s for s in channels.strides))
     outer, inner = [batch, groups], [Axis(each, channels.strides), *positions]
-    how = Normalization(step.eps, True, False, _SCALE_AND_SHIFT)
+    how = NormalizationFormula(step.eps, True, False, _SCALE_AND_SHIFT)
     kernel = formula_kernel(lanes, by_memory(outer), by_memory(inner), how)
     if channels.strides[1] == SIZES[F32] and 1 < each < FEW_GROUPED * lanes and size_of(positions) > 1:
         rest, inside = by_memory([batch]), tuple(by_memory(positions))
@@ -63,7 +63,7 @@ def _band(each: int, groups: int) -> int:
 
 
 @record()
-class Normalization(Formula):
+class NormalizationFormula(Formula):
     """(x − mean) / √(variance + eps), or x / √(mean of x² + eps) without `center`, then the epilogue.
 
     `outside`: eps is added to the root instead. The parameter is the number of elements.
@@ -84,15 +84,15 @@ class Normalization(Formula):
     def cycles(self) -> float:
         return 6 + 2 * self.epilogue.operands + expression_cycles(self.epilogue)
 
-    def number(self, size: int) -> float:
+    def parameter(self, size: int) -> float:
         return size
 
-    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+    def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         def means(values: Callable[[Vectors], list[Vec]], term: Callable[[Vec, Vec], Vec]) -> list[Vec]:
             totals = [f.zero()]
             for vectors in positions.fold(totals, Vec.__add__):
                 totals[:] = [term(x, total) for x, total in zip(values(vectors), totals, strict=True)]
-            return [total / number for total in totals]
+            return [total / parameter for total in totals]
 
         centers = means(lambda vectors: vectors.read(1), lambda x, total: total + x) if self.center else None
 

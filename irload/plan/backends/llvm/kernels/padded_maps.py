@@ -11,9 +11,9 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
 from irload.plan.backends.llvm.kernels.maps import Maps, channels_last, is_planar, unchanged
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.plan.ir.strides import Strided
@@ -22,7 +22,7 @@ FILLED = 4096
 """The bytes per run when memory is filled."""
 
 
-def padded_maps(conv: WindowedKernel, dot: Dot, fill: int | None, selector: Selector) -> Maps:
+def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selector) -> Maps:
     """A copy with channels padded to whole words, and with padding whose bytes are `fill`; None: without padding.
 
     The copy is planar if the data are and words have one element, otherwise channels last. Elements that pad the

@@ -24,12 +24,12 @@ LONG = 16
 def select_pool(step: PoolStep, selector: Selector) -> list[Launch]:
     """The kernel of a pooling."""
     tensors = [selector.stored(step.inputs[0]), selector.stored(step.output)]
-    how = Pooling(step.kind, full=step.divisor == "full")
+    how = PoolingFormula(step.kind, full=step.divisor == "full")
     return [selector.launch(SlidingWindows.of(how, step.windows, tensors, selector), tensors)]
 
 
 @record()
-class Pooling(WindowFormula):
+class PoolingFormula(WindowFormula):
     """Maxima or means (`kind`). `full`: divisors include the padding."""
 
     kind: str

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from irload.plan.backends.llvm.arguments import moved
-from irload.plan.backends.llvm.axes import Loop
+from irload.plan.backends.llvm.axes import AxisLoop
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernels.loops import nested, unrolled
@@ -68,7 +68,7 @@ class Positions(ABC):
     """All positions of one or more axes. `addresses`: the address of the first position in each tensor."""
 
     f: Function
-    axes: Sequence[Loop]
+    axes: Sequence[AxisLoop]
     addresses: list[Pointer]
 
     @abstractmethod
@@ -172,7 +172,7 @@ class ColumnPositions(Positions):
 
         def chunk(addresses: list[Pointer], size: AnyInt) -> Iterator[Vectors]:
             totals[:] = starts
-            for at in nested(f, [Loop(size, last.strides)], addresses, totals):
+            for at in nested(f, [AxisLoop(size, last.strides)], addresses, totals):
                 yield self._vectors(first, at)
             partial[:] = [combine(a, b) for a, b in zip(partial, totals, strict=True)]
 
@@ -180,7 +180,7 @@ class ColumnPositions(Positions):
             chunks = last.size // TERMS
             whole = chunks * TERMS
             if whole != 0:
-                chunk_axis = [Loop(chunks, tuple(s * TERMS for s in last.strides))]
+                chunk_axis = [AxisLoop(chunks, tuple(s * TERMS for s in last.strides))]
                 for begin in nested(f, chunk_axis, addresses, partial):
                     yield from chunk(begin, TERMS)
             rest = last.size - whole

@@ -9,11 +9,11 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.dot import byte_dot
 from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.maps import maps_in_place
 from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
@@ -26,7 +26,7 @@ from irload.plan.ir.strides import Strided
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 
-def integer_convolution(conv: WindowedKernel, integers: Integers, selector: Selector) -> list[Launch]:
+def integer_convolution(conv: ConvProblem, integers: Integers, selector: Selector) -> list[Launch]:
     """A convolution of bytes: depthwise in f32, which is exact, otherwise a contraction.
 
     Without VNNI, adding four products takes two instructions, and Winograd's algorithm in f32 is faster: 64 channels

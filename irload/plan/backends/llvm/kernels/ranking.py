@@ -10,7 +10,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.intrinsics import bits, none_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.ir.steps import ScatterStep, TopKStep
 from irload.record import record
@@ -142,7 +142,7 @@ def _sink(f: Function, heap: Pointer, node: AnyInt, count: AnyInt) -> None:
 
 def _write_sink(f: Function) -> None:
     heap, count = f["heap"], f["count"]
-    v = Variables(f, "at", "done")
+    v = LocalIntegers(f, "at", "done")
     v["at"], v["done"] = f["node"], 0
     key = f.load_int(heap, f["node"] * WORD)
     for _ in f.until(lambda: f.differ(v["done"], 0)):

@@ -16,7 +16,7 @@ from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.intrinsics import distance
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector
-from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, Panel, StateSums
+from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, PhasePanel, StateSums
 from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
 
@@ -210,7 +210,7 @@ class _Steps:
             w = weights + index * (packed.panel * kernel.lanes * kernel.sums.words * 4)
             moved = [p + index * n for p, n in zip(operands, steps, strict=True)]
             write_row = partial(self._write_row, k=k, begin=begin)
-            panel = Panel(name, packed, samples, source, w, moved, strides, self.memory, write_row)
+            panel = PhasePanel(name, packed, samples, source, w, moved, strides, self.memory, write_row)
             kernel.sums.write(self.f, panel, kernel.row)
 
         for index in self.f.range(0, last):

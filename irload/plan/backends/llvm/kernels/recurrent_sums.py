@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
+from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.plan.backends.llvm.tuning import TILE_LATENCY, TILE_LOAD
 from irload.record import record
@@ -51,7 +51,7 @@ class PackedPhase:
 
 
 @record(eq=False)
-class Panel:
+class PhasePanel:
     """A panel of a phase at one step, for `samples`: `source` is the copy of the state that it multiplies by `weights`.
 
     `strides`: sample strides in bytes of each of the OPERANDS.
@@ -121,7 +121,7 @@ class StateSums:
     def end(self, f: Function, memory: Pointer) -> None:
         """Release the registers of a thread."""
 
-    def write(self, f: Function, panel: Panel, row: int) -> None:
+    def write(self, f: Function, panel: PhasePanel, row: int) -> None:
         """Emit the sums and the new state of a panel. `row`: the sample stride of the copy of the state."""
         most = panel.packed.rows
         whole = panel.samples // most * most
@@ -130,10 +130,10 @@ class StateSums:
                 arguments = {"h": panel.source + sample * row, "w": panel.weights, **panel.arguments(sample)}
                 f.call(f"{panel.name}_{rows}", arguments, partial(self._write_tile, panel=panel, rows=rows, row=row))
 
-    def _write_tile(self, f: Function, panel: Panel, rows: int, row: int) -> None:
+    def _write_tile(self, f: Function, panel: PhasePanel, rows: int, row: int) -> None:
         """Write the function for a tile."""
         width = panel.packed.panel
-        tile = RegisterTile(rows, row, width, width, (Level(self.words, 4),), dot=vector_dot(self.element))
+        tile = RegisterTile(rows, row, width, width, (SumLevel(self.words, 4),), dot=vector_dot(self.element))
         sums = write_sums(f, tile, f["h"], f["w"], {})
         for r in range(rows):
             panel.write_row(f, r, sums[r * width : (r + 1) * width])
@@ -194,7 +194,7 @@ class TileStateSums(StateSums):
     def _registers(self, f: Function, memory: Pointer) -> Tiles:
         return Tiles(f, memory + self._sums)
 
-    def write(self, f: Function, panel: Panel, row: int) -> None:
+    def write(self, f: Function, panel: PhasePanel, row: int) -> None:
         count = panel.packed.panel
         arguments = {"h": panel.source, "w": panel.weights, "sums": panel.memory}
         f.call(f"sum{count}", arguments, lambda inner: self._write_sum(inner, count, row))

@@ -27,12 +27,12 @@ def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
     outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(outer_axes, strides, strict=True)])
     inner = by_memory([Axis(x.shape[k], (x.strides[k],)) for k in step.axes])
     inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner]
-    kernel = formula_kernel(selector.target.lanes, outer, inner, Reduction(step.kind, element_of(x)))
+    kernel = formula_kernel(selector.target.lanes, outer, inner, ReductionFormula(step.kind, element_of(x)))
     return [selector.launch(kernel, [out, x])]
 
 
 @record()
-class Reduction(Formula):
+class ReductionFormula(Formula):
     """A sum, mean, maximum or minimum (`kind`) of x, which is stored as `element`. Maxima and minima ignore NaN."""
 
     kind: str
@@ -49,15 +49,15 @@ class Reduction(Formula):
     def cycles(self) -> float:
         return 4 / 3
 
-    def number(self, size: int) -> float:
+    def parameter(self, size: int) -> float:
         return size
 
-    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+    def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         totals = [self._start(f)]
         for vectors in positions.fold(totals, self._combine):
             values = vectors.read(1, self.element)
             totals[:] = [self._combine(total, value) for total, value in zip(totals, values, strict=True)]
-        positions.store([total / number for total in totals] if self.kind == "mean" else totals)
+        positions.store([total / parameter for total in totals] if self.kind == "mean" else totals)
 
     def _start(self, f: Function) -> Vec:
         """The neutral element. For a maximum it is the lowest finite f32, which is the result if all are NaN or −∞."""

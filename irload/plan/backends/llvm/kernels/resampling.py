@@ -137,7 +137,7 @@ class Resampling(Kernel):
 
 
 @record(eq=False)
-class Tables:
+class TapTables:
     """The tables of a resampling, as functions of the sizes of the axis if these are symbols. All have `taps` columns.
 
     `lanes`: the lanes of a vector for a kernel that gathers, else 0.
@@ -184,6 +184,6 @@ def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
         kernel = Resampling(lanes, tuple(axes), count, stride, inner, taps)
     else:
         kernel = Resampling(lanes, tuple(axes), 1, 0, Axis(count, (0, stride)), taps, gathers=True)
-    tables = Tables(of, taps, lanes if kernel.gathers else 0)
+    tables = TapTables(of, taps, lanes if kernel.gathers else 0)
     offsets = computed(tables.offsets, x.strides[step.axis], *sizes)
     return [selector.launch(kernel, [x, offsets, computed(tables.weights, *sizes), y])]

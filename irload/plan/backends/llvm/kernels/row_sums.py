@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import WORD
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums, SumsOfRow
+from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block, SumsOfRow
 from irload.plan.backends.llvm.shuffles import folded
 from irload.record import record
 
@@ -24,7 +24,7 @@ _SUMS = 8
 
 
 @record()
-class RowSums(Sums):
+class RowSums(AttentionSums):
     """One strip of all queries. Elements of keys and values are contiguous, and fill whole vectors.
 
     `strides`: bytes between keys, and between values, which the code reads.

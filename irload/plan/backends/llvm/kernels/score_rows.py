@@ -56,7 +56,7 @@ class Scoring:
 
 
 @record(eq=False)
-class Layout:
+class ScoreLayout:
     """The memory layout of scores: strides in bytes of strips of rows (`strip`), rows (`row`), panels of columns.
 
     Exponentials are computed in turns of `turn` vectors, `step` bytes apart. Fields are ints, or values of the code.
@@ -79,7 +79,7 @@ class Layout:
         """The bytes of the scores, and of a vector and two numbers per row (see `ScoreRows`)."""
         return self.nbytes + _whole(self.strips * self.rows, lanes) * ((lanes + 2) * 4)
 
-    def of(self, f: Function, queries: AnyInt) -> Layout:
+    def of(self, f: Function, queries: AnyInt) -> ScoreLayout:
         """The layout of a block if `queries` queries, at least one, are left."""
         if self.strips == 1:
             return self
@@ -100,7 +100,7 @@ class ScoreRows:
 
     f: Function
     scoring: Scoring
-    layout: Layout
+    layout: ScoreLayout
     scores: Pointer
     keys: AnyInt
     least: Vec

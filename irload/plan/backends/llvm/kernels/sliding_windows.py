@@ -34,7 +34,15 @@ from irload.plan.backends.llvm.kernels.windows import (
 )
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import LINE, Target
-from irload.plan.backends.llvm.tuning import FEW_COLUMNS, FEW_ROWS, MANY_BLOCKS, WIDE, WIDEST, WINDOW_CHAINS
+from irload.plan.backends.llvm.tuning import (
+    FEW_COLUMNS,
+    FEW_ROWS,
+    MANY_CHANNEL_BLOCKS,
+    MANY_CHANNEL_VECTORS,
+    WIDE,
+    WIDEST,
+    WINDOW_CHAINS,
+)
 from irload.record import record
 
 
@@ -233,7 +241,7 @@ def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -
     is_wide = width.kernel >= WIDE
     line = 1 if is_wide else LINE // target.bytes
     vectors = min(line if unrolled else WINDOW_CHAINS, -(-channels // target.lanes))
-    chains = target.registers // 2 if is_wide or channels < MANY_BLOCKS * target.lanes else WINDOW_CHAINS
+    chains = target.registers // 2 if is_wide or channels < MANY_CHANNEL_VECTORS * target.lanes else WINDOW_CHAINS
     return vectors, chains // vectors if unrolled else 1
 
 
@@ -241,7 +249,7 @@ def _tail_columns(channels: int, step: int, columns: int) -> int:
     """The columns of a block for the channels after the last whole block; 0 if there are none."""
     if channels % step == 0:
         return 0
-    return columns if channels < MANY_BLOCKS * step else min(columns, FEW_COLUMNS)
+    return columns if channels < MANY_CHANNEL_BLOCKS * step else min(columns, FEW_COLUMNS)
 
 
 def _share(selector: Selector, channels: int, rows: int, vectors: int) -> int:

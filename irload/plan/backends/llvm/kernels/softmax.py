@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
 from irload.plan.backends.llvm.tuning import SOFTMAX_VECTORS
 from irload.plan.backends.llvm.vector_math import exp_or_zero, larger
-from irload.plan.ir.powers import least_exponent
+from irload.plan.ir.softmax_threshold import least_exponent
 from irload.plan.ir.steps import SoftmaxStep
 from irload.record import record
 
@@ -130,7 +130,7 @@ class ShortSoftmax(Kernel):
 
 @record()
 class Softmax(Formula):
-    """e^(x − max) / Σ. The number is the exponent below which exponentials are 0."""
+    """e^(x − max) / Σ. The parameter is the exponent below which exponentials are 0."""
 
     name: ClassVar[str] = "Softmax"
     vectors: ClassVar[int] = SOFTMAX_VECTORS
@@ -143,17 +143,17 @@ class Softmax(Formula):
     def cycles(self) -> float:
         return CYCLES
 
-    def number(self, size: int) -> float:
+    def parameter(self, size: int) -> float:
         return least_exponent(size)
 
-    def write(self, f: Function, positions: Positions, number: Vec) -> None:
+    def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         tops = [f.number(float("-inf"))]
         for vectors in positions.fold(tops, larger):
             tops[:] = [larger(x, top) for x, top in zip(vectors.read(1), tops, strict=True)]
         totals = [f.zero()]
         for vectors in positions.fold(totals, Vec.__add__):
             lowered = [x - top for x, top in zip(vectors.read(1), vectors.of(tops), strict=True)]
-            exponentials = [exp_or_zero(x, number) for x in lowered]
+            exponentials = [exp_or_zero(x, parameter) for x in lowered]
             vectors.write(0, exponentials)
             totals[:] = [total + e for total, e in zip(totals, exponentials, strict=True)]
         scales = [1.0 / total for total in totals]

@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.intrinsics import none_of
 from irload.plan.backends.llvm.kernel import Standalone, address
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
@@ -42,7 +42,7 @@ class BoxSuppression(Standalone):
         arguments = Arguments(f)
         boxes, indices, columns, floats, selected = arguments.pointers(5)
         n, limit, nbytes = arguments.integers(3)
-        v, overlap_limit = Variables(f, "next", "count", "at", "apart"), f.local(8)
+        v, overlap_limit = LocalIntegers(f, "next", "count", "at", "apart"), f.local(8)
         v["next"] = 0
         v["count"] = 0
         f.store_scalar(f.load_scalar(floats, 0, "f64"), overlap_limit)
@@ -66,7 +66,7 @@ class BoxSuppression(Standalone):
         f.store_scalar(v["count"], selected)
 
     def _compare(
-        self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, threshold: Vec, v: Variables
+        self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, threshold: Vec, v: LocalIntegers
     ) -> None:
         """Set `apart` to 1 if no selected box overlaps this one, else to 0."""
         count = v["count"]

@@ -12,10 +12,10 @@ from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.maps import Maps, each_tap, launch_copy, maps_in_place, maps_of_copy, padded_copy
 from irload.plan.backends.llvm.kernels.reorder import Reorder
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
@@ -23,7 +23,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import ROWS
 
 
-def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps, Contraction]:
+def best_maps(conv: ConvProblem, dot: Dot, selector: Selector) -> tuple[Maps, Contraction]:
     """The data in place or the copy that takes the fewest cycles, and the contraction.
 
     A tile with fewer than half of its rows takes as long as a tile with half of them. If lines are not longer than half
@@ -40,14 +40,14 @@ def best_maps(conv: WindowedKernel, dot: Dot, selector: Selector) -> tuple[Maps,
     return launch_copy(conv, copy, maps, selector), product
 
 
-def unpadded_in_place(conv: WindowedKernel, dot: Dot, target: Target) -> Maps | None:
+def unpadded_in_place(conv: ConvProblem, dot: Dot, target: Target) -> Maps | None:
     """The data in place. None if a copy is needed: for padding, or for chunks that are not contiguous."""
     if any(axis.is_padded for axis in spatial_axes(conv)):
         return None
     return maps_in_place(conv, dot, joined(conv.shape, groups_per_tile(conv.shape, target))[2])
 
 
-def _copied(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target) -> tuple[Reorder, Maps]:
+def _copied(conv: ConvProblem, spatial: Sequence[CopiedAxis], target: Target) -> tuple[Reorder, Maps]:
     """The kernel that copies the data including padding, and the maps in this copy."""
     copy = padded_copy(conv, spatial, target)
     phases, positions = copy.strides[3 : 3 + len(spatial)], copy.strides[3 + len(spatial) :]
@@ -59,16 +59,16 @@ def _copied(conv: WindowedKernel, spatial: Sequence[CopiedAxis], target: Target)
     return copy, maps_of_copy(conv, copy, windows, each_tap(along))
 
 
-def spatial_axes(conv: WindowedKernel) -> list[CopiedAxis]:
+def spatial_axes(conv: ConvProblem) -> list[CopiedAxis]:
     """The spatial axes of a convolution."""
     return [CopiedAxis(w, stride) for w, stride in zip(conv.windows, conv.data.strides[2:], strict=True)]
 
 
-def convolutions_by_tiles(convs: Sequence[WindowedKernel], dot: Dot, selector: Selector) -> list[Launch]:
+def convolutions_by_tiles(convs: Sequence[ConvProblem], dot: Dot, selector: Selector) -> list[Launch]:
     """Convolutions of stride 1 over the same data that differ in taps, outputs and padding."""
     target = selector.target
     launches: list[Launch] = []
-    rest: list[WindowedKernel] = []
+    rest: list[ConvProblem] = []
     for conv in convs:
         maps = unpadded_in_place(conv, dot, target)
         if maps is None:

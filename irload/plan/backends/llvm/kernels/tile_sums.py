@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import BF16
-from irload.plan.backends.llvm.kernels.attention_sums import Block, Sums, SumsOfRow
+from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block, SumsOfRow
 from irload.plan.backends.llvm.kernels.loops import each_vector
-from irload.plan.backends.llvm.kernels.score_rows import Layout
+from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout
 from irload.plan.backends.llvm.operands import read_rounded
 from irload.plan.backends.llvm.target import odd_pitch
 from irload.plan.backends.llvm.tiles import Tiles
@@ -22,7 +22,7 @@ SUMS, _DATA, _WEIGHTS = 4, 4, 6
 
 
 @record()
-class TileSums(Sums):
+class TileSums(AttentionSums):
     """A block is one strip: `height` tiles of `rows` queries. Its products with a panel are in SUMS tiles.
 
     The code reads `rows`, as part of the configuration of the tiles.
@@ -52,9 +52,11 @@ class TileSums(Sums):
     def counts(self) -> Sequence[int]:
         return range(1, self.keys + 1)
 
-    def layout(self, block: Any, keys: Any) -> Layout:
+    def layout(self, block: Any, keys: Any) -> ScoreLayout:
         row = odd_pitch(2 * _chunks(keys))
-        return Layout(1, block, block * row, row, self.keys * tiles.BYTES, tiles.DEPTH // self.lanes, 2 * tiles.BYTES)
+        return ScoreLayout(
+            1, block, block * row, row, self.keys * tiles.BYTES, tiles.DEPTH // self.lanes, 2 * tiles.BYTES
+        )
 
     def copies(self, block: int, keys: int, width: int) -> int:
         return block * (odd_pitch(_chunks(width)) + odd_pitch(_chunks(keys)))

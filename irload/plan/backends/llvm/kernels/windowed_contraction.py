@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 from irload.core.tensor import Array
@@ -9,7 +10,7 @@ from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.contraction.build import (
-    Results,
+    ResultTensors,
     even_rows,
     packing_of,
     register_product,
@@ -19,21 +20,21 @@ from irload.plan.backends.llvm.kernels.contraction.build import (
 )
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.groups import block_diagonal, groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.maps import Maps
 from irload.plan.backends.llvm.kernels.weights import pack_weights
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import ROWS
 
 
-def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -> Contraction:
+def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, target: Target) -> Contraction:
     """The contraction of a convolution, for one thread."""
     together = groups_per_tile(conv.shape, target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
     tensors = conv.tensors
-    results = Results.of(tensors, 1, channels, conv.epilogue)
+    results = ResultTensors.of(tensors, 1, channels, conv.epilogue)
     by_group = (1 if groups > 1 else 0, maps.group, *(channels * t.strides[1] for t in tensors))
     of_groups = Axis(groups, by_group, fixed=groups > 1 and not dot.tiled)
     samples = Axis(conv.out.shape[0], (0, maps.batch, *(t.strides[0] for t in tensors)))
@@ -42,17 +43,17 @@ def contraction_of(conv: WindowedKernel, maps: Maps, dot: Dot, target: Target) -
         for k, (window, step) in enumerate(zip(maps.windows, maps.steps, strict=True))
     ]
     if dot.tiled:
-        width = tile_width(channels) if maps.few else _tile_width(channels, maps, positions)
+        width = tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
-    common = {"ragged": conv.resized, "maps": True}
+    product = partial(register_product, ragged=conv.resized, maps=True)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]
-        return register_product(target, dot, axes, maps.levels(dot), results, **common)
+        return product(target, dot, axes, maps.levels(dot), results)
     grid = Grid.of(maps.windows, maps.strides, [t.strides[2:] for t in tensors])
     columns = Axis(prod(axis.size for axis in positions), positions[-1].strides, fixed=True)
     levels = maps.levels(dot, on_grid=True)
-    return register_product(target, dot, [samples, of_groups, columns], levels, results, grid=grid, **common)
+    return product(target, dot, [samples, of_groups, columns], levels, results, grid=grid)
 
 
 def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:
@@ -71,7 +72,7 @@ def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:
     return 1 if rows <= ROWS // 2 or pays else tile_width(channels)
 
 
-def launched(conv: WindowedKernel, maps: Maps, product: Contraction, selector: Selector) -> list[Launch]:
+def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Selector) -> list[Launch]:
     """The launches of the copy of the data, if any, and of the contraction, divided among threads."""
     dot, taps = product.dot, len(maps.taps)
     together = groups_per_tile(conv.shape, selector.target) if dot.tiled else 1

@@ -12,7 +12,7 @@ from irload.core.size import largest
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import Level, RegisterTile, write_sums
+from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.plan.backends.llvm.tuning import UNROLL
 from irload.record import record
 
@@ -51,14 +51,14 @@ class WinogradProducts:
         return (self.channels + (panel - 1)) // panel * panel
 
     @property
-    def _ahead(self) -> int:
+    def _prefetch_lines(self) -> int:
         """Cache lines of the next panel that each iteration of a register tile prefetches."""
         return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self.spread))
 
     def _write_tile(self, f: Function, rows: int) -> None:
         """Write the function of a register tile."""
         data = [f["x"] + k * f["deep"] for k in range(rows)]
-        tile = RegisterTile(rows, 0, self.vectors, self.vectors, (Level(f["depth"], 4),), self._ahead)
+        tile = RegisterTile(rows, 0, self.vectors, self.vectors, (SumLevel(f["depth"], 4),), self._prefetch_lines)
         for k, value in enumerate(write_sums(f, tile, data, f["w"], {}, f["ahead"])):
             row, vector = divmod(k, self.vectors)
             f.store(value, f["y"] + row * f["wide"], vector * f.target.bytes)
@@ -73,7 +73,7 @@ class WinogradProducts:
         groups, panel_bytes = wide // width, self.depth * width
         lines = (count + self.rows - 1) // self.rows
         taller = f.maximum(count - lines * self._lower, 0)
-        prefetched = self.depth // UNROLL * self._ahead * LINE
+        prefetched = self.depth // UNROLL * self._prefetch_lines * LINE
         for index in f.range(0, 36 * groups):
             matrix, group = divmod(index, groups)
             data, weights = x + matrix * pitches[0], w + index * panel_bytes

@@ -8,7 +8,7 @@ from irload.core.size import fixed, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.windowed import WindowedKernel
+from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
 from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
@@ -30,7 +30,7 @@ from irload.plan.backends.llvm.tuning import (
 )
 
 
-def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
+def fits_winograd(conv: ConvProblem, selector: Selector) -> bool:
     """True if the algorithm applies, is precise enough and is faster than the direct convolution."""
     groups, channels, depth, *_ = conv.shape
     if groups > 1 or conv.kernel != (3, 3) or conv.data.strides[1] != conv.data.itemsize:
@@ -47,7 +47,7 @@ def fits_winograd(conv: WindowedKernel, selector: Selector) -> bool:
     return is_filled and (selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads)
 
 
-def select_winograd(conv: WindowedKernel, selector: Selector, zero_point: int = 0) -> Launch:
+def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> Launch:
     """The kernel of a convolution that `fits_winograd`."""
     data, out = conv.data, conv.out
     _, channels, depth, *_ = conv.shape

@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.views import shaped
-from irload.plan.backends.numpy.measured import SHARED, TILE
+from irload.plan.backends.numpy.measured import SHARED_TILE, TILE
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import Call
 
@@ -59,7 +59,7 @@ class Scratch:
         Tiles are larger with several threads, because threads contend for the interpreter lock at each call.
         """
         shared = threads if work >= least else 1
-        self.tile = TILE if shared == 1 else SHARED
+        self.tile = TILE if shared == 1 else SHARED_TILE
         return shared
 
     def take(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:

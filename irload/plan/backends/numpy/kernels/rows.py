@@ -13,7 +13,7 @@ from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import ELEMENTS
-from irload.plan.ir.powers import least_exponent
+from irload.plan.ir.softmax_threshold import least_exponent
 from irload.plan.threads import ThreadCalls
 
 LOWEST = np.float32(-np.inf)

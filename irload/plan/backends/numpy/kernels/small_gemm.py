@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.measured import HEIGHTS, LANES, RESIDENT, WHOLE, WIDTHS, WORK
+from irload.plan.backends.numpy.measured import HEIGHTS, LANES, RESIDENT, SINGLE_PANEL_COLUMNS, WIDTHS, WORK
 from irload.plan.threads import Call, ThreadCalls
 
 
@@ -19,7 +19,7 @@ def panel_width(k: int, n: int) -> int | None:
     """Return the best panel width for a matrix [K,N]; None if the unpacked matrix is as fast."""
     if k * n > RESIDENT or n % LANES:
         return None
-    fitting = [w for w in ((n, *WIDTHS) if n <= WHOLE else WIDTHS) if n % w == 0]
+    fitting = [w for w in ((n, *WIDTHS) if n <= SINGLE_PANEL_COLUMNS else WIDTHS) if n % w == 0]
     for height in (8, 4):
         for width in fitting:
             if height * k * width <= WORK:

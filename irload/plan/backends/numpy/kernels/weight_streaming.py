@@ -14,14 +14,14 @@ from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.measured import (
+    BUFFERED_ELEMENTS,
     ELEMENTS,
     HEIGHTS,
     LANES,
+    PACKED_STREAMED_ROWS,
     PRODUCTS,
     RESIDENT,
-    SMALL_M,
-    SMALL_M_COPIED,
-    WAITING,
+    STREAMED_ROWS,
     WORK,
 )
 from irload.plan.threads import ThreadCalls
@@ -31,8 +31,8 @@ from irload.system.blas import small_kernels
 def suits(rows: int, k: int, n: int) -> bool:
     """True if weight streaming is the fastest way to multiply [rows,K] by constant weights."""
     if not small_kernels():
-        return rows in SMALL_M_COPIED
-    return rows in SMALL_M and k * n > RESIDENT
+        return rows in PACKED_STREAMED_ROWS
+    return rows in STREAMED_ROWS and k * n > RESIDENT
 
 
 def stream_weights(
@@ -45,7 +45,7 @@ def stream_weights(
     panel, fill = _turned(a, lanes, scratch, threads) if small_kernels() else (a.T, [])
     pieces = cut(k, -(-HEIGHTS[-1] * k * lanes // WORK) if small_kernels() else 1)
     wide = epilogue.broadcast(out.shape)
-    step = max(WAITING // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
+    step = max(BUFFERED_ELEMENTS // lanes // HEIGHTS[0], 1) * HEIGHTS[0]
     parts: list[ThreadCalls] = []
     for start, stop in cut(n, scratch.share(threads, rows * w.size, PRODUCTS)):
         part: ThreadCalls = []

@@ -12,7 +12,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
 from irload.plan.backends.numpy.kernels.conv_transpose import TransposedConv, pack_weights, transposed
-from irload.plan.backends.numpy.measured import SMALL_M
+from irload.plan.backends.numpy.measured import STREAMED_ROWS
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.quantized import pool as pool_bytes
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
@@ -68,7 +68,7 @@ def writes_lines(step: ConvStep) -> bool:
     """True if the kernel can write row by row into memory that is not contiguous, such as a padded buffer."""
     groups, _, _, *kernel = step.inputs[1].shape
     plain = groups == 1 and not any((*step.pads_begin, *step.pads_end))
-    return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in SMALL_M
+    return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in STREAMED_ROWS
 
 
 def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected:
@@ -112,7 +112,7 @@ def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> 
         return ["depthwise", "im2col"]
     rows, k = n * oh * ow, depth * conv.kernel[0] * conv.kernel[1]
     whole = groups == 1 and conv.out.flags.c_contiguous
-    small, first = whole and rows in SMALL_M, whole and weight_streaming.suits(rows, k, o)
+    small, first = whole and rows in STREAMED_ROWS, whole and weight_streaming.suits(rows, k, o)
     if conv.kernel == (1, 1) and whole and not any(conv.pads):
         return _ordered(("1x1, weight streaming", small, first), ("1x1", True, True))
     if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.strides[-1] == conv.out.itemsize:

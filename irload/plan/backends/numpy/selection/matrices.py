@@ -17,7 +17,7 @@ from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import contiguous, pack_matrix
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights, suits
-from irload.plan.backends.numpy.measured import SMALL_M
+from irload.plan.backends.numpy.measured import STREAMED_ROWS
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.numpy.tuning import Phases
@@ -73,7 +73,7 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
         "matmul by rows": lambda: phases_of(kernels.rows_by_matrix, packed),
         "weight streaming": lambda: phases_of(stream_weights, stored),
     }
-    if not matrix.is_constant or rows not in SMALL_M:
+    if not matrix.is_constant or rows not in STREAMED_ROWS:
         del able["weight streaming"]
     first = "matmul by columns" if rows < 16 * selector.threads else "matmul by rows"
     if "weight streaming" in able and suits(rows, k, n):

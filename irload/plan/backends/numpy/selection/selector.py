@@ -80,13 +80,13 @@ class NumpySelector:
         if self._tuner is not None and self._run_phases is not None and len(kernels) > 1:
             name = self._tuner.find(step, self.memory, self.threads) or ""
             if name not in kernels:
-                name = self._tuner.learn(step, self.memory, self.threads, self._tried(kernels), self._run_phases)
+                name = self._tuner.learn(step, self.memory, self.threads, self._trials(kernels), self._run_phases)
         return name, kernels[name]()
 
-    def _tried(self, kernels: Mapping[str, Callable[[], Phases]]) -> dict[str, Callable[[], Phases]]:
+    def _trials(self, kernels: Mapping[str, Callable[[], Phases]]) -> dict[str, Callable[[], Phases]]:
         """Return functions that create the phases of each kernel for timing, and keep neither scratch nor constants."""
 
-        def tried(make: Callable[[], Phases]) -> Phases:
+        def trial(make: Callable[[], Phases]) -> Phases:
             direct, held = len(self.direct), len(self.held)
             self.scratch.reset()
             phases = make()
@@ -94,7 +94,7 @@ class NumpySelector:
             del self.direct[direct:], self.held[held:]
             return phases
 
-        return {name: partial(tried, make) for name, make in kernels.items()}
+        return {name: partial(trial, make) for name, make in kernels.items()}
 
     def array(self, value: Value) -> Array:
         """Return the array of a value."""

@@ -12,7 +12,7 @@ from irload.ops.windows import FAR
 from irload.plan.backends.numpy.kernels.instructions import TABLE as INSTRUCTIONS
 from irload.plan.backends.numpy.measured import LARGEST_MATRIX, LONGEST_SEQUENCE, LONGEST_WINDOW
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
-from irload.plan.backends.table import Row, Table
+from irload.plan.backends.table import StepRow, StepTable
 from irload.plan.ir import steps as ir
 from irload.plan.ir.program import Step
 
@@ -52,34 +52,34 @@ def _resample(step: ir.ResampleStep) -> bool:
     return step.inputs[0].shape[step.axis] * step.output.shape[step.axis] <= LARGEST_MATRIX
 
 
-TABLE = Table[Callable[[Any, NumpySelector], Selected]](
+TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
     f"{__package__}",
     {
-        ir.AttentionStep: Row("matrices.attention", lambda s: _computes(s) and not s.has_sink),
-        ir.BroadcastStep: Row("movement.view_or_copy"),
-        ir.ComputeStep: Row("compute.compute", copies=True),
-        ir.ConcatStep: Row("movement.concat"),
-        ir.ConvStep: Row("convolutions.conv", _computes, _is_near),
-        ir.ConvTransposeStep: Row("convolutions.conv_transpose", _computes),
-        ir.ElementwiseStep: Row("elementwise.elementwise", _elementwise),
-        ir.ExpertMatMulStep: Row("matrices.expert_matmul"),
-        ir.GatherStep: Row("movement.gather"),
-        ir.GroupNormalizeStep: Row("rows.group_normalize", _computes, lambda s: 3 <= len(s.inputs[0].shape) <= 5),
-        ir.MatMulStep: Row("matrices.matmul", _computes),
-        ir.NormalizeStep: Row("rows.normalize", _computes),
-        ir.PoolStep: Row("convolutions.pool", _computes, _pool),
-        ir.RecurrentStep: Row("sequences.recurrent", _computes, lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE),
-        ir.ReduceStep: Row("rows.reduce", _computes, _reduce),
-        ir.RelayoutStep: Row("movement.relayout"),
-        ir.ResampleStep: Row("resampling.resample", _computes, _resample),
-        ir.ReshapeStep: Row("movement.view_or_copy"),
-        ir.RotaryEmbeddingStep: Row("rows.rotary_embedding", _computes),
-        ir.SampleStep: Row("compute.sample", _computes, copies=True),
-        ir.ScatterStep: Row("compute.scatter", _computes, copies=True),
-        ir.SliceStep: Row("movement.view_or_copy"),
-        ir.SoftmaxStep: Row("rows.softmax", _computes),
-        ir.TopKStep: Row("compute.top_k", _computes, copies=True),
-        ir.TransposeStep: Row("movement.view_or_copy"),
+        ir.AttentionStep: StepRow("matrices.attention", lambda s: _computes(s) and not s.has_sink),
+        ir.BroadcastStep: StepRow("movement.view_or_copy"),
+        ir.ComputeStep: StepRow("compute.compute", copies=True),
+        ir.ConcatStep: StepRow("movement.concat"),
+        ir.ConvStep: StepRow("convolutions.conv", _computes, _is_near),
+        ir.ConvTransposeStep: StepRow("convolutions.conv_transpose", _computes),
+        ir.ElementwiseStep: StepRow("elementwise.elementwise", _elementwise),
+        ir.ExpertMatMulStep: StepRow("matrices.expert_matmul"),
+        ir.GatherStep: StepRow("movement.gather"),
+        ir.GroupNormalizeStep: StepRow("rows.group_normalize", _computes, lambda s: 3 <= len(s.inputs[0].shape) <= 5),
+        ir.MatMulStep: StepRow("matrices.matmul", _computes),
+        ir.NormalizeStep: StepRow("rows.normalize", _computes),
+        ir.PoolStep: StepRow("convolutions.pool", _computes, _pool),
+        ir.RecurrentStep: StepRow("sequences.recurrent", _computes, lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE),
+        ir.ReduceStep: StepRow("rows.reduce", _computes, _reduce),
+        ir.RelayoutStep: StepRow("movement.relayout"),
+        ir.ResampleStep: StepRow("resampling.resample", _computes, _resample),
+        ir.ReshapeStep: StepRow("movement.view_or_copy"),
+        ir.RotaryEmbeddingStep: StepRow("rows.rotary_embedding", _computes),
+        ir.SampleStep: StepRow("compute.sample", _computes, copies=True),
+        ir.ScatterStep: StepRow("compute.scatter", _computes, copies=True),
+        ir.SliceStep: StepRow("movement.view_or_copy"),
+        ir.SoftmaxStep: StepRow("rows.softmax", _computes),
+        ir.TopKStep: StepRow("compute.top_k", _computes, copies=True),
+        ir.TransposeStep: StepRow("movement.view_or_copy"),
     },
 )
 """A selection returns a kernel's name, and its calls on the memory of the step."""

@@ -15,11 +15,11 @@ from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import rows_of_lines
-from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Access, Contraction
+from irload.plan.backends.llvm.kernels.contraction.nest import SHARE_PANELS, Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
-from irload.plan.backends.llvm.tile import WIDEST, Level, tile_shape
+from irload.plan.backends.llvm.tile import WIDEST, SumLevel, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
 from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_RUN, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
 from irload.plan.ir.expression import Expression
@@ -32,7 +32,7 @@ AnyContraction = TypeVar("AnyContraction", bound=Contraction)
 
 
 @record()
-class Results:
+class ResultTensors:
     """y and the operands of the epilogue: the channel stride of each in bytes (`channel`), and its element type.
 
     `any_channels`: the number of channels differs between shapes, so that code reads it.
@@ -45,10 +45,10 @@ class Results:
     any_channels: bool = False
 
     @staticmethod
-    def of(tensors: Sequence[Array], axis: int, channels: int, epilogue: Expression) -> Results:
+    def of(tensors: Sequence[Array], axis: int, channels: int, epilogue: Expression) -> ResultTensors:
         """The channels and types of tensors along an axis."""
         strides = tuple(tensor.strides[axis] for tensor in tensors)
-        return Results(channels, strides, tuple(map(element_of, tensors)), epilogue, is_size(channels))
+        return ResultTensors(channels, strides, tuple(map(element_of, tensors)), epilogue, is_size(channels))
 
 
 def outer_and_columns(axes: Sequence[Axis]) -> list[Axis]:
@@ -77,8 +77,8 @@ def register_product(
     target: Target,
     dot: Dot,
     axes: Sequence[Axis],
-    levels: Sequence[Level],
-    results: Results,
+    levels: Sequence[SumLevel],
+    results: ResultTensors,
     *,
     panel: int | None = None,
     grid: Grid | None = None,
@@ -120,18 +120,24 @@ def register_product(
 
 
 def rows_product(
-    target: Target, dot: Dot, axis: Axis, levels: Sequence[Level], results: Results, shape: tuple[int, int], panel: int
+    target: Target,
+    dot: Dot,
+    axis: Axis,
+    levels: Sequence[SumLevel],
+    results: ResultTensors,
+    shape: tuple[int, int],
+    panel: int,
 ) -> Product:
     """The contraction of one row, or of a ragged line of rows, with tiles of a given shape (rows, vectors)."""
     common, ragged = _described(dot, outer_and_columns([axis]), results), axis.size > 1
     rows, vectors = shape
     levels = tuple(levels) if dot.weights is None else groups_of(dot, levels[0])
     return Product(
-        *common, rows, levels, target.lanes, vectors, panel, ragged=ragged, cached=target.cached, shared=PANELS
+        *common, rows, levels, target.lanes, vectors, panel, ragged=ragged, cached=target.cached, shared=SHARE_PANELS
     )
 
 
-def run_of(levels: Sequence[Level]) -> int:
+def run_of(levels: Sequence[SumLevel]) -> int:
     """The number of words that are summed per tap: the iterations of the levels nested in the loops over taps."""
     taps = max(k for k, level in enumerate(levels) if level.axis is not None)
     return prod(level.count for level in levels[taps + 1 :])
@@ -146,8 +152,8 @@ def compressed_product(
     target: Target,
     dot: Dot,
     axes: Sequence[Axis],
-    elements: Level,
-    results: Results,
+    elements: SumLevel,
+    results: ResultTensors,
     panel: int,
 ) -> Product:
     """The contraction with compressed weights.
@@ -175,14 +181,14 @@ def compressed_product(
     return in_parts(product)
 
 
-def groups_of(dot: Dot, elements: Level) -> tuple[Level, ...]:
+def groups_of(dot: Dot, elements: SumLevel) -> tuple[SumLevel, ...]:
     """The loop over the groups of compressed weights or of quantized data, and the loop over the words of a group."""
     assert dot.weights is not None
     count = elements.count * dot.k // dot.group if dot.group else dot.weights.groups(elements.count)
     if count == 1 and not dot.group:
         return (elements,)
     group = elements.count // count
-    return Level(count, group * elements.x), Level(group, elements.x)
+    return SumLevel(count, group * elements.x), SumLevel(group, elements.x)
 
 
 def in_parts(product: Product) -> Product:
@@ -204,7 +210,7 @@ def in_parts(product: Product) -> Product:
     if parts == 1 or first.axis is not None:
         return product
     part = length // parts
-    return replace(product, levels=(Level(parts, part * first.x), Level(part, first.x)), split=True)
+    return replace(product, levels=(SumLevel(parts, part * first.x), SumLevel(part, first.x)), split=True)
 
 
 def tile_product(
@@ -212,7 +218,7 @@ def tile_product(
     axes: Sequence[Axis],
     chunks: Chunks,
     taps: tuple[int, ...],
-    results: Results,
+    results: ResultTensors,
     width: int,
 ) -> TileProduct:
     """The contraction whose accumulators are tiles of AMX, with panels of `width` tiles."""
@@ -233,7 +239,7 @@ def packing_of(product: Contraction, chunks: Chunks) -> Packing:
 
 
 def _described(
-    dot: Dot, axes: Sequence[Axis], results: Results
+    dot: Dot, axes: Sequence[Axis], results: ResultTensors
 ) -> tuple[Dot, tuple[int, ...], int, int, Access, Access, tuple[Access, ...], Expression, tuple[int, ...]]:
     """The values of the fields that all contractions share, in order."""
     *outer, columns = axes
@@ -256,7 +262,7 @@ def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
     """
     if threads == 1:
         return product
-    panels = replace(product, shared=PANELS)
+    panels = replace(product, shared=SHARE_PANELS)
     dividing_units = 100 * panels.count * _slots(product.count, threads)
     dividing_panels = product.count * _slots(panels.count, threads)
     if dividing_units > 105 * dividing_panels or (product.begins_panels and dividing_units >= 80 * dividing_panels):

@@ -6,7 +6,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import SIZES, WORD, element_of, is_contiguous
-from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tile import SumLevel
 from irload.plan.ir.program import PlanInvalid
 from irload.record import record
 
@@ -54,13 +54,13 @@ class Chunks:
         """The bytes from the first chunk to this one."""
         return min(chunk * self.stride, self.last)
 
-    def levels(self, dot: Dot) -> tuple[Level, ...]:
+    def levels(self, dot: Dot) -> tuple[SumLevel, ...]:
         """The loops of a register tile over the words of a position: over the chunks of a copy, then over words."""
         if self.step is not None:
-            return (Level(dot.words(self.depth), self.step * dot.k),)
+            return (SumLevel(dot.words(self.depth), self.step * dot.k),)
         if self.count == 1:
-            return (Level(dot.words(self.depth), WORD),)
-        return Level(self.count, self.stride), Level(tiles.DEPTH // dot.k, WORD)
+            return (SumLevel(dot.words(self.depth), WORD),)
+        return SumLevel(self.count, self.stride), SumLevel(tiles.DEPTH // dot.k, WORD)
 
     def rows(self, dot: Dot) -> int:
         """The elements of the sum per chunk of packed weights that these loops need."""

@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.kernels.loops import offset, repeat
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
-PANELS, ROWS = "panels", "rows"
+SHARE_PANELS, SHARE_UNITS = "panels", "rows"
 """Threads divide the panels of the weights, or the units of data."""
 
 
@@ -72,8 +72,8 @@ class Contraction(Kernel):
     with its weights. All units of a block use one panel before the next, so that the panel stays in the L1 cache and
     the data of the block in L2.
 
-    `weights`: strides of the weights along the outer axes, in packed matrices. `shared`: PANELS or ROWS. The first two
-    of `numbers` are the units and the panels.
+    `weights`: strides of the weights along the outer axes, in packed matrices. `shared`: SHARE_PANELS or SHARE_UNITS.
+    The first two of `numbers` are the units and the panels.
     """
 
     dot: Dot
@@ -86,7 +86,7 @@ class Contraction(Kernel):
     epilogue: Expression
     weights: tuple[int, ...]
     rows: int
-    shared: str = field(default=ROWS, kw_only=True)
+    shared: str = field(default=SHARE_UNITS, kw_only=True)
 
     reads_beyond: ClassVar[bool] = False
     """True if the last units prefetch the weights of the next kernel."""
@@ -136,7 +136,7 @@ class Contraction(Kernel):
 
     @property
     def count(self) -> int:
-        return self.units if self.shared == ROWS else self.panels
+        return self.units if self.shared == SHARE_UNITS else self.panels
 
     @property
     def weight_bytes(self) -> int:
@@ -150,7 +150,7 @@ class Contraction(Kernel):
         rest = arguments.rest
         extra = self._read(arguments)
         begin, end, first, last = f["begin"], f["end"], 0, numbers[1]
-        if self.shared == PANELS:
+        if self.shared == SHARE_PANELS:
             begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
         size = self._block_size(f, begin, end, numbers)
 

@@ -13,14 +13,14 @@ from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Point
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid, GridRows, LineRows
 from irload.plan.backends.llvm.kernels.contraction.nest import Turn
 from irload.plan.backends.llvm.kernels.contraction.register_blocks import RegisterBlocks
-from irload.plan.backends.llvm.kernels.contraction.results import TileResults
+from irload.plan.backends.llvm.kernels.contraction.register_epilogue import RegisterEpilogue
 from irload.plan.backends.llvm.kernels.loops import either, first_above, indices, offset
 from irload.plan.backends.llvm.tile import RegisterTile, write_sums
 from irload.record import record
 
 
 @record()
-class _Sizes:
+class _RegisterSizes:
     """The first `numbers` of the kernel."""
 
     units: Int
@@ -42,9 +42,9 @@ class _Sizes:
     """
 
     @staticmethod
-    def of(numbers: Sequence[Int]) -> _Sizes:
+    def of(numbers: Sequence[Int]) -> _RegisterSizes:
         units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, *ends = numbers
-        return _Sizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, ends)
+        return _RegisterSizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, ends)
 
 
 @record()
@@ -57,7 +57,7 @@ class Product(RegisterBlocks):
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
         if self.grid is not None and any(self.grid.padded):
-            for at in f.range(0, _Sizes.of(numbers).zeros, f.target.bytes):
+            for at in f.range(0, _RegisterSizes.of(numbers).zeros, f.target.bytes):
                 f.store(f.zero(), f["scratch"], at)
 
     def _read(self, arguments: Arguments) -> Any:
@@ -67,17 +67,17 @@ class Product(RegisterBlocks):
         self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
     ) -> None:
         if self.widens:
-            source = pointers[1] + panel * _Sizes.of(numbers).panel_bytes
+            source = pointers[1] + panel * _RegisterSizes.of(numbers).panel_bytes
             f.call("widen", {"panel": source, "to": f["scratch"], "part": part}, self._part.write)
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
-        units, block = end - begin, _Sizes.of(numbers).block
+        units, block = end - begin, _RegisterSizes.of(numbers).block
         blocks = f.maximum((units + (block - 1)) // block, 1)
         return (units + (blocks - 1)) // blocks
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Compute the addresses of one tile, and call the function for its height."""
-        sizes = _Sizes.of(turn.numbers)
+        sizes = _RegisterSizes.of(turn.numbers)
         line, q = divmod(turn.unit, sizes.tiles) if self.outer else (0, turn.unit)
         outer = indices(line, self.outer)
         *taller, lowest = self._heights
@@ -103,11 +103,11 @@ class Product(RegisterBlocks):
             panel = f["scratch"] + turn.part * -self._part.nbytes
         arguments: dict[str, AnyInt | Pointer] = {"x": x.address(f, pointers[0], outer, column, channel), "w": panel}
         arguments["ahead"] = panel
-        if self._ahead:
+        if self._prefetch_lines:
             following = pointers[1] + (w + group) + self._next_panel(f, turn, sizes)
             arguments["ahead"] = f.select(f.equal(sizes.advance, 0), panel, following)
             arguments["advance"] = sizes.advance
-        for name, pointer, access in zip(self._results, pointers[2:], (y, *operands), strict=True):
+        for name, pointer, access in zip(self._pointer_names, pointers[2:], (y, *operands), strict=True):
             arguments[name] = access.address(f, pointer, outer, column, channel)
         arguments |= {f"at{k}": index for k, index in enumerate(position)}
         arguments["given"] = turn.rest
@@ -133,11 +133,11 @@ class Product(RegisterBlocks):
                     self._dispatch(f, height, last, arguments, spread=spread)
 
     @property
-    def _results(self) -> list[str]:
+    def _pointer_names(self) -> list[str]:
         """The parameters for y and the operands."""
         return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
 
-    def _next_panel(self, f: Function, turn: Turn, sizes: _Sizes) -> AnyInt:
+    def _next_panel(self, f: Function, turn: Turn, sizes: _RegisterSizes) -> AnyInt:
         """The offset in the next group of panels from which a unit prefetches.
 
         For compressed weights, whose panels are short, it is at most the size of a part.
@@ -169,9 +169,9 @@ class Product(RegisterBlocks):
         vectors = self.vectors if channels is None else -(-channels // self.lanes)
         dot = replace(self.dot, weights=None) if self.widens else self.dot
         position = [f[f"at{k}"] for k in range(self._line_axis + 1)]
-        advance = f["advance"] if self._ahead else None
-        tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._ahead, dot, advance)
-        first, *others = zip(map(f.__getitem__, self._results), (y, *operands), strict=True)
+        advance = f["advance"] if self._prefetch_lines else None
+        tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._prefetch_lines, dot, advance)
+        first, *others = zip(map(f.__getitem__, self._pointer_names), (y, *operands), strict=True)
         count = f["count"] if self.ragged else height
         rows = windows = None
         if spread and grid is None:
@@ -181,8 +181,10 @@ class Product(RegisterBlocks):
             windows = rows.windowed(f["zeros"])
         last = f["channels"] if channels is None else None
         channels = channels or vectors * self.lanes
-        results = TileResults(self.epilogue, height, channels, first, others, self._single, rows and rows.result, last)
-        results.prefetch(f)
+        epilogue = RegisterEpilogue(
+            self.epilogue, height, channels, first, others, self._single, rows and rows.result, last
+        )
+        epilogue.prefetch(f)
         bounds = self._bounds(f, grid, position, rows if isinstance(rows, GridRows) else None)
         data = f["x"] if rows is None else rows.data(f["x"])
 
@@ -194,9 +196,9 @@ class Product(RegisterBlocks):
             return write_sums(f, tile, data, f["w"], bounds, f["ahead"], start, windows)
 
         if self.split:
-            results.write_part(f, f["part"], self.parts, sums)
+            epilogue.write_part(f, f["part"], self.parts, sums)
         else:
-            results.write(f, sums(()))
+            epilogue.write(f, sums(()))
 
     def _bounds(
         self, f: Function, grid: Grid | None, position: Sequence[AnyInt], rows: GridRows | None

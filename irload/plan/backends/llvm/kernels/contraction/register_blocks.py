@@ -15,9 +15,9 @@ from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, c
 from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction
 from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import Level
+from irload.plan.backends.llvm.tile import SumLevel
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
-from irload.plan.backends.llvm.widening import Panel, WidenedPart
+from irload.plan.backends.llvm.widening import CompressedPanel, WidenedPart
 from irload.record import record
 
 
@@ -35,7 +35,7 @@ class RegisterBlocks(Contraction):
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
-    and `ahead`, which `code` sets. With `any_channels`, a group is one panel, and the code reads its channels.
+    and `prefetch_lines`, which `code` sets. With `any_channels`, a group is one panel, whose channels the code reads.
 
     `maps`: columns are positions of maps, so that short strides are the same for all shapes, and are compiled in.
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
@@ -44,12 +44,12 @@ class RegisterBlocks(Contraction):
     scratch memory; otherwise each tile widens them in registers.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[SumLevel, ...]
     lanes: int
     vectors: int
     panel: int
     heights: tuple[int, ...] = ()
-    ahead: int | None = None
+    prefetch_lines: int | None = None
     ragged: bool = False
     cached: int = SHORT_BLOCK
     split: bool = False
@@ -77,7 +77,7 @@ class RegisterBlocks(Contraction):
             rows=self._heights[0],
             levels=tuple(levels),
             heights=self._heights,
-            ahead=self._ahead,
+            prefetch_lines=self._prefetch_lines,
             grid=None if self.grid is None else self.grid.key,
         )
 
@@ -111,7 +111,7 @@ class RegisterBlocks(Contraction):
         return 11
 
     @property
-    def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[Level, ...], Grid | None]:
+    def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[SumLevel, ...], Grid | None]:
         """The records whose sizes and strides the code reads."""
         return self.x, self.y, self.operands, self.levels, self.grid
 
@@ -216,10 +216,10 @@ class RegisterBlocks(Contraction):
         return tiles if self._is_free else even_block(self.units, tiles)
 
     @property
-    def _ahead(self) -> int:
+    def _prefetch_lines(self) -> int:
         """Cache lines of each panel of the next group that an iteration prefetches, in blocks of two tiles."""
-        if self.ahead is not None:
-            return self.ahead
+        if self.prefetch_lines is not None:
+            return self.prefetch_lines
         is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
         if is_one_tile or (not self.ragged and self.units == 1):
             return 0
@@ -232,7 +232,7 @@ class RegisterBlocks(Contraction):
         All tiles of a block together prefetch the whole group, even if the block has only half of the maximum number of
         tiles.
         """
-        if self._ahead == 0 or self._block == 1 or self.panels == 1:
+        if self._prefetch_lines == 0 or self._block == 1 or self.panels == 1:
             return 0
         return LINE * self._lines(self._block // 2 + 1)
 
@@ -255,7 +255,7 @@ class RegisterBlocks(Contraction):
         """The part of a panel that is widened before the tiles of a block use it."""
         weights = self.dot.weights
         assert weights is not None
-        return WidenedPart(Panel(weights, self._length, self.packed_channels), self._length // self.parts)
+        return WidenedPart(CompressedPanel(weights, self._length, self.packed_channels), self._length // self.parts)
 
     @property
     def scratch(self) -> int:

@@ -10,7 +10,7 @@ from typing import Self
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.kernel import Streamed
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
-from irload.plan.backends.llvm.kernels.contraction.nest import PANELS, Contraction
+from irload.plan.backends.llvm.kernels.contraction.nest import SHARE_PANELS, Contraction
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tuning import TILE_AHEAD, TILE_DATA, TILE_NEAR, TILE_PANEL
 from irload.record import record
@@ -149,7 +149,7 @@ class TileBlocks(Contraction):
 
     @property
     def streamed(self) -> Streamed:
-        return Streamed(1, self.weight_bytes, self.panels if self.shared == PANELS else 1)
+        return Streamed(1, self.weight_bytes, self.panels if self.shared == SHARE_PANELS else 1)
 
     @property
     def _lines(self) -> int:

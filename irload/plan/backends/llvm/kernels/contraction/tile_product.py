@@ -10,7 +10,7 @@ from irload.plan.backends.llvm.expressions import expression_cycles
 from irload.plan.backends.llvm.intrinsics import prefetch_slowly
 from irload.plan.backends.llvm.kernels.contraction.nest import Turn
 from irload.plan.backends.llvm.kernels.contraction.tile_blocks import TileBlocks
-from irload.plan.backends.llvm.kernels.contraction.tile_results import Results
+from irload.plan.backends.llvm.kernels.contraction.tile_epilogue import TileEpilogue
 from irload.plan.backends.llvm.kernels.loops import indices
 from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tiles import Tiles
@@ -21,7 +21,7 @@ _DATA, _WEIGHTS = 4, 6
 
 
 @record()
-class _Sizes:
+class _TileSizes:
     """The `numbers` of the kernel."""
 
     units: Int
@@ -52,43 +52,43 @@ class TileProduct(TileBlocks):
 
     @property
     def scratch(self) -> int:
-        return self._results.nbytes + tiles.STATE
+        return self._block_epilogue.nbytes + tiles.STATE
 
     @property
-    def _results(self) -> Results:
+    def _block_epilogue(self) -> TileEpilogue:
         """The epilogue of blocks of sums."""
-        return Results(self.rows, self.height, self.width, self.channels, self.y, self.operands, self.epilogue)
+        return TileEpilogue(self.rows, self.height, self.width, self.channels, self.y, self.operands, self.epilogue)
 
     def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
-        self._results.begin(f, f["scratch"])
+        self._block_epilogue.begin(f, f["scratch"])
         width = self.chunks.nbytes
         shapes = [(self.rows, tiles.BYTES)] * _DATA + [(self.rows, width)] * 2 + [(width // 4, tiles.BYTES)] * 2
         self._registers(f).configure(shapes)
 
     def _complete(self, f: Function) -> None:
-        results = self._results
-        results.finish(f, f["scratch"], 0, results.waiting(f, f["scratch"]))
+        epilogue = self._block_epilogue
+        epilogue.finish(f, f["scratch"], 0, epilogue.waiting(f, f["scratch"]))
         self._registers(f).release()
 
     def _registers(self, f: Function) -> Tiles:
         """The tiles. Emulated tiles are in memory after the sums."""
-        return Tiles(f, f["scratch"] + self._results.nbytes, self.dot)
+        return Tiles(f, f["scratch"] + self._block_epilogue.nbytes, self.dot)
 
     def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
-        return _Sizes(*numbers).group
+        return _TileSizes(*numbers).group
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
-        sizes = _Sizes(*turn.numbers)
+        sizes = _TileSizes(*turn.numbers)
         weights, strips, sources, results = self._block_operands(f, turn, sizes)
-        ahead = self._ahead(f, turn, weights, sizes)
+        ahead = self._address_ahead(f, turn, weights, sizes)
         weights = weights + turn.panel * self.panel_bytes
         rows = {f"x{k}": source for k, source in enumerate(sources)}
         arguments = {"w": weights, "ahead": ahead, "lines": sizes.lines, "scratch": f["scratch"]}
         f.call("sum", {**rows, **arguments}, self._write_sum)
-        self._results.set_waiting(f, f["scratch"], turn.panel, strips, results)
+        self._block_epilogue.set_waiting(f, f["scratch"], turn.panel, strips, results)
 
     def _block_operands(
-        self, f: Function, turn: Turn, sizes: _Sizes
+        self, f: Function, turn: Turn, sizes: _TileSizes
     ) -> tuple[Pointer, AnyInt, list[Pointer], list[Pointer]]:
         """The operands of a block: its weights, its number of strips, and for each strip x, then y and the operands.
 
@@ -117,7 +117,7 @@ class TileProduct(TileBlocks):
             results += addresses
         return weights, strips, sources, results
 
-    def _ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _Sizes) -> Pointer:
+    def _address_ahead(self, f: Function, turn: Turn, weights: Pointer, sizes: _TileSizes) -> Pointer:
         """The address of the part of the next panel that a block prefetches; the blocks of a group prefetch all of it.
 
         The last panel is followed by the first one, or by the first panel of the next kernel (`final`). The address is
@@ -159,8 +159,8 @@ class TileProduct(TileBlocks):
 
     def _write_sum(self, f: Function) -> None:
         """Write the function that sums one block."""
-        memory, results, registers = f["scratch"], self._results, self._registers(f)
-        waiting = results.waiting(f, memory)
+        memory, epilogue, registers = f["scratch"], self._block_epilogue, self._registers(f)
+        waiting = epilogue.waiting(f, memory)
         rows = self.height * self.rows
         part = -(-rows // self.steps)
         for sums in range(self.height * self.width):
@@ -179,10 +179,10 @@ class TileProduct(TileBlocks):
             first = k * part
             stop = f.minimum(first + part, waiting)
             with f.when(first < stop):
-                results.finish(f, memory, first, stop)
-        free = results.free(f, memory)
+                epilogue.finish(f, memory, first, stop)
+        free = epilogue.free(f, memory)
         for a in range(self.height):
             for b in range(self.width):
                 address = free + (a * self.rows * self.width + b) * tiles.BYTES
                 registers.store(a * self.width + b, address, self.width * tiles.BYTES)
-        results.stored(f, memory)
+        epilogue.stored(f, memory)

@@ -8,7 +8,7 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernel import Standalone
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.record import record
 
 SEED = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -82,7 +82,7 @@ class WordTable:
         slots, hashes, offsets, lengths, pool = arguments.pointers(5)
         return WordTable(slots, hashes, offsets, lengths, pool, arguments.integer())
 
-    def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: Variables) -> Iterator[Int]:
+    def probe(self, f: Function, word: Pointer, length: AnyInt, hash: Int, v: LocalIntegers) -> Iterator[Int]:
         """Search a word by linear probing. If the table has the word, the body of the loop runs with its number.
 
         Uses the variables `PROBED`. If the word is missing, `slot` is an empty slot for it afterwards.

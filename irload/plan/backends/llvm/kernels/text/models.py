@@ -9,7 +9,7 @@ from typing import Any
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
@@ -38,7 +38,7 @@ class Ids:
 
     f: Function
     memory: Pointer
-    v: Variables
+    v: LocalIntegers
 
     @property
     def used(self) -> Int:
@@ -75,7 +75,7 @@ class TokenizeWords(TextKernel):
     def write(self, function: Function) -> None:
         f, a = function, Arguments(function)
         chars, begins, lengths, ids, used, starts, sizes, scratch = a.pointers(8)
-        v = Variables(f, "used")
+        v = LocalIntegers(f, "used")
         v["used"] = f.load_int(used)
 
         tokenize = self.model(f, a, scratch, Ids(f, ids, v))
@@ -93,7 +93,7 @@ class TokenizeWords(TextKernel):
 
 def each_prefix(
     f: Function,
-    v: Variables,
+    v: LocalIntegers,
     table: WordTable,
     limits: Pointer,
     text: Pointer,
@@ -108,7 +108,7 @@ def each_prefix(
     for k in f.range(0, f.minimum(load_i32(f, limits, f.load_int(text, at, "i8")), f.integer(end - at))):
         v["hash"] = hashed_byte(f, v["hash"], f.load_int(text, at + k, "i8"))
         v["length"] = k + 1
-        for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), Variables(f, *PROBED)):
+        for number in table.probe(f, text + at, v["length"], hash_of(f, v["hash"]), LocalIntegers(f, *PROBED)):
             yield number, f.integer(at + v["length"])
 
 
@@ -125,7 +125,7 @@ class MergePairs(TokenizeWords):
         table = WordTable.of(a)
         token_ids, limits, others, keys, ranks, merged_ids, suffix = a.pointers(7)
         mask, suffix_length, room = a.integers(3)
-        v = Variables(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
+        v = LocalIntegers(f, *("size", "count", "at", "next", "id", "age", "best", "where", "slot", "hash", "length"))
         orders, results = scratch + room, scratch + room * 9
         """Per symbol: rank and age of its merge with the next symbol as one i64, and the id of the result."""
 
@@ -212,7 +212,7 @@ class LongestSubwords(TokenizeWords):
     def model(self, f: Function, a: Arguments, scratch: Pointer, ids: Ids) -> Tokenize:
         tables = [(WordTable.of(a), *a.pointers(2)) for _ in range(2)]
         unknown, longest = a.integers(2)
-        v = Variables(f, "at", "next", "id", "count", "failed", "hash", "length")
+        v = LocalIntegers(f, "at", "next", "id", "count", "failed", "hash", "length")
 
         def subword(word: Pointer, size: Int, table: WordTable, token_ids: Pointer, limits: Pointer) -> None:
             v["id"] = -1
@@ -257,7 +257,7 @@ class BestSegmentation(TokenizeWords):
         token_ids, limits, scores, unknown_score = a.pointers(4)
         unknown, room = a.integers(2)
         best, sources, chosen = scratch, scratch + room * 4, scratch + room * 8
-        v = Variables(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
+        v = LocalIntegers(f, "at", "next", "known", "hash", "length", "left", "right", "last", "id")
 
         def offer(at: Int, end: Int, id: Int, score: Any) -> None:
             """Update the best path to `end` if it ends with this token and has a higher sum."""

@@ -8,7 +8,7 @@ from irload.ops.text.automaton import MATCHED, START
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.kernels.text.emit import (
     TextKernel,
     character_bytes,
@@ -35,7 +35,7 @@ class SplitTexts(TextKernel):
         f, a = function, Arguments(function)
         chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = a.pointers(10)
         texts, columns, matches, gaps, merges, whole = a.integers(6)
-        v = Variables(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
+        v = LocalIntegers(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
         v["parts"] = 0
 
         def emit(begin: Int, end: Int) -> None:
@@ -74,7 +74,7 @@ class SplitTexts(TextKernel):
 
 
 def run_automaton(
-    f: Function, v: Variables, chars: Pointer, classes: Pointer, steps: Pointer, columns: Int, end: Int
+    f: Function, v: LocalIntegers, chars: Pointer, classes: Pointer, steps: Pointer, columns: Int, end: Int
 ) -> None:
     """Set `match` to the end of the match that starts at `at`, or to `at` if there is none."""
     v["state"] = START
@@ -99,7 +99,7 @@ def run_automaton(
         v["next"] = f.minimum(v["next"] + v["length"], end)
 
 
-def _decode(f: Function, v: Variables, chars: Pointer, classes: Pointer, first_byte: Int, end: Int) -> None:
+def _decode(f: Function, v: LocalIntegers, chars: Pointer, classes: Pointer, first_byte: Int, end: Int) -> None:
     """Set `symbol` and `length` for a character beyond ASCII. Bytes after `end` do not contribute to its code point."""
     length = character_bytes(f, first_byte)
     v["length"] = length
@@ -125,7 +125,7 @@ class ReplaceMatches(TextKernel):
         f, a = function, Arguments(function)
         chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = a.pointers(11)
         texts, prefix_length, suffix_length, keeps = a.integers(4)
-        v = Variables(f, "match", "at", "size")
+        v = LocalIntegers(f, "match", "at", "size")
         v["match"] = 0
         v["size"] = 0
 

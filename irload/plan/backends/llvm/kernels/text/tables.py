@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.kernels.text.models import (
     MergePairs,
     TokenizeWords,
 )
-from irload.plan.backends.llvm.kernels.text.vocabulary import Pairs, Vocabulary, Words, call
+from irload.plan.backends.llvm.kernels.text.vocabulary import Pairs, Vocabulary, WordIndex, call
 from irload.plan.backends.llvm.kernels.text.words import CopyIds
 from irload.plan.backends.llvm.target import Target
 from irload.record import record
@@ -36,7 +36,7 @@ Longer words are merged in Python, with a heap.
 
 
 @record(eq=False)
-class CompiledModel:
+class CompiledSubwordModel:
     """A subword model in the form that the kernels read.
 
     `arguments`: the arguments of the model, without the last one, the number of bytes reserved for a word. `cell`:
@@ -52,34 +52,34 @@ class CompiledModel:
     separator: bytes = b""
 
 
-def _merges(target: Target, model: Merges) -> CompiledModel:
+def _merges(target: Target, model: Merges) -> CompiledSubwordModel:
     pairs, suffix = Pairs(model.lefts, model.rights, model.results), np.frombuffer(model.suffix + b"\0", np.uint8)
     others = np.array(model.others, np.int32)
     arguments = *Vocabulary(target, model.basic).arguments, others, *pairs.arguments, suffix, pairs.mask
     kernel = MergePairs(), (*arguments, len(model.suffix))
-    return CompiledModel(*kernel, 13, model.suffix, LONGEST_MERGED, model.separator)
+    return CompiledSubwordModel(*kernel, 13, model.suffix, LONGEST_MERGED, model.separator)
 
 
-def _subwords(target: Target, model: Subwords) -> CompiledModel:
+def _subwords(target: Target, model: Subwords) -> CompiledSubwordModel:
     tables = (a for tokens in (model.first, model.others) for a in Vocabulary(target, tokens).arguments)
-    return CompiledModel(LongestSubwords(), (*tables, model.unknown, model.longest))
+    return CompiledSubwordModel(LongestSubwords(), (*tables, model.unknown, model.longest))
 
 
-def _segmentation(target: Target, model: Segmentation) -> CompiledModel:
+def _segmentation(target: Target, model: Segmentation) -> CompiledSubwordModel:
     scores = np.array(model.scores or [0], np.float32), np.array([model.unknown_score], np.float32)
     arguments = *Vocabulary(target, model.ids).arguments, *scores, model.unknown
-    return CompiledModel(BestSegmentation(), arguments, 12)
+    return CompiledSubwordModel(BestSegmentation(), arguments, 12)
 
 
 class CompiledTable:
     """A cache of the ids of words: `Remembered`, implemented by kernels. A lock serializes threads."""
 
-    def __init__(self, target: Target, model: CompiledModel, python: SubwordModel) -> None:
+    def __init__(self, target: Target, model: CompiledSubwordModel, python: SubwordModel) -> None:
         self._target = target
         self._model = model
         self._python = python
         self._lock = Lock()
-        self._words = Words(target, REMEMBERED, POOL)
+        self._words = WordIndex(target, REMEMBERED, POOL)
         self._starts, self._sizes = np.zeros(REMEMBERED + 1, np.int64), np.zeros(REMEMBERED + 1, np.int32)
         self._ids = np.empty(1 << 16, np.int32)
         self._clear()
@@ -205,7 +205,7 @@ def compiled_table(target: Target, model: SubwordModel) -> CompiledTable | None:
     return None if compiled is None else CompiledTable(target, compiled(target, model), model)
 
 
-_MODELS: Mapping[type, Callable[[Target, Any], CompiledModel]] = {
+_MODELS: Mapping[type, Callable[[Target, Any], CompiledSubwordModel]] = {
     Merges: _merges,
     Subwords: _subwords,
     Segmentation: _segmentation,

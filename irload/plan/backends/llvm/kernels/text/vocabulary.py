@@ -26,7 +26,7 @@ def call(kernel: Kernel, target: Target, *arguments: Array | int, begin: int = 0
     run(address(block), begin, end, None, None)
 
 
-class Words:
+class WordIndex:
     """A hash table for at most `most` words with at most `nbytes` bytes in total."""
 
     def __init__(self, target: Target, most: int, nbytes: int) -> None:
@@ -71,7 +71,7 @@ class Vocabulary:
         chars = np.frombuffer(b"".join(valid) or b"\0", np.uint8)
         lengths = np.fromiter(map(len, valid), np.int64, len(valid))
         begins, ends = offsets_of(lengths)
-        self._words = Words(target, len(valid), chars.size)
+        self._words = WordIndex(target, len(valid), chars.size)
         self._words.number(begins, ends, chars, np.empty(max(len(valid), 1), np.int32))
         self._ids = np.fromiter(valid.values(), np.int32, len(valid)) if valid else np.zeros(1, np.int32)
         self._limits = np.zeros(256, np.int32)

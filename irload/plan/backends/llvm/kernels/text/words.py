@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function
-from irload.plan.backends.llvm.kernels.loops import Variables
+from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.kernels.text.emit import (
     PROBED,
     SEED,
@@ -34,7 +34,7 @@ class NumberWords(TextKernel):
         table = WordTable.of(a)
         numbers, state = a.pointers(2)
         words, longest, most_words, most_bytes = a.integers(4)
-        v = Variables(f, "k", "count", "bytes", "state", "number", "full")
+        v = LocalIntegers(f, "k", "count", "bytes", "state", "number", "full")
         v["k"] = f.load_int(state)
         v["count"] = f.load_int(state, 8)
         v["bytes"] = f.load_int(state, 16)
@@ -48,7 +48,7 @@ class NumberWords(TextKernel):
                 for k in f.range(0, length):
                     v["state"] = hashed_byte(f, v["state"], f.load_int(chars + begin, k, "i8"))
                 hash = hash_of(f, v["state"])
-                searched = Variables(f, *PROBED)
+                searched = LocalIntegers(f, *PROBED)
                 for number in table.probe(f, chars + begin, length, hash, searched):
                     v["number"] = number
                 with f.when(v["number"] < 0):
@@ -85,7 +85,7 @@ class CopyIds(TextKernel):
         f, a = function, Arguments(function)
         numbers, starts, sizes, ids, out, counts = a.pointers(6)
         words = a.integer()
-        v = Variables(f, "size")
+        v = LocalIntegers(f, "size")
         v["size"] = 0
         for k in f.range(0, words):
             number = load_i32(f, numbers, k)

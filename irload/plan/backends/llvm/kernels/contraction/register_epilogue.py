@@ -16,7 +16,7 @@ from irload.record import record
 
 
 @record()
-class TileResults:
+class RegisterEpilogue:
     """y[row, channel] = epilogue(sum, operands). `y` and `operands` point to the tile in each tensor.
 
     `single`: the indices of operands of which the tile reads one element. `row`: a function from a tensor (0 is y) and

@@ -15,7 +15,7 @@ from irload.record import record
 
 
 @record()
-class WindowedKernel:
+class ConvProblem:
     """out = epilogue(convolution of data [N,C,X…] by weights, operands).
 
     `shape`: of the weights, [G,O/G,C/G,K…]. `windows`: along each spatial axis. `pick` returns the weights from the
@@ -35,10 +35,10 @@ class WindowedKernel:
     """True if the sizes of the maps differ between calls."""
 
     @staticmethod
-    def of(step: ConvStep, selector: Selector) -> WindowedKernel:
+    def of(step: ConvStep, selector: Selector) -> ConvProblem:
         """A convolution of a program."""
         data, weights, *operands = step.inputs
-        return WindowedKernel(
+        return ConvProblem(
             selector.stored(data),
             selector.stored(step.output),
             [selector.stored(v) for v in operands],

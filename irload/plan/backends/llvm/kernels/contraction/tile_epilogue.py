@@ -21,7 +21,7 @@ each row of tiles."""
 
 
 @record()
-class Results:
+class TileEpilogue:
     """The epilogue of blocks of sums.
 
     A block has `height` strips of `rows` columns by a panel of `width` tiles of channels; `channels`: the number of all
