@@ -49,6 +49,10 @@ class Iterated(Op):
         if any(parameter in sliced for _, parameter in self.body.back_edges):
             raise AttributeInvalid("a back edge leads to a parameter of the body that is sliced from an input")
 
+    def runs_once(self, *inputs: TensorType) -> bool:
+        """True if inputs of these types certainly result in exactly one iteration."""
+        return False
+
     # -- inference ---------------------------------------------------------------------------------------------------
 
     def initial(self, ports: Sequence[TensorType], first: int = 0) -> list[TensorType]:

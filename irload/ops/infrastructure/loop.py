@@ -10,6 +10,7 @@ from irload.core.element import boolean, dynamic
 from irload.core.remarks import remark
 from irload.core.rounding import reordered
 from irload.core.shape import Dim, Shape
+from irload.core.size import alike
 from irload.core.subgraph import declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
@@ -43,6 +44,10 @@ class TensorIterator(Iterated, since=1):
         return (
             array if declared_type is dynamic or declared_type.dtype == array.dtype else reordered(array, declared_type)
         )
+
+    def runs_once(self, *inputs: TensorType) -> bool:
+        count = self._count([t.shape for t in inputs])
+        return count is not None and alike(count, 1)
 
     def infer(self, *inputs: TensorType, context: InferContext) -> tuple[TensorType, ...]:
         count = self._count([t.shape for t in inputs])
@@ -96,6 +101,10 @@ class Loop(Iterated, since=5):
 
     hasty = True
 
+    def runs_once(self, *inputs: TensorType) -> bool:
+        trips, first = inputs[0].ints, inputs[1].value
+        return trips is not None and alike(trips[0], 1) and first is not None and truth(first, "execution_condition")
+
     def infer(
         self, trip_count: TensorType, execution_condition: TensorType, *inputs: TensorType, context: InferContext
     ) -> tuple[TensorType, ...]:
@@ -109,6 +118,8 @@ class Loop(Iterated, since=5):
         for m in self.body.inputs:
             if m.purpose:
                 _require_counter(parameters[m.inner])
+                if self.runs_once(*ports):
+                    parameters[m.inner] = TensorType.of(self._counter(m, 0))
         results = context.infer_body(self.body.body, parameters)
         condition = results[self._condition()]
         _require_one("the body's condition", condition)

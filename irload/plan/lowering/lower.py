@@ -6,11 +6,12 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import cast
 
 from irload.core.op import Op, is_builtin
-from irload.core.size import has_sizes
+from irload.core.size import alike, has_sizes
 from irload.core.subgraph import Subgraph
-from irload.core.tensor import UNKNOWN, TensorType
+from irload.core.tensor import UNKNOWN, Array, TensorType
 from irload.graph import Graph, Node, Output
 from irload.ops.condition.branch import If
+from irload.ops.infrastructure.iteration import Iterated
 from irload.plan.cached_attention import operation_of
 from irload.plan.folding import stored
 from irload.plan.ir.constant import Constant
@@ -30,8 +31,8 @@ def lower(
     """Return the program of a part of a graph. In the program, 16-bit floats are f32, including inputs and outputs.
 
     A node whose steps no back end supports becomes Compute, which calls the `compute` of the operation, or of the
-    operation that `operation` returns for it. An If with a known condition becomes the steps of its branch. Raises
-    LimitExceeded if a tensor of the branch is too large.
+    operation that `operation` returns for it. An If with a known condition becomes the steps of its branch, a loop with
+    one iteration the steps of its body. Raises LimitExceeded if a tensor inside is too large.
     """
     lowering = _Lowering(part.types, is_supported, operation, limits)
     for output, constant in part.constants.items():
@@ -81,7 +82,7 @@ class _Lowering:
         used = {*results, *(i for node in nodes for i in node.inputs)}
         steps: list[Step] = []
         for node in nodes:
-            lowered = self._branch(node)
+            lowered = self._body(node)
             if lowered is None:
                 lowered = self._node(node, used)
             for step in lowered:
@@ -126,12 +127,12 @@ class _Lowering:
             steps.append(converted(own[o], wide[o]))
         return steps
 
-    def _branch(self, node: Node) -> list[Step] | None:
-        """Return the steps of the branch that an If takes, or None if its condition or a type inside is unknown."""
-        branch, types = _chosen_branch(node, self._types), self._types
-        if branch is None:
+    def _body(self, node: Node) -> list[Step] | None:
+        """Return the steps of the body that a layer runs once; None for other layers, or if a type inside is unknown."""
+        inlined, types = _inlined(node, self._types), self._types
+        if inlined is None:
             return None
-        body = cast(Graph, branch.body)
+        body = cast(Graph, inlined.body)
         inner = [n for n in body.nodes if n.reachable and n.type not in ("Parameter", "Result")]
         results = [r.inputs[0] for r in body.results]
         outputs = [*results, *(o for n in inner for o in n.outputs)]
@@ -139,31 +140,62 @@ class _Lowering:
             return None
         for output in outputs:
             require_size(types[output], self._limits)
-        for port in branch.inputs:
-            parameter, given = body.parameters[port.inner].outputs[0], node.inputs[port.outer]
+        for port in inlined.inputs:
+            parameter = body.parameters[port.inner].outputs[0]
+            if port.purpose:
+                self.constant(parameter, Constant.of(cast(Array, types[parameter].value)))
+                continue
+            given = node.inputs[port.outer]
             self.values[parameter] = self.values[given]
             if given in self._short:
                 self._short[parameter] = self._short[given]
-        for constant in (n for n in inner if n.type == "Const"):
-            self.constant(constant.outputs[0], stored(constant))
-        steps = self.nodes([n for n in inner if n.type != "Const"], results)
-        for step in steps:  # the layers of a branch are not observed, so its values have no origin
+        known = {n for n in inner if n.type == "Const" or all(_is_known_integer(types[o]) for o in n.outputs)}
+        for constant in known:
+            for output in constant.outputs:
+                is_stored = constant.type == "Const"
+                self.constant(output, stored(constant) if is_stored else Constant.of(cast(Array, types[output].value)))
+        steps = self.nodes([n for n in inner if n not in known], results)
+        for step in steps:  # the layers of a body are not observed, so its values have no origin
             step.origin = (node,)
             for value in step.outputs:
                 value.origin = None
-        for port in branch.outputs:
-            output = node.outputs[port.outer]
-            value = self.values[output] = widened(_value(output, types[output]))
-            steps.append(ReshapeStep([self.values[results[port.inner]]], [value]))
+        for port in inlined.outputs:
+            if port.port is not None:
+                output = node.outputs[port.port]
+                value = self.values[output] = widened(_value(output, types[output]))
+                steps.append(ReshapeStep([self.values[results[port.inner]]], [value]))
         return steps
 
 
-def _chosen_branch(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
-    """Return the branch of an If whose condition is known, None otherwise."""
-    if not isinstance(node.op, If):
+def _inlined(node: Node, types: Mapping[Output, TensorType]) -> Subgraph | None:
+    """Return the body that certainly runs, and only once: the branch of an If, or the body of a loop."""
+    given = [types.get(i, UNKNOWN) for i in node.inputs]
+    if isinstance(node.op, If):
+        known = given[0].value
+        return None if known is None or not known.size or has_sizes(known) else node.op.chosen(known)
+    if not isinstance(node.op, Iterated) or not node.op.runs_once(*given):
         return None
-    known = types.get(node.inputs[0], UNKNOWN).value
-    return None if known is None or not known.size or has_sizes(known) else node.op.chosen(known)
+    body = node.op.body
+    for port in body.inputs:
+        parameter = types.get(body.body.parameters[port.inner].outputs[0], UNKNOWN)
+        if port.purpose:
+            if parameter.value is None:
+                return None
+        elif port.port is None or not _is_like(parameter, given[port.outer]):
+            return None  # a part of an input, or an input that is converted
+    return body
+
+
+def _is_like(a: TensorType, b: TensorType) -> bool:
+    """True if two types are equal for all shapes."""
+    if a.element is not b.element or not a.is_static or not b.is_static or a.rank != b.rank:
+        return False
+    return all(map(alike, a.shape.static, b.shape.static))
+
+
+def _is_known_integer(tensor: TensorType) -> bool:
+    """True for an integer tensor whose value is known and contains no symbolic sizes."""
+    return tensor.value is not None and tensor.element.is_integer and not has_sizes(tensor.value)
 
 
 def _compute(op: Op, inputs: list[Value], outputs: list[Value], types: Sequence[TensorType]) -> ComputeStep:
