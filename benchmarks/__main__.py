@@ -12,12 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.busy import PEERS as BESIDE
 from benchmarks.busy import one_busy_process
 from benchmarks.decoder import Decoder, decoder
 from benchmarks.measure import Latencies, Start, help_seconds, latencies, start
-from benchmarks.worker import PEERS, RIVALS
-from benchmarks.workloads import COMPILED, described, workload
+from benchmarks.worker import PEERS
+from benchmarks.workloads import described, workload
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -25,24 +24,15 @@ BUILT = HERE / ".models"
 HELP_MS = 150
 """Target time of `irrun --help` on an idle machine."""
 ARCHITECTURES = ("resnet50", "mobilenet_v2", "vgg11", "bert_base")
-MODULES = {
-    "NumPy": "numpy",
-    "jit": "llvmlite",
-    "OpenVINO": "openvino",
-    "jit auto": "llvmlite",
-    "OpenVINO default": "openvino",
-    "ONNX Runtime": "onnxruntime",
-    "torch": "torch",
-    "onnx.reference": "onnx",
-}
 FILES = ("model.xml", "openvino_model.xml")
 """File names of models; Optimum exports openvino_model.xml."""
 
 
 def main() -> None:
     arguments = parse()
-    peers = [p for p in PEERS if find_spec(MODULES[p])]
-    folders = prepared() + given(arguments.models) + sorted(p.parent for p in (ROOT / "models").glob("*/model.xml"))
+    peers = [p for p in PEERS if find_spec(PEERS[p].module)]
+    folders = prepared() + model_folders(arguments.models)
+    folders += sorted(p.parent for p in (ROOT / "models").glob("*/model.xml"))
     if arguments.only:
         folders = [f for f in folders if any(word in f.name for word in arguments.only)]
     found: dict[int, dict[str, Latencies]] = {}
@@ -58,10 +48,10 @@ def main() -> None:
                 runs.setdefault(threads, {})[file.parent.name] = found_run
                 print(file.parent.name, threads, *found_run, flush=True)
         for folder in folders:
-            names = [p for p in peers if p in RIVALS or p in RIVALS.values() or able(p, folder)]
+            names = [p for p in peers if able(p, folder)]
             found.setdefault(threads, {})[folder.name] = measured = latencies(names, folder, threads, arguments.rounds)
             print(folder.name, threads, {k: round(v, 3) for k, v in measured.ms.items()}, flush=True)
-    names = [p for p in BESIDE if p in peers]
+    names = [p for p in peers if PEERS[p].beside_busy]
     for folder in folders:
         with one_busy_process():
             beside[folder.name] = latencies(names, folder, 2, fewer)
@@ -102,7 +92,7 @@ def prepared() -> list[Path]:
     return folders
 
 
-def given(folder: Path | None) -> list[Path]:
+def model_folders(folder: Path | None) -> list[Path]:
     return [] if folder is None else sorted({p.parent for name in FILES for p in folder.glob(f"*/{name}")})
 
 
@@ -125,6 +115,8 @@ def is_static(folder: Path) -> bool:
 
 def able(peer: str, folder: Path) -> bool:
     """Return True if the peer supports the file format of the model."""
+    if PEERS[peer].compile is not None:
+        return True
     return folder.name in ARCHITECTURES if peer == "torch" else (folder / "model.onnx").exists()
 
 
@@ -153,11 +145,14 @@ def report(
         for name, one in rows.items():
             off = one.difference.get("jit", one.difference.get("NumPy"))
             lines.append(row([name, *(cell(one, p) for p in PEERS), "–" if off is None else f"{off:.0e}"]))
-        for way, rival in RIVALS.items():
-            ratios = [o.ms[way] / o.ms[rival] for o in rows.values() if rival in o.ms and way in o.ms]
+        for name, baseline in baselines().items():
+            ratios = [o.ms[name] / o.ms[baseline] for o in rows.values() if baseline in o.ms and name in o.ms]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-                lines += ["", f"{way} over {rival}, geometric mean: {mean:.2f}× ({len(ratios)} of {len(rows)} models)."]
+                lines += [
+                    "",
+                    f"{name} over {baseline}, geometric mean: {mean:.2f}× ({len(ratios)} of {len(rows)} models).",
+                ]
     lines += ["", "## From the start of the process to the first result, 1 thread", ""]
     lines += [row(["model", "irrun s", "OpenVINO s ×", "irrun peak MiB", "OpenVINO peak MiB ×"])]
     lines += [row(["---", "---:", "---:", "---:", "---:"])]
@@ -172,7 +167,7 @@ def report(
         lines += ["", f"## Decoding with state: {name}, 1 thread", "", row(["tokens before", "irload ms a token"])]
         lines += [row(["---:", "---:"])]
         lines += [row([str(e.tokens), f"{e.ms:.2f}"]) for e in entries]
-    missing = [p for p in PEERS if not find_spec(MODULES[p])]
+    missing = [p for p in PEERS if not find_spec(PEERS[p].module)]
     if missing:
         lines += ["", f"Not installed: {', '.join(missing)} (`pip install -e '.[bench]'`)."]
     return "\n".join(lines) + "\n"
@@ -184,30 +179,38 @@ def workload_lines(runs: dict[int, dict[str, tuple[str, dict[str, dict[str, floa
     for threads, models in runs.items():
         for kind in dict.fromkeys(kind for kind, _ in models.values()):
             rows = {name: peers for name, (own, peers) in models.items() if own == kind}
-            for peer, rival in ((way, RIVALS[way]) for way in COMPILED):
+            for peer, baseline in baselines().items():
+                if not PEERS[peer].in_workloads:
+                    continue
                 names = list(next(iter(rows.values()))[peer])
-                title = f"{kind.capitalize()}, {threads} thread{'s' if threads > 1 else ''}: {peer} over {rival}"
+                title = f"{kind.capitalize()}, {threads} thread{'s' if threads > 1 else ''}: {peer} over {baseline}"
                 lines += ["", f"## {title}", ""]
                 lines += [row(["model", *names]), row(["---", *["---:"] * len(names)])]
                 for name, peers in rows.items():
-                    pairs = [(peers[peer][key], peers[rival][key]) for key in names]
+                    pairs = [(peers[peer][key], peers[baseline][key]) for key in names]
                     lines.append(row([name, *(f"{a:.3g} ({a / b:.2f}×)" for a, b in pairs)]))
     return lines
 
 
 def beside_lines(beside: dict[str, Latencies]) -> list[str]:
     """Return the table of latencies beside one busy process."""
-    lines = ["", "## Beside one busy process, 2 threads", "", row(["model", *BESIDE])]
-    lines.append(row(["---", *["---:"] * len(BESIDE)]))
-    return lines + [row([name, *(cell(one, peer) for peer in BESIDE)]) for name, one in beside.items()]
+    names = [name for name, peer in PEERS.items() if peer.beside_busy]
+    lines = ["", "## Beside one busy process, 2 threads", "", row(["model", *names])]
+    lines.append(row(["---", *["---:"] * len(names)]))
+    return lines + [row([name, *(cell(one, peer) for peer in names)]) for name, one in beside.items()]
 
 
 def cell(one: Latencies, peer: str) -> str:
     """Return the time of a peer, for irload with the ratio to its baseline."""
     if peer not in one.ms:
         return "–"
-    rival = one.ms.get(RIVALS.get(peer, ""))
-    return f"{one.ms[peer]:.3g}" + (f" ({one.ms[peer] / rival:.2f}×)" if rival else "")
+    baseline = one.ms.get(PEERS[peer].baseline)
+    return f"{one.ms[peer]:.3g}" + (f" ({one.ms[peer] / baseline:.2f}×)" if baseline else "")
+
+
+def baselines() -> dict[str, str]:
+    """Return the ways to run irload, each with the peer that it is compared with."""
+    return {name: peer.baseline for name, peer in PEERS.items() if peer.baseline}
 
 
 def row(cells: list[str]) -> str:

@@ -7,9 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PEERS = ("jit", "OpenVINO")
-"""The peers measured while that process runs."""
-
 
 @contextmanager
 def one_busy_process() -> Iterator[None]:

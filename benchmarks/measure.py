@@ -22,7 +22,7 @@ SLOW = 1.0
 """Seconds per inference above which three rounds suffice."""
 
 
-class Peer:
+class Worker:
     """A worker process that measures on request."""
 
     def __init__(self, name: str, folder: Path, threads: int) -> None:
@@ -79,25 +79,25 @@ class Latencies:
 
 def latencies(names: list[str], folder: Path, threads: int, rounds: int) -> Latencies:
     """Return medians over rounds in which the peers alternate."""
-    peers: list[Peer] = []
+    workers: list[Worker] = []
     for name in names:
         try:
-            peers.append(Peer(name, folder, threads))
-            peers[-1].stop(True)
+            workers.append(Worker(name, folder, threads))
+            workers[-1].stop(True)
         except RuntimeError as error:
             print(f"    {error}", file=sys.stderr)
     for _ in range(rounds):
-        for peer in peers:
-            peer.turn()
-    for peer in peers:
-        peer.close()
-    oracle = next((p.result for p in peers if p.name == "OpenVINO"), None)
+        for worker in workers:
+            worker.turn()
+    for worker in workers:
+        worker.close()
+    oracle = next((w.result for w in workers if w.name == "OpenVINO"), None)
     difference: dict[str, float] = {}
     if oracle is not None:
         largest = max(map(abs, oracle)) or 1.0
-        for peer in peers:
-            difference[peer.name] = max(abs(a - b) for a, b in zip(peer.result, oracle, strict=True)) / largest
-    return Latencies({p.name: median(p.seconds) * 1e3 for p in peers}, difference)
+        for worker in workers:
+            difference[worker.name] = max(abs(a - b) for a, b in zip(worker.result, oracle, strict=True)) / largest
+    return Latencies({w.name: median(w.seconds) * 1e3 for w in workers}, difference)
 
 
 @dataclass

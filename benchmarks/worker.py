@@ -9,29 +9,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 Run = Callable[[], Any]
-RIVALS = {"NumPy": "OpenVINO", "jit": "OpenVINO", "jit auto": "OpenVINO default"}
-"""The ways to run irload, each with the way to run OpenVINO that it is compared with."""
-WAYS: dict[str, dict[str, Any]] = {
-    "NumPy": {"jit": False},
-    "jit": {"jit": True},
-    "OpenVINO": {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
-        "KV_CACHE_PRECISION": "f32",
-    },
-    "jit auto": {"jit": True, "precision": "auto"},
-    "OpenVINO default": {},
-}
-"""The options of each way. OpenVINO at f32 must quantize neither activations nor KV caches."""
 
 
-def compiled_by_irload(file: Path, threads: int, way: str) -> Any:
+def compiled_by_irload(file: Path, threads: int, **options: Any) -> Any:
     """Return irload's compiled model."""
     from irload.diagnostics.config import blas_hint
 
@@ -39,25 +25,25 @@ def compiled_by_irload(file: Path, threads: int, way: str) -> Any:
         os.environ.setdefault("OPENBLAS_CORETYPE", blas_hint() or "")  # before NumPy loads, as in irrun
     from irload import compile_model
 
-    return compile_model(file, threads, **WAYS[way])
+    return compile_model(file, threads, **options)
 
 
-def compiled_by_openvino(file: Path, threads: int, way: str) -> Any:
+def compiled_by_openvino(file: Path, threads: int, **options: Any) -> Any:
     """Return OpenVINO's compiled model."""
     import openvino as ov
 
     how = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads}
-    return ov.Core().compile_model(str(file), "CPU", {**how, **WAYS[way]})
+    return ov.Core().compile_model(str(file), "CPU", {**how, **options})
 
 
-def irload(folder: Path, threads: int, way: str) -> Run:
-    compiled = compiled_by_irload(folder / "model.xml", threads, way)
+def irload(folder: Path, threads: int, **options: Any) -> Run:
+    compiled = compiled_by_irload(folder / "model.xml", threads, **options)
     values = inputs(folder)
     return lambda: compiled(values)
 
 
-def openvino(folder: Path, threads: int, way: str) -> Run:
-    request = compiled_by_openvino(folder / "model.xml", threads, way).create_infer_request()
+def openvino(folder: Path, threads: int, **options: Any) -> Run:
+    request = compiled_by_openvino(folder / "model.xml", threads, **options).create_infer_request()
     values = inputs(folder)
     return lambda: request.infer(values)
 
@@ -98,12 +84,45 @@ def onnx_reference(folder: Path, threads: int) -> Run:
     return lambda: model.run(None, feed)
 
 
-PEERS: dict[str, Callable[[Path, int], Run]] = {
-    **{way: partial(irload if way in RIVALS else openvino, way=way) for way in WAYS},
-    "ONNX Runtime": onnxruntime,
-    "torch": torch,
-    "onnx.reference": onnx_reference,
+@dataclass(frozen=True)
+class Peer:
+    """A way to run models.
+
+    `module`: the package that must be installed. `run`: prepares inferences; its arguments are a folder, the number of
+    threads and `options`. `compile`: returns the compiled model of a file; None for peers that do not read IR.
+    `baseline`: for a way to run irload, the name of the peer that it is compared with. `in_workloads`: measured in
+    workloads with changing shapes. `beside_busy`: measured beside a busy process.
+    """
+
+    module: str
+    run: Callable[..., Run]
+    compile: Callable[..., Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    baseline: str = ""
+    in_workloads: bool = False
+    beside_busy: bool = False
+
+
+F32 = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": "f32"}
+"""The options of OpenVINO at f32, which must quantize neither activations nor KV caches."""
+PEERS: dict[str, Peer] = {
+    "NumPy": Peer("numpy", irload, compiled_by_irload, {"jit": False}, "OpenVINO"),
+    "jit": Peer("llvmlite", irload, compiled_by_irload, {"jit": True}, "OpenVINO", in_workloads=True, beside_busy=True),
+    "OpenVINO": Peer("openvino", openvino, compiled_by_openvino, F32, in_workloads=True, beside_busy=True),
+    "jit auto": Peer(
+        "llvmlite",
+        irload,
+        compiled_by_irload,
+        {"jit": True, "precision": "auto"},
+        "OpenVINO default",
+        in_workloads=True,
+    ),
+    "OpenVINO default": Peer("openvino", openvino, compiled_by_openvino, in_workloads=True),
+    "ONNX Runtime": Peer("onnxruntime", onnxruntime),
+    "torch": Peer("torch", torch),
+    "onnx.reference": Peer("onnx", onnx_reference),
 }
+"""All peers, by their names in the results."""
 
 
 def inputs(folder: Path) -> list[Any]:
@@ -134,7 +153,7 @@ def first(result: Any) -> Any:
 
 def main() -> None:
     peer, folder, threads, *once = sys.argv[1:]
-    run = PEERS[peer](Path(folder), int(threads))
+    run = PEERS[peer].run(Path(folder), int(threads), **PEERS[peer].options)
     result = first(run())
     if once:
         print(result.ravel()[:8].tolist())

@@ -15,13 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.worker import RIVALS, compiled_by_irload, compiled_by_openvino
+from benchmarks.worker import PEERS
 
 Feed = dict[str, Any]
 Infer = Callable[[Feed], Any]
-COMPILED = ("jit", "jit auto")
-"""The ways to run irload that are compared with OpenVINO."""
-PEERS = [peer for way in COMPILED for peer in (way, RIVALS[way])]
 PROMPT = 64
 """Number of tokens of a prompt."""
 TOKENS = 32
@@ -36,8 +33,9 @@ CALLS = 40
 
 def started(peer: str, file: Path, threads: int) -> tuple[Infer, Callable[[], None]]:
     """Return the functions of a request that run the model and reset its state."""
-    compiled = (compiled_by_irload if peer in RIVALS else compiled_by_openvino)(file, threads, peer)
-    request = compiled.create_infer_request()
+    compile_file = PEERS[peer].compile
+    assert compile_file is not None
+    request = compile_file(file, threads, **PEERS[peer].options).create_infer_request()
     return request.infer, request.reset_state
 
 
@@ -136,10 +134,10 @@ def workload(file: Path, threads: int, rounds: int) -> tuple[str, dict[str, dict
     kind, ports = described(file)
     if kind is None:
         return None
-    found: dict[str, list[dict[str, float]]] = {peer: [] for peer in PEERS}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name, peer in PEERS.items() if peer.in_workloads}
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for turn in range(rounds + 1):
-        for peer in PEERS:
+        for peer in found:
             command = [sys.executable, "-m", "benchmarks.workloads", peer, kind, str(file), str(threads)]
             given = json.dumps(ports)
             done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env=environment)

@@ -16,7 +16,7 @@ from irload.core.ratio import ratios
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.size import has_sizes, is_size
-from irload.core.size_arithmetic import of_sizes, ratios_of, truncated
+from irload.core.size_arithmetic import compute_ratios, infer_sizes, truncate_ratios
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch
@@ -212,7 +212,7 @@ class Inference:
         if not small:
             return tuple(outputs)
         if any(a is not None and has_sizes(a) for a in arrays):
-            return of_sizes(node.op, [a for a in arrays if a is not None], outputs)
+            return infer_sizes(node.op, [a for a in arrays if a is not None], outputs)
         try:
             context = cast(RunContext, SimpleNamespace(outputs=outputs))
             values = evaluate(node.op, [a for a in arrays if a is not None], outputs, context)
@@ -227,7 +227,9 @@ class Inference:
         """
         try:
             if node.type == "Convert" and tensor.element.is_integer and inputs[0].element.is_float:
-                return None if inputs[0].value is not None else truncated(self._ratios(node.inputs[0], LONGEST), tensor)
+                if inputs[0].value is not None:
+                    return None
+                return truncate_ratios(self._ratios(node.inputs[0], LONGEST), tensor)
             if node.type == "Range" and tensor.element in (f32, f64) and not tensor.shape.is_static:
                 start, stop, step = (self._ratios(i, LONGEST).reshape(())[()] for i in node.inputs)
                 count = math.trunc(math.ceil((stop - start) / step))
@@ -243,7 +245,7 @@ class Inference:
             return ratios(tensor.value)
         if not depth:
             raise TypeError("too many layers")
-        return ratios_of(output.node.op, [self._operand(i, depth - 1) for i in output.node.inputs], tensor)
+        return compute_ratios(output.node.op, [self._operand(i, depth - 1) for i in output.node.inputs], tensor)
 
     def _operand(self, output: Output, depth: int) -> Array:
         tensor = self.types.get(output, UNKNOWN)

@@ -44,7 +44,7 @@ def said_of(case: Case, file: Path) -> list[tuple[str, str]]:
     said = [(f.code, f"{f.layer}: {f.message} ({f.cause})") for f in check(file).findings if f.severity != "note"]
     compiled = compile_model(file)
     with suppress(IRError):  # some cases are expected to fail
-        compiled([given.value for given in case.inputs if not given.constant])
+        compiled([source.value for source in case.inputs if not source.constant])
     return said + [("DeclaredDiffers", str(d)) for d in compiled.differences]
 
 

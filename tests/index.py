@@ -19,12 +19,12 @@ MODULES = {
 
 def text() -> str:
     """The content for the current registry."""
-    found: dict[str, set[str]] = {}
+    operations: dict[str, set[str]] = {}
     for cls in registered():
         if cls.__module__.startswith("irload.ops."):
-            names = found.setdefault(cls.__module__.removeprefix("irload.ops."), set())
+            names = operations.setdefault(cls.__module__.removeprefix("irload.ops."), set())
             names.add(cls.type if cls.namespace == "opset" else f"{cls.namespace}:{cls.type}")
-    rows = [f'    "{module}": "{" ".join(sorted(names))}",' for module, names in sorted(found.items())]
+    rows = [f'    "{module}": "{" ".join(sorted(names))}",' for module, names in sorted(operations.items())]
     return HEADER + "\n".join(_wrapped(row) for row in rows) + "\n}\n"
 
 

@@ -66,9 +66,9 @@ def judge(case: Case, mine: Verdict, other: Verdict) -> tuple[str, str]:
     if mine[0] == other[0]:
         return f"both {'accept' if mine[0] == 'accepted' else 'reject'}", ""
     words = mine[1] if mine[0] == "rejected" else other[1]
-    found = reason(case, mine[0], words)
+    errors = reason(case, mine[0], words)
     line = "irload rejects, the runtime accepts" if mine[0] == "rejected" else "irload accepts, the runtime rejects"
-    return f"{line}: {'with a listed reason' if found else 'WITHOUT A REASON'}", "" if found else words
+    return f"{line}: {'with a listed reason' if errors else 'WITHOUT A REASON'}", "" if errors else words
 
 
 def main(count: int, seed: int, wanted: list[str], *, every: bool = False) -> int:

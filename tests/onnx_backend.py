@@ -59,25 +59,25 @@ def played(case: Any) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             converted = _converted(case, Path(folder))
-            given, expected = _data(case, converted)
+            inputs, expected = _data(case, converted)
         except Skipped as skipped:
             return str(skipped), ""
-        found: dict[str, list[Array] | str] = {}
+        results: dict[str, list[Array] | str] = {}
         for way, options in WAYS.items():
             try:
                 compiled = irload.compile_model(Path(folder) / "model.xml", 1, **options)
-                found[way] = list(compiled([a.copy() for a in given]).values())
+                results[way] = list(compiled([a.copy() for a in inputs]).values())
             except irload.IRError as error:
-                found[way] = f"{type(error).__name__}: {error}"
-        return judged(found, expected, lambda: _by_runtime(converted, given), case.rtol, case.atol)
+                results[way] = f"{type(error).__name__}: {error}"
+        return judged(results, expected, lambda: _by_runtime(converted, inputs), case.rtol, case.atol)
 
 
 def judged(
-    found: Mapping[str, list[Array] | str], expected: Sequence[Array], runtime: Runtime, rtol: float, atol: float
+    outputs: Mapping[str, list[Array] | str], expected: Sequence[Array], runtime: Runtime, rtol: float, atol: float
 ) -> tuple[str, str]:
     """The line of the table. `runtime` runs the model by the runtime; it is called only for results that differ."""
-    plain = found["plain"]
-    for way, results in found.items():
+    plain = outputs["plain"]
+    for way, results in outputs.items():
         if isinstance(results, str) or isinstance(plain, str):
             if type(results) is not type(plain):
                 return "plan refuses", f"plain: {str(plain)[:200]}; {way}: {str(results)[:200]}"
@@ -104,11 +104,11 @@ def _near(theirs: list[Array] | str, ours: Sequence[Array], rtol: float, atol: f
     return not isinstance(theirs, str) and not compared(theirs, ours, rtol, atol)
 
 
-def compared(wanted: Sequence[Array], found: Sequence[Array], rtol: float, atol: float) -> str:
+def compared(wanted: Sequence[Array], outputs: Sequence[Array], rtol: float, atol: float) -> str:
     """A description of the first difference; empty for results within the tolerance."""
-    if len(wanted) != len(found):
-        return f"{len(found)} results, not {len(wanted)}"
-    for k, (a, b) in enumerate(zip(wanted, found, strict=True)):
+    if len(wanted) != len(outputs):
+        return f"{len(outputs)} results, not {len(wanted)}"
+    for k, (a, b) in enumerate(zip(wanted, outputs, strict=True)):
         if a.shape != b.shape:
             return f"result {k}: {list(b.shape)}, not {list(a.shape)}"
         if a.dtype.kind in "OUS" or b.dtype.kind in "OUS":
@@ -148,13 +148,13 @@ def _data(case: Any, model: ov.Model) -> tuple[list[Array], list[Array]]:
     if not all(isinstance(v, np.ndarray | np.generic) for v in (*inputs, *outputs)):
         raise Skipped("sequences or optional values")
     named = dict(zip((i.name for i in case.model.graph.input), inputs, strict=False))
-    given: list[Array] = []
+    arrays: list[Array] = []
     for port in model.inputs:
         names = [n for n in named if n in port.get_names()]
         if not names:
             raise Skipped("inputs of other names")
-        given.append(_as(np.asarray(named[names[0]]), port.get_element_type().get_type_name()))
-    return given, [np.asarray(v) for v in outputs]
+        arrays.append(_as(np.asarray(named[names[0]]), port.get_element_type().get_type_name()))
+    return arrays, [np.asarray(v) for v in outputs]
 
 
 def _as(array: Array, element: str) -> Array:
@@ -163,13 +163,13 @@ def _as(array: Array, element: str) -> Array:
     return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
-def _by_runtime(model: ov.Model, given: Sequence[Array]) -> list[Array] | str:
+def _by_runtime(model: ov.Model, inputs: Sequence[Array]) -> list[Array] | str:
     """The results of the runtime, or its error."""
     from irload.core.element import element
 
     try:
         request = core().compile_model(model, "CPU", CONFIG).create_infer_request()
-        for k, (port, array) in enumerate(zip(model.inputs, given, strict=True)):
+        for k, (port, array) in enumerate(zip(model.inputs, inputs, strict=True)):
             request.set_input_tensor(k, tensor(array, element(port.get_element_type().get_type_name())))
         request.infer()
         return [array_of(request.get_output_tensor(k)) for k in range(len(model.outputs))]
@@ -186,8 +186,10 @@ def main(arguments: Sequence[str]) -> int:
         return 4
     preload()
     table: Counter[str] = Counter()
-    for case, found in zip(cases, in_children(lambda k: _guarded(cases[k]), len(cases), SECONDS, MEMORY), strict=True):
-        line, words = ("crash", str(found)) if isinstance(found, Died) else found
+    for case, outcome in zip(
+        cases, in_children(lambda k: _guarded(cases[k]), len(cases), SECONDS, MEMORY), strict=True
+    ):
+        line, words = ("crash", str(outcome)) if isinstance(outcome, Died) else outcome
         if line in ("differs from ONNX", "all three differ", "plan differs") and case.name in EXPLAINED:
             line, words = f"{line}, explained", EXPLAINED[case.name]
         table[line] += 1

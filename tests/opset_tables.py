@@ -57,11 +57,11 @@ def of_the_runtime() -> dict[str, list[str]]:
     """The versions in which the runtime supports each type."""
     tried = pairs()
     answers = in_children(lambda k: known(*tried[k]), len(tried))
-    found: dict[str, list[str]] = {type: [] for type, _ in tried}
+    types: dict[str, list[str]] = {type: [] for type, _ in tried}
     for (type, version), answer in zip(tried, answers, strict=True):
         if isinstance(answer, Died) or answer:
-            found[type].append(version)
-    return found
+            types[type].append(version)
+    return types
 
 
 def recorded() -> dict[str, list[str]]:
@@ -73,15 +73,15 @@ def recorded() -> dict[str, list[str]]:
 def disagreements() -> list[str]:
     """Each (type, version) that only one of irload and the recorded runtime supports."""
     table = recorded()
-    found: list[str] = []
+    differences: list[str] = []
     for type, version in pairs():
         try:
             ours, note = True, resolve(type, version)[1]
         except UnknownOperation:
             ours, note = False, None
         if ours != (version in table[type]) and note is None:  # a note documents that irload is more lenient here
-            found.append(f"{type} in {version}: irload {ours}, the runtime {not ours}")
-    return found
+            differences.append(f"{type} in {version}: irload {ours}, the runtime {not ours}")
+    return differences
 
 
 def main() -> int:

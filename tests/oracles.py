@@ -51,8 +51,8 @@ def main() -> None:
             def sample(k: int, row: tuple[str, str] = row, seed: list[int] = seed) -> str:
                 return oracle_of(GENERATORS[row][k % len(GENERATORS[row])](np.random.default_rng([*seed, k])))
 
-            found = Counter(o for o in in_children(sample, CASES) if not isinstance(o, Died))
-            lines.writerow([*row, *(found[c] for c in COLUMNS)])
+            counts = Counter(o for o in in_children(sample, CASES) if not isinstance(o, Died))
+            lines.writerow([*row, *(counts[c] for c in COLUMNS)])
 
 
 if __name__ == "__main__":

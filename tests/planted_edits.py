@@ -39,9 +39,9 @@ class Edit:
     what: str = ""
     key: str = ""
 
-    def is_found(self, found: Difference) -> bool:
+    def is_found(self, difference: Difference) -> bool:
         """Whether this edit is the only reported one."""
-        return len(found.edits) == 1 and self.fits(found.edits[0])
+        return len(difference.edits) == 1 and self.fits(difference.edits[0])
 
     def fits(self, edit: LayerEdit) -> bool:
         changes = [(c.what, c.key) for c in edit.changes]
@@ -87,10 +87,10 @@ def pick(rng: np.random.Generator, items: Sequence[Any]) -> Any:
 
 
 def attribute(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.type not in ENDS and e.find("data") is not None])
-    if found is None:
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.type not in ENDS and e.find("data") is not None])
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     data = element.find("data")
     declared = {a.xml_name: a for a in node.op.declared.values() if not a.supplied}
     key = pick(rng, [k for k in data.attrib if k in declared])
@@ -127,10 +127,10 @@ def _other(text: str, declaration: Any, rng: np.random.Generator) -> str:
 
 
 def constant(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.type == "Const" and n.op.attributes["size"] > 1])
-    if found is None or found[1].op.attributes["element_type"].name == "string":
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.type == "Const" and n.op.attributes["size"] > 1])
+    if choice is None or choice[1].op.attributes["element_type"].name == "string":
         return None
-    element, node = found
+    element, node = choice
     start, size = node.op.attributes["offset"], node.op.attributes["size"]
     count = node.op.attributes["shape"].size.lo
     raw = bytearray(model.blob[start : start + size])
@@ -144,19 +144,19 @@ def constant(model: Copy, rng: np.random.Generator) -> Edit | None:
 
 
 def kind(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.type in (*UNARY, *BINARY)])
-    if found is None:
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.type in (*UNARY, *BINARY)])
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     element.set("type", pick(rng, [t for t in (UNARY if node.type in UNARY else BINARY) if t != node.type]))
     return Edit("changed", node.name, "type")
 
 
 def version(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.type not in ENDS])
-    if found is None:
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.type not in ENDS])
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     others: list[str] = []
     for k in range(1, 17):
         try:
@@ -174,10 +174,10 @@ def version(model: Copy, rng: np.random.Generator) -> Edit | None:
 
 
 def rewire(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.inputs])
-    if found is None:
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.inputs])
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     graph = next(g for g in model.model.walk() if node in g.nodes)
     before = [o for n in graph.nodes[: graph.nodes.index(node)] for o in n.outputs]
     before = [o for o in before if o.node.reachable and o.node.type != "Const" and o.node.id >= 0]
@@ -192,10 +192,10 @@ def rewire(model: Copy, rng: np.random.Generator) -> Edit | None:
 
 
 def add(model: Copy, rng: np.random.Generator) -> Edit | None:
-    found = pick(rng, [(e, n) for e, n in model.layers() if n.inputs])
-    if found is None:
+    choice = pick(rng, [(e, n) for e, n in model.layers() if n.inputs])
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     edge = _edge_into(element, int(rng.integers(len(node.inputs))))
     if edge is None:
         return None
@@ -216,10 +216,10 @@ def remove(model: Copy, rng: np.random.Generator) -> Edit | None:
     able = [
         (e, n) for e, n in model.layers() if n.type not in (*ENDS, "ReadValue") and n.inputs and len(n.outputs) == 1
     ]
-    found = pick(rng, able)
-    if found is None:
+    choice = pick(rng, able)
+    if choice is None:
         return None
-    element, node = found
+    element, node = choice
     inward = _edge_into(element, 0)
     edges = inward.getparent()
     for edge in list(edges):
@@ -266,13 +266,13 @@ def plant(model: Copy, rng: np.random.Generator) -> tuple[Edit, Difference] | No
 
 def run(files: Sequence[Path], count: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Apply the edits, spread over the files. Returns the number of each kind, and the edits not reported exactly."""
-    made: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     missed: list[str] = []
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
         models: dict[Path, Copy] = {}
         for attempt in range(count * 20):
-            if made.total() == count:
+            if counts.total() == count:
                 break
             xml = files[attempt % len(files)]
             if xml not in models:
@@ -280,11 +280,11 @@ def run(files: Sequence[Path], count: int, seed: int) -> tuple[Counter[str], lis
             planted = plant(models[xml], rng)
             if planted is None:
                 continue
-            edit, found = planted
-            made[edit.what or edit.kind] += 1
-            if not edit.is_found(found):
-                missed.append("\n  ".join([f"{xml}: {edit}: {found.summary}", *found.lines()[:12]]))
-    return made, missed
+            edit, way = planted
+            counts[edit.what or edit.kind] += 1
+            if not edit.is_found(way):
+                missed.append("\n  ".join([f"{xml}: {edit}: {way.summary}", *way.lines()[:12]]))
+    return counts, missed
 
 
 def main() -> int:
@@ -292,13 +292,12 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    files = [f for folder in given.folders for f in sorted(folder.rglob("*.xml"))]
-    made, missed = run(files, given.count, given.seed)
+    arguments = parser.parse_args()
+    files = [f for folder in arguments.folders for f in sorted(folder.rglob("*.xml"))]
+    counts, missed = run(files, arguments.count, arguments.seed)
     print("\n".join(missed))
-    print(
-        f"{made.total()} edits ({', '.join(f'{n} {k}' for k, n in made.items())}), {len(missed)} not reported exactly"
-    )
+    kinds = ", ".join(f"{n} {k}" for k, n in counts.items())
+    print(f"{counts.total()} edits ({kinds}), {len(missed)} not reported exactly")
     return 1 if missed else 0
 
 

@@ -39,15 +39,15 @@ ELSEWHERE = (*WITHOUT_FILE, "saved", "disguised")
 class Tally:
     """Counts the outcomes of the faults, or of the untouched pairs."""
 
-    made: Counter[str] = field(default_factory=Counter[str])
+    planted: Counter[str] = field(default_factory=Counter[str])
     named: int = 0
     passed_wrongly: int = 0
     crashes: int = 0
     lines: list[str] = field(default_factory=list[str])
 
     def __str__(self) -> str:
-        count = self.made.total()
-        kinds = ", ".join(f"{n} {k}" for k, n in sorted(self.made.items()))
+        count = self.planted.total()
+        kinds = ", ".join(f"{n} {k}" for k, n in sorted(self.planted.items()))
         share = 100 * self.named / max(count, 1)
         return (
             f"{count} pairs ({kinds}): {self.named} right ({share:.1f} %), "
@@ -134,7 +134,7 @@ class Planter:
             copy.write()
             edited = irload.read_model(copy.file)
         kind = (edit.what or edit.kind) + (", disguised" if hidden else "")
-        tally.made[kind] += 1
+        tally.planted[kind] += 1
         self._judge(edit, edited, names, effect, f"{copy.xml}: {kind} {edit.name}", tally)
         return True
 
@@ -142,18 +142,18 @@ class Planter:
         self, edit: Edit, edited: irload.Model, names: dict[str, str], effect: bool, what: str, tally: Tally
     ) -> None:
         try:
-            found = irload.compare(self.model, edited, self.inputs)
+            comparison = irload.compare(self.model, edited, self.inputs)
         except Exception as error:
             tally.crashes += 1
             tally.lines.append(f"{what}: {type(error).__name__} {error}\n{traceback.format_exc(limit=-3)}")
             return
-        first = found.first
-        if found.passed and effect:
+        first = comparison.first
+        if comparison.passed and effect:
             tally.passed_wrongly += 1
         if first is not None and is_named(first.name, edit.name, names):
             tally.named += 1
         else:
-            tally.lines.append(f"{what}: {found}")
+            tally.lines.append(f"{what}: {comparison}")
 
     def untouched(self, way: str, folder: Path, tally: Tally) -> None:
         """Compare the model with an equivalent one."""
@@ -168,22 +168,22 @@ class Planter:
             b = self.copy.file
         try:
             sides = (b, self.model) if way in WITHOUT_FILE else (self.model, b)
-            found = irload.compare(*sides, self.inputs)
+            comparison = irload.compare(*sides, self.inputs)
         except irload.Unsupported as error:
             tally.lines.append(f"{self.copy.xml}: {way} left out: {error}")
             return
         except Exception as error:
-            tally.made[way] += 1
+            tally.planted[way] += 1
             tally.crashes += 1
             tally.lines.append(
                 f"{self.copy.xml}: {way}: {type(error).__name__} {error}\n{traceback.format_exc(limit=-3)}"
             )
             return
-        tally.made[way] += 1
-        if found.passed:
+        tally.planted[way] += 1
+        if comparison.passed:
             tally.named += 1
         else:
-            tally.lines.append(f"{self.copy.xml}: {found} {found.first and found.first.own}")
+            tally.lines.append(f"{self.copy.xml}: {comparison} {comparison.first and comparison.first.own}")
 
 
 def is_named(name: str, wanted: str, names: dict[str, str]) -> bool:
@@ -205,7 +205,7 @@ def run(files: Sequence[Path], count: int, seed: int) -> Tally:
     with tempfile.TemporaryDirectory() as folder:
         planters: dict[Path, Planter] = {}
         for attempt in range(count * 30):
-            done = tally.made.total()
+            done = tally.planted.total()
             if done == count:
                 break
             xml = files[attempt % len(files)]
@@ -237,12 +237,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--untouched", action="store_true")
-    given = parser.parse_args()
-    files = models(given.folders)
-    tally = compare_untouched(files) if given.untouched else run(files, given.count, given.seed)
+    arguments = parser.parse_args()
+    files = models(arguments.folders)
+    tally = compare_untouched(files) if arguments.untouched else run(files, arguments.count, arguments.seed)
     print("\n".join(tally.lines))
     print(f"{len(files)} models, {tally}")
-    return 1 if tally.passed_wrongly or tally.crashes or tally.named < tally.made.total() else 0
+    return 1 if tally.passed_wrongly or tally.crashes or tally.named < tally.planted.total() else 0
 
 
 if __name__ == "__main__":

@@ -24,15 +24,15 @@ from tests.agreement.judging import EXACT
 from tests.harness.runtime import core
 
 
-def by_runtime(file: Path, given: Sequence[Any]) -> list[Any]:
+def by_runtime(file: Path, inputs: Sequence[Any]) -> list[Any]:
     """The outputs by OpenVINO."""
-    found = core().compile_model(core().read_model(file), "CPU", EXACT)(given)
-    return [np.array(v) for v in found.values()]
+    result = core().compile_model(core().read_model(file), "CPU", EXACT)(inputs)
+    return [np.array(v) for v in result.values()]
 
 
-def by_irload(file: Path, given: Sequence[Any]) -> list[Any]:
+def by_irload(file: Path, inputs: Sequence[Any]) -> list[Any]:
     """The outputs by irload."""
-    return list(irload.compile_model(file)(given).values())
+    return list(irload.compile_model(file)(inputs).values())
 
 
 def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
@@ -61,7 +61,7 @@ def halved(file: Path) -> set[str]:
 def resave(folder: Path, into: Path, *, fp16: bool) -> str:
     """Save one model and compare. Returns the line to print; raises on failure."""
     original, saved = folder / "model.xml", into / "model.xml"
-    given = stored(original)
+    inputs = stored(original)
     model = irload.read_model(original)
     start = time.perf_counter()
     irload.save_model(model, saved, compress_to_fp16=fp16)
@@ -74,8 +74,8 @@ def resave(folder: Path, into: Path, *, fp16: bool) -> str:
         differences = (
             f"  f16 {len(ours)}, only ours {sorted(ours - theirs)[:3]}, only theirs {sorted(theirs - ours)[:3]}"
         )
-    runtime = difference(by_runtime(saved, given), by_runtime(original, given))
-    own = difference(by_irload(saved, given), by_irload(original, given))
+    runtime = difference(by_runtime(saved, inputs), by_runtime(original, inputs))
+    own = difference(by_irload(saved, inputs), by_irload(original, inputs))
     return f"OpenVINO {runtime:.1e}  irload {own:.1e}  saved in {seconds:5.2f} s{differences}"
 
 

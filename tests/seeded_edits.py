@@ -50,18 +50,18 @@ class Copy:
         self.tree = etree.parse(xml)
         self.weights = Weights(xml.with_suffix(".bin") if xml.with_suffix(".bin").exists() else None)
         self.ports = [p for p in self.tree.iter("port") if p.find("dim") is not None or p.get("precision")]
-        self.before = Counter(map(face, check(xml, self.weights).findings))
+        self.before = Counter(map(without_line, check(xml, self.weights).findings))
 
     def new_findings(self) -> list[Finding]:
         """Findings of the copy that the original lacks."""
         self.tree.write(self.file, encoding="utf-8", xml_declaration=True)
         known = self.before.copy()
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for finding in check(self.file, self.weights).findings:
-            known[face(finding)] -= 1
-            if known[face(finding)] < 0:
-                found.append(finding)
-        return found
+            known[without_line(finding)] -= 1
+            if known[without_line(finding)] < 0:
+                findings.append(finding)
+        return findings
 
     def edited(self, rng: np.random.Generator) -> tuple[Edit, list[Finding]]:
         """Edit a random port, check, and revert the edit."""
@@ -71,16 +71,16 @@ class Copy:
             old: str = port.get("precision")
             new = str(rng.choice([p for p in PRECISIONS if p != old]))
             port.set("precision", new)
-            what, found = f"precision {old} → {new}", self.new_findings()
+            what, findings = f"precision {old} → {new}", self.new_findings()
             port.set("precision", old)
         else:
             dim = dims[int(rng.integers(len(dims)))]
             old = dim.text.strip()
             new = _other(int(old), rng)
             dim.text = str(new)
-            what, found = f"dim {dims.index(dim)}: {old} → {new}", self.new_findings()
+            what, findings = f"dim {dims.index(dim)}: {old} → {new}", self.new_findings()
             dim.text = old
-        return Edit(*_place(port), what), found
+        return Edit(*_place(port), what), findings
 
 
 def _other(size: int, rng: np.random.Generator) -> int:
@@ -101,7 +101,7 @@ def _place(port: Any) -> tuple[int, str, str]:
     return int(layer.get("id")), "/".join(path), f"{side.tag} port {port.get('id')}"
 
 
-def face(finding: Finding) -> tuple[object, ...]:
+def without_line(finding: Finding) -> tuple[object, ...]:
     """A finding without its line."""
     return finding.code, finding.body, finding.layer_id, finding.port, finding.message
 
@@ -120,9 +120,9 @@ def run(files: Sequence[Path], count: int, seed: int) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             copy = Copy(xml, Path(folder))
             for _ in range(share):
-                edit, found = copy.edited(rng)
-                if len(found) != 1 or not edit.found_by(found[0]):
-                    found_text = "; ".join(f"{f.code} {f.layer} {f.message}" for f in found) or "nothing reported"
+                edit, findings = copy.edited(rng)
+                if len(findings) != 1 or not edit.found_by(findings[0]):
+                    found_text = "; ".join(f"{f.code} {f.layer} {f.message}" for f in findings) or "nothing reported"
                     missed.append(f"{xml.parent.name}: {edit}: {found_text}")
     return missed
 

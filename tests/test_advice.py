@@ -36,9 +36,9 @@ def test_numbers_are_read_up_to_the_first_invalid_character(text: str, value: fl
     model = irload.read_model(*ir_of(case))
     plain = text.strip() in ("+2", ".5", "2.", "nan")
     assert any("is not a number; the runtime reads" in w for w in model.warnings) == (not plain)
-    found = irload.compile_model(model)(case.inputs[0].value)[0]
-    assert found.tolist() == pytest.approx([value * np.expm1(-1.0), 2], nan_ok=True)
-    assert runtime.outputs(case)[0].tolist() == pytest.approx(found.tolist(), nan_ok=True)
+    output = irload.compile_model(model)(case.inputs[0].value)[0]
+    assert output.tolist() == pytest.approx([value * np.expm1(-1.0), 2], nan_ok=True)
+    assert runtime.outputs(case)[0].tolist() == pytest.approx(output.tolist(), nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_fake_quantize_counts_its_levels_unsigned(levels: str | None, expected: 
     model = irload.read_model(*ir_of(case))
     assert sum("attribute levels" in w for w in model.warnings) == (levels in (None, "0", "-1", "1"))
     for optimize in (False, True):
-        found = irload.compile_model(model, optimize=optimize)(data.value)[0]
-        assert found.tolist() == pytest.approx(expected, nan_ok=True)
+        output = irload.compile_model(model, optimize=optimize)(data.value)[0]
+        assert output.tolist() == pytest.approx(expected, nan_ok=True)
     assert runtime.outputs(case)[0].tolist() == pytest.approx(expected, nan_ok=True)
 
 
@@ -87,8 +87,8 @@ def test_a_negative_sampling_ratio_takes_no_samples(mode: str) -> None:
     case = Case("ROIAlign", "opset3", [data, *regions], attributes, oracle="cpu")
     model = irload.read_model(*ir_of(case))
     assert any("sampling_ratio must not be negative by the specification" in w for w in model.warnings)
-    found = irload.compile_model(model)(data.value)[0]
-    assert found.tolist() == runtime.outputs(case)[0].tolist() == [[[[0, 0]]]]
+    output = irload.compile_model(model)(data.value)[0]
+    assert output.tolist() == runtime.outputs(case)[0].tolist() == [[[[0, 0]]]]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_a_negative_epsilon_is_added_unchanged(type_: str, attributes: dict[str,
     case = case_of(type_, "opset6" if type_ == "MVN" else "opset1", attributes, et.f32, x)
     model = irload.read_model(*ir_of(case))
     assert any("attribute eps must not be negative by the specification" in w for w in model.warnings)
-    found = irload.compile_model(model)(case.inputs[0].value)[0]
-    assert np.allclose(found, expected, equal_nan=True)
+    output = irload.compile_model(model)(case.inputs[0].value)[0]
+    assert np.allclose(output, expected, equal_nan=True)
     assert np.allclose(runtime.outputs(case)[0], expected, equal_nan=True)
 
 
@@ -114,5 +114,5 @@ def test_exclude_pad_defaults_to_true() -> None:
     case = Case("AvgPool", "opset1", [Input(np.array([[[2, 4, 9]]], np.float32), et.f32)], attributes)
     model = irload.read_model(*ir_of(case))
     assert any("exclude-pad is missing" in w for w in model.warnings)
-    found = irload.compile_model(model)(case.inputs[0].value)[0]
-    assert found.tolist() == runtime.outputs(case)[0].tolist() == [[[3, 5]]]
+    output = irload.compile_model(model)(case.inputs[0].value)[0]
+    assert output.tolist() == runtime.outputs(case)[0].tolist() == [[[3, 5]]]

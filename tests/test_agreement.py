@@ -37,10 +37,10 @@ def test_a_damaged_model_is_named_and_fails(tmp_path: Path):
     (tmp_path / "other.xml").write_text("<annotation/>")
     code, shown = judged(tmp_path, "--json")
     assert code == 1
-    found = json.loads(shown)
-    assert [m["model"] for m in found["models"]] == [tmp_path.name]
-    assert found["failed"] == 1
-    assert "Odd" in found["models"][0]["load"]
+    document = json.loads(shown)
+    assert [m["model"] for m in document["models"]] == [tmp_path.name]
+    assert document["failed"] == 1
+    assert "Odd" in document["models"][0]["load"]
 
 
 def test_a_folder_without_models_is_a_usage_error(tmp_path: Path):

@@ -17,11 +17,11 @@ AVX512 = "avx512f avx512bw avx512cd avx512dq avx512vl"
 
 
 def test_show_config_prints_its_result(capsys):
-    found = irload.show_config()
+    lines = irload.show_config()
     shown = capsys.readouterr().out
-    assert found["irload"] == irload.__version__
-    assert found["threads"] >= 1
-    for key, value in found.items():
+    assert lines["irload"] == irload.__version__
+    assert lines["threads"] >= 1
+    for key, value in lines.items():
         assert value is None or f"{key:16} {value}\n" in shown
 
 
@@ -57,24 +57,24 @@ print(os.environ["OPENBLAS_CORETYPE"])
 """
 
 
-@pytest.mark.parametrize(("given", "used"), [(None, "SkylakeX"), ("Haswell", "Haswell")])
-def test_irrun_sets_the_variable_unless_it_is_set(given, used):
+@pytest.mark.parametrize(("variable", "used"), [(None, "SkylakeX"), ("Haswell", "Haswell")])
+def test_irrun_sets_the_variable_unless_it_is_set(variable, used):
     environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
-    environment |= {"OPENBLAS_CORETYPE": given} if given else {}
+    environment |= {"OPENBLAS_CORETYPE": variable} if variable else {}
     command = [sys.executable, "-c", SCRIPT]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert found.stdout.split()[-1] == used
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert process.stdout.split()[-1] == used
 
 
 def test_the_config_shows_kernels_and_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("IRLOAD_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("IRLOAD_JIT", "off")
     monkeypatch.setenv("IRLOAD_MODEL_CACHE", "Off")
-    found = config()
-    assert found["compiled kernels"].startswith("none: IRLOAD_JIT=off turns them off")
-    assert found["cache"] == str(tmp_path)
-    assert found["kernel cache"] == "0.0 of 268 MB, 0 files"
-    assert found["model cache"] == "0.0 of 1074 MB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"
+    shown = config()
+    assert shown["compiled kernels"].startswith("none: IRLOAD_JIT=off turns them off")
+    assert shown["cache"] == str(tmp_path)
+    assert shown["kernel cache"] == "0.0 of 268 MB, 0 files"
+    assert shown["model cache"] == "0.0 of 1074 MB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     monkeypatch.delenv("IRLOAD_MODEL_CACHE")
     monkeypatch.setattr(available, "host_target", lambda: available.AVX512)

@@ -194,5 +194,5 @@ def test_a_later_opset_finds_a_new_variant() -> None:
             return x + 1
 
     x = np.array([[-1, 0, 1], [2, 3, 4]], np.float32)
-    given = graph(("ReLU", "opset17"))
-    assert irload.compile_model(irload.read_model(*given))(x)[0].tolist() == np.maximum(x + 1, 0).tolist()
+    model = graph(("ReLU", "opset17"))
+    assert irload.compile_model(irload.read_model(*model))(x)[0].tolist() == np.maximum(x + 1, 0).tolist()

@@ -48,11 +48,11 @@ def test_back_ends_are_reached_through_their_registry():
     """The import contract ignores imports under TYPE_CHECKING; this test includes them."""
     graph = grimp.build_graph("irload", "irrun", exclude_type_checking_imports=False, cache_dir=None)
     packages = ("irload.plan.backends.llvm", "irload.plan.backends.numpy")
-    found = {
+    imports = {
         f"{importer} imports {module}"
         for package in packages
         for module in {package, *graph.find_descendants(package)}
         for importer in graph.find_modules_that_directly_import(module)
         if importer != "irload.plan.backends.registry" and not importer.startswith(package)
     }
-    assert not found
+    assert not imports

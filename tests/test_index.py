@@ -18,5 +18,5 @@ def test_an_operation_imports_only_what_it_needs() -> None:
         "import sys; from irload.ops.registry import resolve; resolve('Pad', 'opset12');"
         "print(*sorted(m for m in sys.modules if m.startswith('irload.ops.') and m.count('.') == 3))"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["irload.ops.movement.pad", "irload.ops.movement.slicing"]
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["irload.ops.movement.pad", "irload.ops.movement.slicing"]

@@ -63,11 +63,11 @@ def test_values_are_computed_up_to_a_number_of_elements(more: int, known: bool) 
     data = np.arange(half + 1, dtype=np.float32)
     model, run, errors = inferred(concat(half, half + more), data.tobytes())
     assert not errors
-    found = run.types[node(model, "joined").outputs[0]]
-    assert found.shape.static == (VALUE_LIMIT + more,)
-    assert (found.value is not None) == known
-    if found.value is not None:
-        np.testing.assert_array_equal(found.value, np.concatenate([data[:half], data[:half]]))
+    joined = run.types[node(model, "joined").outputs[0]]
+    assert joined.shape.static == (VALUE_LIMIT + more,)
+    assert (joined.value is not None) == known
+    if joined.value is not None:
+        np.testing.assert_array_equal(joined.value, np.concatenate([data[:half], data[:half]]))
 
 
 def test_a_value_needs_all_inputs() -> None:
@@ -79,8 +79,8 @@ def test_a_value_needs_all_inputs() -> None:
     )
     model, run, errors = inferred(text, bytes(12))
     assert not errors
-    found = run.types[node(model, "joined").outputs[0]]
-    assert (found.shape.static, found.value) == ((5,), None)
+    joined = run.types[node(model, "joined").outputs[0]]
+    assert (joined.shape.static, joined.value) == ((5,), None)
 
 
 def test_an_operation_that_fails_on_known_values_has_a_shape_only() -> None:
@@ -91,8 +91,8 @@ def test_an_operation_that_fails_on_known_values_has_a_shape_only() -> None:
     text = text.replace('shape="2" offset="0" size="16"', 'shape="2,1" offset="0" size="16"', 1)
     model, run, errors = inferred(text, np.array([9, 9], np.int64).tobytes())
     assert not errors
-    found = run.types[node(model, "joined").outputs[0]]
-    assert (found.shape.static, found.value) == ((2, 1), None)
+    joined = run.types[node(model, "joined").outputs[0]]
+    assert (joined.shape.static, joined.value) == ((2, 1), None)
 
 
 def test_bounds_of_values_follow_from_bounds_of_inputs() -> None:
@@ -109,10 +109,10 @@ def test_bounds_of_values_follow_from_bounds_of_inputs() -> None:
     edges = "".join(f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>' for a, b, c, d in ends)
     model, run, errors = inferred(net(layers + RESULT, edges), np.int64(1).tobytes())
     assert not errors
-    found = run.types[node(model, "more").outputs[0]]
-    assert found.value is None
-    assert found.bounds is not None
-    assert (found.bounds.lower.tolist(), found.bounds.upper.tolist()) == ([2, 4], [5, 4])
+    more = run.types[node(model, "more").outputs[0]]
+    assert more.value is None
+    assert more.bounds is not None
+    assert (more.bounds.lower.tolist(), more.bounds.upper.tolist()) == ([2, 4], [5, 4])
     exact, run, _ = inferred(net(layers + RESULT, edges).replace("1..4,3", "4,3"), np.int64(1).tobytes())
     value = run.types[node(exact, "more").outputs[0]].value
     assert value is not None
@@ -184,10 +184,10 @@ def test_a_long_body_counts_for_several_passes(relus: int, passes: int) -> None:
     assert len(model.nodes) == relus + 3
     types = Inference()
     types.graph(model)
-    given = [types.types[p.outputs[0]] for p in model.parameters]
-    Inference(limits=Limits(body_passes=passes)).infer_body(model, given)
+    inputs = [types.types[p.outputs[0]] for p in model.parameters]
+    Inference(limits=Limits(body_passes=passes)).infer_body(model, inputs)
     with pytest.raises(LimitExceeded, match="body_passes"):
-        Inference(limits=Limits(body_passes=passes - 1)).infer_body(model, given)
+        Inference(limits=Limits(body_passes=passes - 1)).infer_body(model, inputs)
 
 
 def test_passes_of_all_bodies_are_limited_together() -> None:
@@ -204,37 +204,37 @@ def result_of(graph: Graph) -> tuple[Inferred, list[TensorType]]:
     """The result of an inference, and the types of the Parameters in it."""
     run = Inference()
     run.graph(graph)
-    found = run.result(graph)
-    assert found is not None
-    return found, [found.types[p.outputs[0]] for p in graph.parameters]
+    result = run.result(graph)
+    assert result is not None
+    return result, [result.types[p.outputs[0]] for p in graph.parameters]
 
 
 def test_a_result_holds_for_the_same_types_of_an_unchanged_graph() -> None:
     model = read_graph(BASE.encode())
-    found, given = result_of(model)
-    assert found.holds_for(model, given)
-    assert not found.holds_for(model, [])
-    assert not found.holds_for(model, [*given, *given])
-    assert not found.holds_for(model, [replace(given[0], shape=Shape(2, 3))])
+    result, types = result_of(model)
+    assert result.holds_for(model, types)
+    assert not result.holds_for(model, [])
+    assert not result.holds_for(model, [*types, *types])
+    assert not result.holds_for(model, [replace(types[0], shape=Shape(2, 3))])
     relu = node(model, "relu")
     op, inputs = relu.op, relu.inputs
     relu.inputs = [relu.outputs[0]]
-    assert not found.holds_for(model, given)
+    assert not result.holds_for(model, types)
     relu.inputs = inputs
-    assert found.holds_for(model, given)
+    assert result.holds_for(model, types)
     relu.op = node(model, "in").op
-    assert not found.holds_for(model, given)
+    assert not result.holds_for(model, types)
     relu.op = op
-    assert found.holds_for(model, given)
+    assert result.holds_for(model, types)
     model.nodes = model.nodes[:-1]
-    assert not found.holds_for(model, given)
+    assert not result.holds_for(model, types)
 
 
 def test_a_result_of_a_graph_with_bodies_holds_for_nothing() -> None:
     """Nodes of bodies may change while the nodes of the outer graph do not."""
     model = read_graph(nested(1))
-    found, given = result_of(model)
-    assert not found.holds_for(model, given)
+    result, types = result_of(model)
+    assert not result.holds_for(model, types)
     flat = read_graph(net_of(handing_on()))
-    found, given = result_of(flat)
-    assert found.holds_for(flat, given)
+    result, types = result_of(flat)
+    assert result.holds_for(flat, types)

@@ -34,19 +34,19 @@ def value_of(layers: Layers, element: str = "i64") -> tuple[TensorType, Trace]:
     text = f'<net name="n" version="11">{graph.text()}</net>'
     model = read_graph(text.encode(), bytes(graph.blob))
     run, trace = Inference(), Trace()
-    (found,) = run.graph(model, [TensorType(et.f32, Shape(symbol(trace, AT), 3))])
-    return found, trace
+    (tensor,) = run.graph(model, [TensorType(et.f32, Shape(symbol(trace, AT), 3))])
+    return tensor, trace
 
 
-def at(found: TensorType, trace: Trace, size: int) -> Array:
+def at(tensor: TensorType, trace: Trace, size: int) -> Array:
     """The value if the symbol is `size`."""
-    assert found.value is not None
+    assert tensor.value is not None
     trace.close()
     assert trace.test()([size])
-    if found.value.dtype == bool:
-        return found.value
-    numbers = trace.compiled([terms_of(v) for v in found.value.flat])([size])
-    return np.array(numbers).reshape(found.value.shape)
+    if tensor.value.dtype == bool:
+        return tensor.value
+    numbers = trace.compiled([terms_of(v) for v in tensor.value.flat])([size])
+    return np.array(numbers).reshape(tensor.value.shape)
 
 
 def binary(type: str, *constants: Array, element: str = "i64") -> Layers:
@@ -83,19 +83,19 @@ COMPARISONS: dict[str, Any] = {
 @pytest.mark.parametrize("type", ARITHMETIC)
 def test_arithmetic(type: str) -> None:
     constant = np.array([2, 5], np.int64)
-    found, trace = value_of(binary(type, constant))
+    value, trace = value_of(binary(type, constant))
     for size in (AT, OTHER):
-        np.testing.assert_array_equal(at(found, trace, size), ARITHMETIC[type](np.array([size, 3]), constant))
+        np.testing.assert_array_equal(at(value, trace, size), ARITHMETIC[type](np.array([size, 3]), constant))
 
 
 @pytest.mark.parametrize("type", COMPARISONS)
 @pytest.mark.parametrize("constants", [(2, 5), (2, 3), (20, 1)])
 def test_comparisons(type: str, constants: tuple[int, int]) -> None:
     constant = np.array(constants, np.int64)
-    found, trace = value_of(binary(type, constant, element="boolean"))
-    np.testing.assert_array_equal(at(found, trace, AT), COMPARISONS[type](np.array([AT, 3]), constant))
-    assert found.value is not None
-    assert found.value.dtype == bool
+    value, trace = value_of(binary(type, constant, element="boolean"))
+    np.testing.assert_array_equal(at(value, trace, AT), COMPARISONS[type](np.array([AT, 3]), constant))
+    assert value.value is not None
+    assert value.value.dtype == bool
 
 
 def gather(graph: ir.Graph, sizes: ir.Ref, index: int = 0) -> ir.Ref:
@@ -108,15 +108,15 @@ def convert(element: str) -> Layers:
 
 
 def test_moved_sizes() -> None:
-    found, trace = value_of(gather)
-    assert at(found, trace, OTHER).tolist() == [OTHER]
-    found, trace = value_of(
+    value, trace = value_of(gather)
+    assert at(value, trace, OTHER).tolist() == [OTHER]
+    value, trace = value_of(
         lambda g, s: g.layer("Concat", [gather(g, s), s], [("i64", (3,))], attributes={"axis": 0})[0]
     )
-    assert at(found, trace, OTHER).tolist() == [OTHER, OTHER, 3]
-    found, trace = value_of(convert("i32"))
-    assert found.element is et.i32
-    assert at(found, trace, OTHER).tolist() == [OTHER, 3]
+    assert at(value, trace, OTHER).tolist() == [OTHER, OTHER, 3]
+    value, trace = value_of(convert("i32"))
+    assert value.element is et.i32
+    assert at(value, trace, OTHER).tolist() == [OTHER, 3]
 
 
 def split(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
@@ -125,24 +125,24 @@ def split(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
 
 
 def test_split_sizes() -> None:
-    found, trace = value_of(split)
-    assert at(found, trace, OTHER).tolist() == [OTHER]
+    value, trace = value_of(split)
+    assert at(value, trace, OTHER).tolist() == [OTHER]
 
 
 @pytest.mark.parametrize("type", ["Ceiling", "Floor"])
 def test_rounding_does_not_change_sizes(type: str) -> None:
-    found, trace = value_of(lambda g, s: g.layer(type, [s], [("i64", (2,))])[0])
-    assert at(found, trace, OTHER).tolist() == [OTHER, 3]
+    value, trace = value_of(lambda g, s: g.layer(type, [s], [("i64", (2,))])[0])
+    assert at(value, trace, OTHER).tolist() == [OTHER, 3]
 
 
 def test_padding_to_a_multiple_of_a_window() -> None:
     eight = np.array([8, 8], np.int64)
     modulo = binary("FloorMod", eight)
-    found, trace = value_of(
+    value, trace = value_of(
         lambda g, s: modulo(g, g.layer("Subtract", [g.constant(eight), modulo(g, s)], [("i64", (2,))])[0])
     )
     for size, missing in ((AT, 1), (OTHER, 5), (16, 0)):
-        assert at(found, trace, size).tolist() == [missing, 5]
+        assert at(value, trace, size).tolist() == [missing, 5]
 
 
 def in_floats(*layers: tuple[str, float | None], element: str = "f32") -> Layers:
@@ -171,23 +171,23 @@ def in_floats(*layers: tuple[str, float | None], element: str = "f32") -> Layers
     ],
 )
 def test_sizes_that_are_rounded_in_floats(layers: Any, expected: Callable[[int], int]) -> None:
-    found, trace = value_of(in_floats(*layers))
+    value, trace = value_of(in_floats(*layers))
     sizes = (AT, AT + 1) if expected(AT) <= 0 else (AT, OTHER, 300)
     for size in sizes:
-        assert at(found, trace, size).tolist() == [expected(size), expected(3)]
+        assert at(value, trace, size).tolist() == [expected(size), expected(3)]
 
 
 def test_one_size_that_is_rounded_in_floats() -> None:
     def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
-        taken = [sizes, graph.constant(0), graph.constant(0)]
-        (x,) = graph.layer("Gather", taken, [("i64", ())], version="opset8")
+        bounds = [sizes, graph.constant(0), graph.constant(0)]
+        (x,) = graph.layer("Gather", bounds, [("i64", ())], version="opset8")
         (x,) = graph.layer("Convert", [x], [("f32", ())], attributes={"destination_type": "f32"})
         (x,) = graph.layer("Divide", [x, graph.constant(np.float32(2))], [("f32", ())], attributes=NUMPY)
         (x,) = graph.layer("Ceiling", [x], [("f32", ())])
         return graph.layer("Convert", [x], [("i64", ())], attributes={"destination_type": "i64"})[0]
 
-    found, trace = value_of(layers)
-    assert at(found, trace, OTHER).tolist() == -(-OTHER // 2)
+    value, trace = value_of(layers)
+    assert at(value, trace, OTHER).tolist() == -(-OTHER // 2)
 
 
 @pytest.mark.parametrize(("element", "steps"), [("i64", 0), ("f32", 0), ("f32", 1)])
@@ -204,8 +204,8 @@ def test_the_length_of_a_range_of_floats(element: str, steps: int) -> None:
         ends = [graph.constant(known(1)), x, graph.constant(known(1))]
         return graph.layer("Range", ends, [("f32", (-1,))], version="opset4", attributes={"output_type": "f32"})[0]
 
-    found, trace = value_of(layers)
-    (length,) = found.shape.static
+    value, trace = value_of(layers)
+    (length,) = value.shape.static
     trace.close()
     for size in (AT, OTHER, 12):
         expected = len(np.arange(1, size / 3 if steps else size))
@@ -213,16 +213,16 @@ def test_the_length_of_a_range_of_floats(element: str, steps: int) -> None:
 
 
 def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
-    found, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
-    assert found.value is not None
-    assert (found.value.tolist(), found.value.dtype) == ([4], np.int64)
-    assert not has_sizes(found.value)
+    value, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
+    assert value.value is not None
+    assert (value.value.tolist(), value.value.dtype) == ([4], np.int64)
+    assert not has_sizes(value.value)
 
 
 def test_a_size_in_bounds_is_a_value() -> None:
-    found, _ = value_of(lambda g, s: s)
-    assert found.value is not None
-    assert is_size(found.value[0])
+    value, _ = value_of(lambda g, s: s)
+    assert value.value is not None
+    assert is_size(value.value[0])
 
 
 UNKNOWN: dict[str, Layers] = {
@@ -248,9 +248,9 @@ UNKNOWN: dict[str, Layers] = {
 
 @pytest.mark.parametrize("layers", UNKNOWN.values(), ids=UNKNOWN)
 def test_values_that_are_not_computed(layers: Layers) -> None:
-    found, _ = value_of(layers)
-    assert found.value is None
-    assert found.shape.is_static
+    value, _ = value_of(layers)
+    assert value.value is None
+    assert value.shape.is_static
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_values_that_are_not_computed(layers: Layers) -> None:
 )
 def test_values_fit_their_type(type: str, constants: tuple[int, ...], fits: bool) -> None:
     arrays = [np.array([c, 0], np.int32) for c in constants]
-    found, _ = value_of(binary(type, *arrays, element="i32"), "i32")
-    assert (found.value is not None) == fits
+    value, _ = value_of(binary(type, *arrays, element="i32"), "i32")
+    assert (value.value is not None) == fits
 
 
 @pytest.mark.parametrize(

@@ -92,19 +92,19 @@ def test_repeated_inputs_are_converted_the_same_way(element: str):
     ours = irload.compile_model(irload.read_model(text_of(element, ["?", 3]), b""))
     dtype = ours.inputs[0].element_type.dtype
     small = VALUES.clip(0, 7).astype(np.int64).astype(dtype)
-    given = [small, small.astype("f8"), small[::-1], VALUES.astype("i1"), small.T, small[:, :2], small[:1], small]
-    given = [array.astype(str).astype(object) if element == "string" else array for array in given]
-    alone = [irload.compile_model(irload.read_model(text_of(element, ["?", 3]), b"")) for _ in given]
+    forms = [small, small.astype("f8"), small[::-1], VALUES.astype("i1"), small.T, small[:, :2], small[:1], small]
+    forms = [array.astype(str).astype(object) if element == "string" else array for array in forms]
+    alone = [irload.compile_model(irload.read_model(text_of(element, ["?", 3]), b"")) for _ in forms]
 
     def outcome(compiled: irload.CompiledModel, value: Any) -> tuple[Any, ...]:
         try:
-            found = compiled([value])[0]
+            output = compiled([value])[0]
         except irload.InputInvalid as error:
             return (str(error),)
-        return found.dtype, found.tolist()
+        return output.dtype, output.tolist()
 
     for _ in range(3):
-        for compiled, value in zip(alone, given, strict=True):
+        for compiled, value in zip(alone, forms, strict=True):
             before = value.copy()
             assert outcome(ours, value) == outcome(compiled, value)
             assert np.array_equal(value, before)
@@ -114,5 +114,5 @@ def test_a_result_is_not_the_input_array():
     ours, _ = both("f32", [2, 3])
     x = VALUES.astype(np.float32)
     for _ in range(3):
-        found = ours([x])[0]
-        assert not np.shares_memory(found, x)
+        actual = ours([x])[0]
+        assert not np.shares_memory(actual, x)

@@ -139,8 +139,8 @@ def test_inspect_shows_them_as_a_table_and_as_json(model: Path, capsys: pytest.C
         f"{digest}  {file}" for file, digest in wanted.items()
     ]
     assert main(["inspect", str(model), "--sha256", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["sha256"]
-    assert found == {"model": BOTH, "xml": A.hexdigest(), "bin": B.hexdigest()}
+    document = json.loads(capsys.readouterr().out)["sha256"]
+    assert document == {"model": BOTH, "xml": A.hexdigest(), "bin": B.hexdigest()}
     assert main(["inspect", str(model), "--json"]) == 0
     assert "sha256" not in json.loads(capsys.readouterr().out)
 

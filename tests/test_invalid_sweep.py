@@ -75,6 +75,6 @@ def test_strictness_names_operations_and_reasons() -> None:
 )
 def test_verdicts(mine, other, line, wrong) -> None:
     case = GENERATORS["Elu", "opset1"][0](np.random.default_rng(0))
-    found, words = judge(case, mine, other)
-    assert found.startswith(line)
+    errors, words = judge(case, mine, other)
+    assert errors.startswith(line)
     assert bool(words) == wrong

@@ -109,9 +109,9 @@ part = {part!r}.replace("{{junk}}", "<junk/>" * {JUNK})
 raw = read_xml(("<net version='11'>" + part * {LAYERS} + "</net>").encode())
 print(len(raw.graph.layers), len(raw.warnings))
 """
-    found = confined(["-c", code], memory=tiered(1 << 29, 1 << 30))
-    assert found.returncode == 0, found.stderr
-    layers, warnings = map(int, found.stdout.split())
+    outcome = confined(["-c", code], memory=tiered(1 << 29, 1 << 30))
+    assert outcome.returncode == 0, outcome.stderr
+    layers, warnings = map(int, outcome.stdout.split())
     assert layers == LAYERS
     assert warnings <= 10_000
 
@@ -129,10 +129,10 @@ def test_running(text: str, optimize: bool, limit: str, value: int) -> None:
     x = np.ones((1, 3), np.float32)
     assert irload.compile_model(model, optimize=optimize)(x)[0].tolist() == [[1, 1, 1]]
     limited = dataclasses.replace(model, limits=Limits(**{limit: value}))
-    for given, limits in ((model, limited.limits), (limited, None)):
+    for allowed, limits in ((model, limited.limits), (limited, None)):
         # A static model is planned when it is compiled, a dynamic one for its first inputs.
         with pytest.raises(LimitExceeded) as caught:
-            irload.compile_model(given, optimize=optimize, limits=limits)(x)
+            irload.compile_model(allowed, optimize=optimize, limits=limits)(x)
         assert caught.value.limit == limit
 
 
@@ -199,8 +199,8 @@ def test_check_reports_exceeded_limits() -> None:
     report = irload.check(MODELS / "digits" / "model.xml", limits=Limits(wall_time=0))
     assert [f.code for f in report.findings] == ["IR901"]
     assert not report.readable
-    found = irload.check(MODELS / "digits" / "model.xml", select=["IR902"], limits=Limits(tensor_bytes=1 << 11))
-    assert {f.layer_name for f in found.findings} == {"conv1/weights", "dense/weights"}
+    checked = irload.check(MODELS / "digits" / "model.xml", select=["IR902"], limits=Limits(tensor_bytes=1 << 11))
+    assert {f.layer_name for f in checked.findings} == {"conv1/weights", "dense/weights"}
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from irload.analysis.memory import memory
 from irload.core import element as et
 from irload.model import infer
 from irload.read import read_graph
-from tests.harness.body import Body, Value, back_edges, given, port_map, taken
+from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
 
 
 def total(body: Body) -> int:
@@ -98,7 +98,12 @@ def looped(trips: int) -> Body:
     x, w = inputs(inner, "2,4", "4,4")
     condition = inner.constant(np.array(True))
     output, ending = inner.result(inner.op("MatMul", x, w)), inner.result(condition)
-    tail = port_map(taken(2, x), taken(3, w), given(-1, ending, purpose="execution_condition"), given(4, output))
+    tail = port_map(
+        input_entry(2, x),
+        input_entry(3, w),
+        output_entry(-1, ending, purpose="execution_condition"),
+        output_entry(4, output),
+    )
     outer = Body(weights)
     ends = [outer.constant(np.array(trips)), outer.constant(np.array(True)), *inputs(outer, "2,4", "4,4")]
     (y,) = outer.nested("Loop", "opset5", ends, 1, tail + back_edges((output, x)) + inner.xml())
@@ -205,25 +210,25 @@ def test_memory_by_lifetimes():
     y = body.op("ReLU", y)
     y = body.op("Reshape", y, body.constant(np.array([10, 10])), special_zero=False)
     body.result(body.op("Exp", y))
-    found = memory(irload.read_model(*body.model()))
-    assert found.constants == 400 + 16
-    assert found.peak == 3 * 400
-    assert found.activations == 4 * 400
-    assert found.unknown == 0
-    assert found.at is not None
-    assert found.at.type == "ReLU"
+    usage = memory(irload.read_model(*body.model()))
+    assert usage.constants == 400 + 16
+    assert usage.peak == 3 * 400
+    assert usage.activations == 4 * 400
+    assert usage.unknown == 0
+    assert usage.at is not None
+    assert usage.at.type == "ReLU"
 
 
 def test_tensors_of_unknown_size_are_counted_separately():
     body = Body(bytearray())
     x = body.parameter(et.f32, "?,3")
     body.result(body.op("ReLU", x))
-    found = memory(irload.read_model(*body.model()))
-    assert (found.peak, found.unknown, found.at) == (0, 2, None)
+    usage = memory(irload.read_model(*body.model()))
+    assert (usage.peak, usage.unknown, usage.at) == (0, 2, None)
 
 
 def test_a_body_is_alive_while_its_layer_runs():
-    found = memory(irload.read_model(*looped(3).model()))
-    assert found.at is not None
-    assert found.at.type == "Loop"
-    assert found.peak == (8 + 16 + 8) * 4 + (8 + 16 + 8) * 4
+    usage = memory(irload.read_model(*looped(3).model()))
+    assert usage.at is not None
+    assert usage.at.type == "Loop"
+    assert usage.peak == (8 + 16 + 8) * 4 + (8 + 16 + 8) * 4

@@ -40,8 +40,8 @@ def test_through_the_api(name):
     expected = example(name, "expected")
     result = irload.compile_model(MODELS / name / "model.xml")(example(name, "input"))
     assert len(result) == len(expected) > 0
-    for got, want in zip(result.values(), expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, strict=True)
+    for actual, want in zip(result.values(), expected, strict=True):
+        np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-6, strict=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,16 +49,16 @@ def test_through_irrun(name, tmp_path, capsys):
     inputs = sorted((MODELS / name).glob("input_*.npy"))
     assert main(["run", *map(str, (MODELS / name / "model.xml", *inputs)), "-o", str(tmp_path / "out.npz")]) == OK
     with np.load(tmp_path / "out.npz") as saved:
-        for got, want in zip(saved.values(), example(name, "expected"), strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        for actual, want in zip(saved.values(), example(name, "expected"), strict=True):
+            np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in UNKNOWN_TO_OPENVINO])
 def test_through_openvino(name):
     compiled = ov.Core().compile_model(MODELS / name / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     result = compiled(example(name, "input"))
-    for got, want in zip(result.values(), example(name, "expected"), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    for actual, want in zip(result.values(), example(name, "expected"), strict=True):
+        np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,5 +113,5 @@ def test_the_scripts_make_these_very_files(script, tmp_path, monkeypatch):
         script, ("dynamic", "state", "loop")
     ):
         getattr(module, name)()
-        made = {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()}
-        assert made == {f.name: f.read_bytes() for f in (MODELS / name).iterdir()}
+        files = {f.name: f.read_bytes() for f in (tmp_path / name).iterdir()}
+        assert files == {f.name: f.read_bytes() for f in (MODELS / name).iterdir()}

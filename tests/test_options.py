@@ -39,10 +39,12 @@ SIGNATURES = {
 
 
 def test_keywords_and_fields_agree():
-    given = typing.get_type_hints(CompileOptions)
+    keywords = typing.get_type_hints(CompileOptions)
     resolved = typing.get_type_hints(Options)
-    assert given.keys() == {f.name for f in fields(Options)} - {"threads", "file", "variables", "resized"}
-    assert {name for name in given if given[name] != resolved[name]} == {"limits"}, "None: the limits of the model"
+    assert keywords.keys() == {f.name for f in fields(Options)} - {"threads", "file", "variables", "resized"}
+    assert {name for name in keywords if keywords[name] != resolved[name]} == {"limits"}, (
+        "None: the limits of the model"
+    )
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -18,15 +18,15 @@ STATIC, DYNAMIC, DIGITS = (MODELS / name / "model.xml" for name in ("conv_openvi
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[Executor]:
     """The created plans."""
-    made: list[Executor] = []
+    executors: list[Executor] = []
     make = executor.make_plan
 
     def counted(*arguments: object) -> Executor:
-        made.append(make(*arguments))  # type: ignore[arg-type]
-        return made[-1]
+        executors.append(make(*arguments))  # type: ignore[arg-type]
+        return executors[-1]
 
     monkeypatch.setattr(executor, "make_plan", counted)
-    return made
+    return executors
 
 
 def test_a_static_model_is_planned_when_it_is_compiled(plans: list[Executor]):
@@ -45,10 +45,10 @@ def test_a_dynamic_model_is_planned_for_the_shapes_that_it_meets(plans: list[Exe
     assert plans == []
     x = np.load(MODELS / "dynamic" / "input_0.npy")
     compiled.prepare(x)
-    made = len(plans)
+    count = len(plans)
     expected = np.load(MODELS / "dynamic" / "expected_0.npy")
     np.testing.assert_allclose(compiled(x)[0], expected, rtol=1e-5, atol=1e-6)
-    assert len(plans) == made
+    assert len(plans) == count
     with pytest.raises(irload.InputInvalid):
         compiled.prepare(x[0])
 
@@ -59,9 +59,9 @@ def test_plain_execution_makes_no_plan(plans: list[Executor]):
 
 
 def test_limits_and_memory_hold_during_planning(monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(irload.LimitExceeded, match=r"model\.xml") as found:
+    with pytest.raises(irload.LimitExceeded, match=r"model\.xml") as error:
         irload.compile_model(STATIC, limits=irload.Limits(peak_bytes=100))
-    assert "peak" in str(found.value)
+    assert "peak" in str(error.value)
 
     def fails(*_: object) -> Executor:
         raise MemoryError("no 3 TiB")

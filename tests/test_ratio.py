@@ -8,7 +8,7 @@ import operator
 import numpy as np
 import pytest
 
-from irload.core.ratio import MOST, Ratio, ratios
+from irload.core.ratio import MAX_NUMERATOR, Ratio, ratios
 from irload.core.size import symbol
 from irload.core.trace import Trace
 
@@ -18,9 +18,9 @@ NUMBERS = (1, 2, 3, 5, 7, 10, 12, 100, 255, 0.5, 0.25, 1.5, 2.0, 1 / 16, 0.1)
 
 def test_random_chains_round_as_in_f32() -> None:
     rng = np.random.default_rng(0)
-    found = 0
+    count = 0
     for _ in range(20_000):
-        start = int(rng.integers(1, (200, 5000, MOST)[int(rng.integers(3))]))
+        start = int(rng.integers(1, (200, 5000, MAX_NUMERATOR)[int(rng.integers(3))]))
         exact, single = Ratio(start), np.float32(start)
         try:
             for _ in range(int(rng.integers(1, 7))):
@@ -28,10 +28,10 @@ def test_random_chains_round_as_in_f32() -> None:
                 exact, single = apply(exact, Ratio.of(number)), np.float32(apply(single, np.float32(number)))
         except TypeError:
             continue
-        found += 1
-        rounded = math.floor(exact).over, math.ceil(exact).over, math.trunc(exact)
+        count += 1
+        rounded = math.floor(exact).numerator, math.ceil(exact).numerator, math.trunc(exact)
         assert rounded == (math.floor(single), math.ceil(single), math.trunc(float(single))), (start, single)
-    assert found > 5000
+    assert count > 5000
 
 
 @pytest.mark.parametrize("size", [7, 9, 24_000])
@@ -50,8 +50,8 @@ def test_ratios_of_a_symbol(size: int) -> None:
         lambda: Ratio(10) / Ratio(3) + Ratio(1, 2),
         lambda: Ratio(10) / Ratio(0),
         lambda: Ratio(10) / Ratio(-2),
-        lambda: Ratio(MOST),
-        lambda: Ratio(1 - MOST) - Ratio(1),
+        lambda: Ratio(MAX_NUMERATOR),
+        lambda: Ratio(1 - MAX_NUMERATOR) - Ratio(1),
         lambda: Ratio.of(0.1),
         lambda: Ratio.of(math.nan),
         lambda: Ratio.of(math.inf),

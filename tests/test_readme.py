@@ -68,9 +68,9 @@ def test_console(code, clone, monkeypatch, capsys):
         assert words[0] == "irrun"
         main(words[1:])
         shown = capsys.readouterr()
-        got = trimmed(shown.out or shown.err)
+        printed = trimmed(shown.out or shown.err)
         checker = doctest.OutputChecker()
-        assert checker.check_output(trimmed(wanted), got, doctest.ELLIPSIS), f"{command}\n{got}"
+        assert checker.check_output(trimmed(wanted), printed, doctest.ELLIPSIS), f"{command}\n{printed}"
 
 
 def trimmed(text: str) -> str:

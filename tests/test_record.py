@@ -140,12 +140,12 @@ def test_frozen_ones_are_equal_and_hashed_by_values_and_do_not_change() -> None:
 
 
 def test_the_others_change_and_are_compared_by_identity() -> None:
-    made = Derived(1, y=2)
-    assert repr(made) == "Derived(x=2, y=2, z=3)"
-    made.z = 5
-    assert made.z == 5
-    assert made != Derived(1, y=2, z=5)
-    assert hash(made) == object.__hash__(made)
+    derived = Derived(1, y=2)
+    assert repr(derived) == "Derived(x=2, y=2, z=3)"
+    derived.z = 5
+    assert derived.z == 5
+    assert derived != Derived(1, y=2, z=5)
+    assert hash(derived) == object.__hash__(derived)
 
 
 def test_functions_of_dataclasses_accept_records() -> None:

@@ -98,7 +98,7 @@ def test_the_recorded_opsets_equal_the_runtimes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "version", "found"),
+    ("type", "version", "opset"),
     [
         ("ReLU", "opset5", "opset1"),
         ("relu", "opset1", "opset1"),
@@ -115,8 +115,8 @@ def test_the_recorded_opsets_equal_the_runtimes() -> None:
         ("Convolution", "onednn", "onednn"),
     ],
 )
-def test_aliases(type: str, version: str, found: str) -> None:
-    assert resolve(type, version)[0].opset == found
+def test_aliases(type: str, version: str, opset: str) -> None:
+    assert resolve(type, version)[0].opset == opset
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def explicit(graph: Graph) -> list[Ref]:
 def test_accepted_with_a_warning_and_run_as_the_runtime_does(build: object, tmp_path: Path):
     graph = Graph()
     assert callable(build)
-    made = build(graph)
-    graph.result(made[0])
+    outputs = build(graph)
+    graph.result(outputs[0])
     file = tmp_path / "model.xml"
     file.write_text(f'<net name="m" version="10">{graph.text()}</net>')
     file.with_suffix(".bin").write_bytes(bytes(graph.blob) or b"\0")
@@ -57,9 +57,9 @@ def test_accepted_with_a_warning_and_run_as_the_runtime_does(build: object, tmp_
     x = (np.arange(12, dtype=np.float32) / 8 - 0.75).reshape(model.inputs[0].shape)
     expected = core().compile_model(core().read_model(file), "CPU", EXACT)(x)[0]
     for optimize in (False, True):
-        found = irload.compile_model(model, optimize=optimize)(x)[0]
-        assert found.dtype == expected.dtype == np.float32
-        assert np.allclose(found, expected, atol=2e-3)
+        output = irload.compile_model(model, optimize=optimize)(x)[0]
+        assert output.dtype == expected.dtype == np.float32
+        assert np.allclose(output, expected, atol=2e-3)
 
 
 def test_inferring_again_warns_once():

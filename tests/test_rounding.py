@@ -53,9 +53,9 @@ def test_rounded_as_in_the_runtime(
     model = irload.read_model(*ir_of(case))
     assert sum("floating-point type by the specification" in w for w in model.warnings) == 1
     for optimize in (False, True):
-        found = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
-        assert found.dtype == element.dtype
-        assert found.tolist() == expected
+        output = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
+        assert output.dtype == element.dtype
+        assert output.tolist() == expected
     assert runtime.outputs(case)[0].tolist() == expected
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from irload.core.shape import Dim, Shape
 from irload.core.size import alike, array_of, extent, fixed, has_sizes, is_size, number, symbol, terms_of
-from irload.core.trace import LEAST, Trace, TraceEnded
+from irload.core.trace import MIN_SYMBOL, Trace, TraceEnded
 from tests.harness.tiers import tiered
 
 Numbers = list[int]
 Built = Callable[[list[Any]], Any]
 
-SYMBOLS = st.lists(st.integers(LEAST, 60), min_size=2, max_size=2)
+SYMBOLS = st.lists(st.integers(MIN_SYMBOL, 60), min_size=2, max_size=2)
 CONSTANTS = st.integers(-9, 9)
 
 
@@ -85,19 +85,25 @@ def test_guards_fail_where_a_quotient_has_no_value() -> None:
 
 
 @settings(max_examples=tiered(100, 300), deadline=None)
-@given(st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(LEAST, 40), st.integers(-5, 50), st.data())
+@given(
+    st.integers(MIN_SYMBOL, 40),
+    st.integers(MIN_SYMBOL, 40),
+    st.integers(MIN_SYMBOL, 40),
+    st.integers(-5, 50),
+    st.data(),
+)
 def test_slices_of_a_symbolic_axis(size: int, other: int, third: int, end: int, data: st.DataObject) -> None:
     step = data.draw(st.sampled_from([1, 2, -1, -3, None]))
     start = data.draw(st.sampled_from([None, 0, 1, -1, -7, end]))
     stop = data.draw(st.sampled_from([None, end, -2, 1000]))
     trace = Trace()
-    found = extent(slice(start, stop, step), symbol(trace, size))
+    length = extent(slice(start, stop, step), symbol(trace, size))
     trace.close()
-    evaluate, holds = trace.compiled(list(map(terms_of, found))), trace.test()
+    evaluate, holds = trace.compiled(list(map(terms_of, length))), trace.test()
     for n in (size, other, third):
-        taken = range(*slice(start, stop, step).indices(n))
+        positions = range(*slice(start, stop, step).indices(n))
         if holds([n]):
-            assert evaluate([n]) == [taken.start, len(taken), taken.step]
+            assert evaluate([n]) == [positions.start, len(positions), positions.step]
 
 
 def test_equal_expressions_are_equal_without_a_guard() -> None:

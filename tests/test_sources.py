@@ -20,8 +20,8 @@ import sys, numpy as np, irload
 irload.compile_model(irload.read_model(sys.argv[1]), 1, jit=False)
 print("loaded", flush=True)
 sys.stdin.readline()
-found = irload.compile_model(sys.argv[1], 1)
-print(type(found).__name__, float(found(np.ones((2, 3, 9, 9), np.float32))[0].ravel()[40]))
+compiled = irload.compile_model(sys.argv[1], 1)
+print(type(compiled).__name__, float(compiled(np.ones((2, 3, 9, 9), np.float32))[0].ravel()[40]))
 """
 
 

@@ -15,12 +15,12 @@ from tests.harness.runtime import core
 TYPES = ("f16", "f32", "f64", "boolean", "u8", "i8", "i32", "u32", "i64", "u64")
 
 
-def converting(version: int, taken: str, given: str) -> bytes:
+def converting(version: int, source: str, target: str) -> bytes:
     """A model that converts an input of one type to an output of another."""
     graph = Graph()
-    data = graph.parameter("x", taken, [2, 3])
-    made = graph.layer("Convert", [data], [(given, [2, 3])], name="y", attributes={"destination_type": given})[0]
-    graph.result(made)
+    data = graph.parameter("x", source, [2, 3])
+    y = graph.layer("Convert", [data], [(target, [2, 3])], name="y", attributes={"destination_type": target})[0]
+    graph.result(y)
     return f'<net name="m" version="{version}">{graph.text()}</net>'.encode()
 
 
@@ -52,9 +52,9 @@ def test_a_boolean_output_is_shown_as_f32():
     assert result.tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
-@pytest.mark.parametrize(("taken", "given"), [("f16", "f16"), ("f32", "i64"), ("i64", "boolean")])
-def test_saved_as_v11_it_shows_the_same(taken: str, given: str, tmp_path: Path):
-    model = irload.read_model(converting(10, taken, given), b"")
+@pytest.mark.parametrize(("source", "target"), [("f16", "f16"), ("f32", "i64"), ("i64", "boolean")])
+def test_saved_as_v11_it_shows_the_same(source: str, target: str, tmp_path: Path):
+    model = irload.read_model(converting(10, source, target), b"")
     irload.save_model(model, tmp_path / "model.xml")
     again = irload.read_model(tmp_path / "model.xml")
     theirs = core().read_model(tmp_path / "model.xml")
@@ -63,7 +63,7 @@ def test_saved_as_v11_it_shows_the_same(taken: str, given: str, tmp_path: Path):
     assert [i.element_type.get_type_name() for i in (*theirs.inputs, *theirs.outputs)] == [e.name for _, e in before]
     x = np.arange(6).reshape(2, 3)
     assert irload.compile_model(again)(x)[0].tolist() == irload.compile_model(model)(x)[0].tolist()
-    assert model.parameters[0].op.attributes["element_type"].name == taken  # the saved model is unchanged
+    assert model.parameters[0].op.attributes["element_type"].name == source  # the saved model is unchanged
 
 
 def test_inference_still_compares_with_declarations(tmp_path: Path):
@@ -82,9 +82,9 @@ def test_f16_with_f32_ports_is_not_rounded(size: int | str):
         graph.result(graph.layer("Tanh", [data], [("f16", [1, size])])[0])
         text = f'<net name="m" version="{version}">{graph.text()}</net>'.encode()
         theirs = core().compile_model(core().read_model(text, ov.Tensor(np.zeros(1, np.uint8))), "CPU")
-        found = irload.compile_model(irload.read_model(text, b""))([x])[0]
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, theirs([x])[0], rtol=1e-6 if version == 10 else 0)
+        output = irload.compile_model(irload.read_model(text, b""))([x])[0]
+        assert output.dtype == dtype
+        np.testing.assert_allclose(output, theirs([x])[0], rtol=1e-6 if version == 10 else 0)
         plain = irload.compile_model(irload.read_model(text, b""), optimize=False)([x])[0]
         assert plain.tolist() == np.tanh(x.astype(np.float16).astype(np.float32)).astype(np.float16).tolist(), (
             "which rounds each layer"

@@ -20,7 +20,7 @@ from irrun.arguments import (
     strict_option,
     weights_option,
 )
-from irrun.batch_options import Course, Images, Outputs, Samples, numbers
+from irrun.batch_options import Course, Images, Outputs, SampleOptions, numbers
 from irrun.generation_options import generation_options, given_settings
 from irrun.records import Source, records
 
@@ -103,13 +103,13 @@ from irrun.records import Source, records
     "--address", metavar="ADDRESS", help="Ray: address of a running cluster; default: start one on this machine."
 )
 @json_option
-@records(source=Source, outputs=Outputs, images=Images, samples=Samples, course=Course, options=CompileOptions)
+@records(source=Source, outputs=Outputs, images=Images, samples=SampleOptions, course=Course, options=CompileOptions)
 def command(
     source: Source,
     data: tuple[str, ...],
     outputs: Outputs,
     images: Images,
-    samples: Samples,
+    samples: SampleOptions,
     course: Course,
     threads: int | None,
     options: CompileOptions,

@@ -60,7 +60,7 @@ class Images:
 
 
 @record()
-class Samples:
+class SampleOptions:
     """How samples are assigned to inputs and batched. `chat`: texts are messages for the folder's chat template."""
 
     batch_size: int | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from irload.diagnostics.benchmark import Benchmark, Contender
 
 SHARES = {"min": 0, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
-MOST = 1024
+MAX_COUNT = 1024
 """Upper bound of each number of --streams."""
 BINS = 16
 """Rows of the histogram; the last row counts all latencies beyond p99."""
@@ -33,8 +33,8 @@ FAR = 4.0
 
 def _counts(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
     words = [] if text is None else text.split(",")
-    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MOST for word in words):
-        raise click.BadParameter(f"'{text}' is not of the form 1,2,4 (up to {MOST})", ctx, param)
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) <= MAX_COUNT for word in words):
+        raise click.BadParameter(f"'{text}' is not of the form 1,2,4 (up to {MAX_COUNT})", ctx, param)
     return tuple(map(int, words))
 
 

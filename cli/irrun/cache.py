@@ -21,12 +21,12 @@ def command(clear: bool, as_json: bool) -> int:
       irrun cache
       irrun cache --clear
     """
-    from irload.diagnostics.user_cache import clear_cache, kept
+    from irload.diagnostics.user_cache import cache_usage, clear_cache
     from irload.system.machine import cache_folder
     from irrun.render import safe, show_json, size_text, stdout, table
 
     before = clear_cache() if clear else []
-    entries = kept()
+    entries = cache_usage()
     removed = sum(entry.nbytes for entry in before) - sum(entry.nbytes for entry in entries) if clear else 0
     document: dict[str, Any] = {
         "entries": [

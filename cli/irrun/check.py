@@ -41,7 +41,7 @@ class Rules:
 
 
 @record()
-class Report:
+class ReportForm:
     """The form of the report, and its file."""
 
     notes: bool
@@ -80,8 +80,8 @@ class Report:
 @click.option("--force", is_flag=True, help="Let -o replace a file that is not a report of irrun check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
 @click.option("--explain", metavar="CODE", shell_complete=rule_codes, help="Explain a rule, with an example.")
-@records(files=Files, rules=Rules, report=Report)
-def command(files: Files, rules: Rules, report: Report, list_rules: bool, explain: str | None) -> int:
+@records(files=Files, rules=Rules, report=ReportForm)
+def command(files: Files, rules: Rules, report: ReportForm, list_rules: bool, explain: str | None) -> int:
     """Check IR files (.xml with the .bin beside it) and report every fault in them.
 
     Folders are searched for IR files. Exit code: 3 if a file cannot be read as IR or no IR file exists, else 1 if there
@@ -96,7 +96,7 @@ def command(files: Files, rules: Rules, report: Report, list_rules: bool, explai
     from irload.checks.config import Config
     from irrun.check_formats import document, is_report
     from irrun.check_result import CheckResult
-    from irrun.findings import render, show_explanation, show_rules
+    from irrun.check_text import render, show_explanation, show_rules
     from irrun.render import safe, stderr
 
     if list_rules or explain is not None:

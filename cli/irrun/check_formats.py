@@ -12,7 +12,7 @@ from irload.checks import Finding, Report, all_rules
 from irload.checks.report import reports_to_dict
 from irload.checks.sarif import to_sarif
 from irrun.check_result import CheckResult
-from irrun.findings import render
+from irrun.check_text import render
 from irrun.render import json_text, plain
 
 HEAD = 1 << 12

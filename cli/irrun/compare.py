@@ -33,7 +33,7 @@ ORDERS = ("order", "own", "total")
 
 
 @record()
-class Sides:
+class ComparedSides:
     """A and B, their weights, and the model to run if a side is a dump or a way to run."""
 
     a: str
@@ -66,7 +66,7 @@ class Sides:
 
 
 @record()
-class Table:
+class TableOptions:
     """Which layers the table shows, and their order."""
 
     every: bool
@@ -101,14 +101,14 @@ class Table:
 @extension_option
 @limit_option
 @json_option
-@records(sides=Sides, feed=Feed, table=Table)
+@records(sides=ComparedSides, feed=Feed, table=TableOptions)
 def command(
-    sides: Sides,
+    sides: ComparedSides,
     feed: Feed,
     threads: int | None,
     layers: tuple[str, ...],
     tolerance: tuple[str, ...],
-    table: Table,
+    table: TableOptions,
     as_json: bool,
 ) -> int:
     r"""Compare A with B layer by layer and report the first layer that diverges by its own error.

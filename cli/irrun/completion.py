@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-MOST = 500
+MAX_CANDIDATES = 500
 """Upper bound of the names offered at once."""
 
 
@@ -40,7 +40,7 @@ def layer_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
                     types.setdefault(layer.name, layer.type)
                     graphs += layer.bodies.values()
     names = [name for name in types if name.startswith(incomplete) and name.isprintable()]
-    return [CompletionItem(name, help=types[name]) for name in names[:MOST]]
+    return [CompletionItem(name, help=types[name]) for name in names[:MAX_CANDIDATES]]
 
 
 def _named_file() -> str | None:

@@ -132,7 +132,7 @@ def _strip(model: Model, texts: Sequence[str]) -> Model:
 
 
 @record()
-class Step:
+class EditStep:
     """One kind of step. `apply` takes the values of consecutive options of this kind."""
 
     apply: Callable[[Model, Sequence[str]], Model]
@@ -149,28 +149,28 @@ class Step:
 
 
 STEPS = {
-    "extract": Step(
+    "extract": EditStep(
         _extract, "'FROM -> TO'", "Keep only the part between tensors (see irrun extract); one side may be empty."
     ),
-    "rename": Step(_rename, "OLD=NEW", "Rename ports, tensors and layers; 'a/*=b/*' keeps the text of the *."),
-    "reshape": Step(_reshape, "NAME[DIMS]", "Change the shape of an input, for example x[1,3,?,1..8]."),
-    "layout": Step(_layout, "PORT=NHWC", "Change the layout of an input or output by inserting a Transpose."),
-    "pure-layout": Step(
+    "rename": EditStep(_rename, "OLD=NEW", "Rename ports, tensors and layers; 'a/*=b/*' keeps the text of the *."),
+    "reshape": EditStep(_reshape, "NAME[DIMS]", "Change the shape of an input, for example x[1,3,?,1..8]."),
+    "layout": EditStep(_layout, "PORT=NHWC", "Change the layout of an input or output by inserting a Transpose."),
+    "pure-layout": EditStep(
         partial(_layout, transposes=False),
         "PORT=NHWC",
         "The same without an additional Transpose: merge it with the model's.",
     ),
-    "embed": Step(
+    "embed": EditStep(
         _embed, "STEPS", "Add preprocessing, such as 'type=u8 resize=linear mean=127.5 scale=127.5 layout=NHWC'."
     ),
-    "set-batch": Step(_set_batch, "SIZE", "Change the batch size, for example to 4, ? or 1..8."),
-    "add-output": Step(_add_output, "TENSOR", "Add a tensor, or all tensors that match a pattern, to the outputs."),
-    "fold": Step(_fold, "", "Replace layers that do not depend on inputs by constants."),
-    "convert": Step(
+    "set-batch": EditStep(_set_batch, "SIZE", "Change the batch size, for example to 4, ? or 1..8."),
+    "add-output": EditStep(_add_output, "TENSOR", "Add a tensor, or all tensors that match a pattern, to the outputs."),
+    "fold": EditStep(_fold, "", "Replace layers that do not depend on inputs by constants."),
+    "convert": EditStep(
         _convert,
         "FORMAT",
         "Store weights as fp16, bf16, int8, int8_sym, int4 or int4_asym, for example int4,group=64,all-layers.",
     ),
-    "strip": Step(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
+    "strip": EditStep(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
 }
 """The steps by the name of their option."""

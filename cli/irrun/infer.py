@@ -35,7 +35,7 @@ def command(source: Source, differences: bool, target: Path | None, force: bool,
     With --write the exit code is 1 only for invalid layers; their ports are not changed.
     """
     from irload import correct_ports
-    from irrun.comparison import render, report
+    from irrun.infer_report import render, report
     from irrun.render import progress, safe, show_json, stderr
     from irrun.survey import infer_all, reshape_inputs, survey
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from irrun.contents import layers_report, render, render_header, render_layers, render_metadata, report
 from irrun.document import Document
+from irrun.inspect_report import layers_report, render, render_header, render_layers, render_metadata, report
 from irrun.render import safe, show_warnings, stdout
 from irrun.survey import Filter, Survey, layers_of
 

@@ -16,7 +16,7 @@ SUFFIXES = (".html", ".htm")
 
 
 @record()
-class Contents:
+class PageContents:
     """The optional contents of the page: a profile, a comparison, tensors."""
 
     profile: bool
@@ -59,13 +59,13 @@ class Contents:
     help="Do not read the weights; omits the statistics of constants.",
 )
 @compile_options
-@records(source=Source, feed=Feed, contents=Contents, options=CompileOptions)
+@records(source=Source, feed=Feed, contents=PageContents, options=CompileOptions)
 def command(
     source: Source,
     feed: Feed,
     output: Path | None,
     force: bool,
-    contents: Contents,
+    contents: PageContents,
     threads: int | None,
     options: CompileOptions,
 ) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @record()
-class Results:
+class ResultOptions:
     """Which values are shown, and the files of outputs."""
 
     top: int | None
@@ -110,11 +110,11 @@ class Compiled:
 @click.option("--no-cache", is_flag=True, help="Neither load the plan from the cache nor store it.")
 @click.option("--subnormals", is_flag=True, help="With --check-finite, report subnormal numbers, too.")
 @json_option
-@records(source=Source, feed=Feed, results=Results, details=Details, options=CompileOptions)
+@records(source=Source, feed=Feed, results=ResultOptions, details=Details, options=CompileOptions)
 def command(
     source: Source,
     feed: Feed,
-    results: Results,
+    results: ResultOptions,
     details: Details,
     threads: int | None,
     options: CompileOptions,
@@ -131,8 +131,8 @@ def command(
       irrun model.xml --random 0 --shape 'image[1,3,224,224]'
     """
     from irrun.notice import Notice
-    from irrun.outcome import render, report
     from irrun.render import progress, show_json
+    from irrun.run_report import render, report
 
     if details.needs_graph:
         from irrun.intermediates import require_options

@@ -36,7 +36,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ItemRecord:
     """The result of an item: `reason` is empty on success. `outputs` is set only if they were not stored.
 
     `part` and `row` locate its rows in a common output, one row per sample of `samples`; `stamp` is the input's.
@@ -74,7 +74,7 @@ class Done:
     `differences` are the ports newly detected whose declaration differs from the inferred type.
     """
 
-    records: list[Record]
+    records: list[ItemRecord]
     differences: Sequence[DeclaredDiffers] = ()
 
 

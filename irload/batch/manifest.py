@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irload.batch.items import Record
+from irload.batch.items import ItemRecord
 from irload.errors import InputInvalid
 
 VERSION = 2
@@ -93,7 +93,7 @@ class Manifest:
         rows = [(name, _bytes(value)) for name, value in facts.items()]
         self._write([("INSERT OR REPLACE INTO job VALUES(?, CAST(? AS TEXT))", rows)])
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, records: Sequence[ItemRecord]) -> None:
         """Record the results of items together with the positions of their rows, in one transaction."""
         text = "CAST(? AS TEXT)"
         statement = f"INSERT OR REPLACE INTO items VALUES({text}, ?, {text}, ?, {text}, ?, ?, ?, ?, ?)"
@@ -109,10 +109,10 @@ class Manifest:
         """The number of items with this status that are still among the inputs."""
         return self._one("SELECT count(*) FROM items WHERE status = ? AND number IS NOT NULL", status)
 
-    def failures(self, most: int) -> list[tuple[str, str]]:
+    def failures(self, limit: int) -> list[tuple[str, str]]:
         """The first failures, (input, reason) each."""
         query = "SELECT input, reason FROM items WHERE status = 'failed' AND number IS NOT NULL ORDER BY number LIMIT ?"
-        return self._db.execute(query, (most,)).fetchall()
+        return self._db.execute(query, (limit,)).fetchall()
 
     # -- order ---------------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class NoManifest(InputInvalid):
     """The file is not a manifest, or has another version."""
 
 
-def _row(r: Record) -> tuple[Any, ...]:
+def _row(r: ItemRecord) -> tuple[Any, ...]:
     status = FAILED if r.reason else DONE
     output, reason = _bytes(r.output) or None, _bytes(r.reason) or None
     row = r.row if r.part else None

@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, cast
 
-from irload.batch.items import Done, Record, Task, WorkerOptions
+from irload.batch.items import Done, ItemRecord, Task, WorkerOptions
 from irload.batch.worker import serve
 from irload.errors import OUT_OF_MEMORY, ExecutionError, OutOfMemory
 from irload.system.portable import interrupts_held
@@ -146,7 +146,7 @@ class WorkerPool:
             else:
                 item = task.items[0]
                 reason = f"{deaths} workers died while running it, the last {_death(code)}"
-                yield Done([Record(item.name, reason=reason, number=item.number)])
+                yield Done([ItemRecord(item.name, reason=reason, number=item.number)])
         self._start_worker()
 
 

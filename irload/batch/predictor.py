@@ -28,7 +28,7 @@ __all__ = ["Predictor"]
 
 Outputs = tuple[Array, ...]
 
-MOST = 64
+MAX_SAMPLES = 64
 """The default maximum number of samples per inference."""
 NEAR = 1e-4
 """Maximum deviation of a batch from its samples run alone, relative to the largest value.
@@ -76,11 +76,11 @@ class Predictor:
             model = read_model(model, weights, limits=resolved.limits, mmap=mmap, sha256=sha256)
         if shapes:
             model.reshape({**shapes})
-        self.stacking: Stacking = plan_stacking(model, batch_size or MOST)
-        self._least = self.stacking.least
+        self.stacking: Stacking = plan_stacking(model, batch_size or MAX_SAMPLES)
+        self._min_samples = self.stacking.min_samples
         self.sizing: Sizing | None = None
-        if batch_size is None and self.stacking.most > 1:
-            self.sizing = Sizing(self._least, self.stacking.most, expected)
+        if batch_size is None and self.stacking.max_samples > 1:
+            self.sizing = Sizing(self._min_samples, self.stacking.max_samples, expected)
         one_shape = all(p.partial_shape.rank and all(d.is_static for d in p.partial_shape[1:]) for p in model.inputs)
         self._padding = uniform and batch_size is not None and one_shape
         self.compiled: CompiledModel = compile_model(model, threads, **options)
@@ -97,7 +97,7 @@ class Predictor:
     def batching(self) -> str:
         """How samples share inferences, in words: `up to 64 at a time, 8 measured to be fastest`."""
         text = str(self.stacking)
-        if self.sizing is None or self.stacking.most == 1 or not self.sizing.settled:
+        if self.sizing is None or self.stacking.max_samples == 1 or not self.sizing.settled:
             return text
         return f"{text}, {self.sizing.size} measured to be fastest"
 
@@ -158,9 +158,9 @@ class Predictor:
         while begin < count or not parts:
             part, size = self._part(inputs, begin)
             outputs = self._sized(part, size)
-            if size > self._compared and len(part[0]) > 1 and self.stacking.most > 1:
+            if size > self._compared and len(part[0]) > 1 and self.stacking.max_samples > 1:
                 if not self._same_alone(part, outputs):
-                    if self._least > 1:
+                    if self._min_samples > 1:
                         raise ExecutionError("samples of this model influence each other, but its batch size is fixed")
                     self.stacking = Stacking(stacked=True, why="its samples influence each other")
                     return self._stack(inputs)
@@ -171,11 +171,11 @@ class Predictor:
 
     def _part(self, inputs: Outputs, begin: int) -> tuple[Outputs, int]:
         """The samples of the next inference and its size; if the size is larger, the rest is padding."""
-        available, most = len(inputs[0]) - begin, self.stacking.most
-        if self.sizing is not None and most > 1 and available:
+        available, max_samples = len(inputs[0]) - begin, self.stacking.max_samples
+        if self.sizing is not None and max_samples > 1 and available:
             size = self.sizing.choose(_shapes(inputs), available)
         else:
-            size = most if self._padding else max(min(most, available), self.stacking.least)
+            size = max_samples if self._padding else max(min(max_samples, available), self.stacking.min_samples)
         return tuple(a[begin : begin + size] for a in inputs), size
 
     def _sized(self, part: Outputs, size: int) -> Outputs:
@@ -194,7 +194,7 @@ class Predictor:
         """True if samples have the same results alone: three samples the first time, then the last one."""
         last = len(part[0]) - 1
         for k in (last,) if self._compared > 1 else sorted({0, last // 2, last}):
-            alone = self._sized(tuple(a[k : k + 1] for a in part), self._least)
+            alone = self._sized(tuple(a[k : k + 1] for a in part), self._min_samples)
             if not all(_near(a[0], o[k]) for a, o in zip(alone, outputs, strict=True)):
                 return False
         return True

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from irload.batch.columns import ResultRow, write_tables
 from irload.batch.extras import extra
 from irload.batch.forms import ParquetRows
-from irload.batch.items import Done, Item, Record, WorkerOptions
+from irload.batch.items import Done, Item, ItemRecord, WorkerOptions
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing
 from irload.batch.manifest import Manifest
@@ -172,12 +172,14 @@ def _merge(job: Job, schema: Any, manifest: Manifest, summary: Summary) -> None:
 
     def tables() -> Iterator[Any]:
         for table in in_order(files):
-            records: dict[int, Record] = {}
+            records: dict[int, ItemRecord] = {}
             columns = (table.column(name).to_pylist() for name in (NUMBER, "input", ERROR))
             for number, name, error in zip(*columns, strict=True):
                 samples = records[number].samples + 1 if number in records else 1
                 whole = name.rpartition("#")[0] if samples > 1 and not error else name
-                records[number] = Record(whole, "" if error else str(job.target.path), "", error or "", samples, number)
+                records[number] = ItemRecord(
+                    whole, "" if error else str(job.target.path), "", error or "", samples, number
+                )
             done = Done(list(records.values()))
             manifest.add(done.records)
             summary.count(done)

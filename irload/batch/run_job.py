@@ -24,7 +24,7 @@ from irload.batch.model_info import range_warning, with_model_info
 from irload.batch.names import shown
 from irload.batch.opening import open_manifest, require_free, tidy
 from irload.batch.pool import WorkerPool
-from irload.batch.predictor import MOST
+from irload.batch.predictor import MAX_SAMPLES
 from irload.batch.predictors import AnyPredictor, predictor_of
 from irload.batch.ray_engine import cluster, require_for_ray, run_ray
 from irload.batch.tables import Tables
@@ -188,7 +188,7 @@ def _sized(job: Job, total: int, predictor: AnyPredictor) -> Job:
     share = math.ceil(total / job.workers)
     return replace(
         job,
-        task_size=min(MOST, share if job.workers == 1 else math.ceil(share / 2)),
+        task_size=min(MAX_SAMPLES, share if job.workers == 1 else math.ceil(share / 2)),
         options=replace(job.options, expected=share),
     )
 

@@ -19,7 +19,7 @@ from irload.arrays.npy import storable
 from irload.batch.columns import ResultRow
 from irload.batch.durable import write_files
 from irload.batch.forms import CsvRows, JsonLines, ParquetRows
-from irload.batch.items import Item, Record
+from irload.batch.items import Item, ItemRecord
 from irload.batch.manifest import RowRange
 from irload.batch.names import inner, is_inside
 from irload.core.tensor import Array
@@ -36,7 +36,7 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 class Sink(Protocol):
     """Stores the results of a task."""
 
-    def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
+    def store(self, results: Sequence[ItemOutputs]) -> list[ItemRecord]:
         """Store results; return one record per result. Raises OSError."""
         ...
 
@@ -44,8 +44,8 @@ class Sink(Protocol):
 class ReturnSink:
     """Stores nothing: the records contain the outputs."""
 
-    def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
-        return [Record(item.name, samples=_samples(o, many), outputs=o) for item, o, many in results]
+    def store(self, results: Sequence[ItemOutputs]) -> list[ItemRecord]:
+        return [ItemRecord(item.name, samples=_samples(o, many), outputs=o) for item, o, many in results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,23 @@ class FolderSink:
             self._inside.add(parent)
         return path
 
-    def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
+    def store(self, results: Sequence[ItemOutputs]) -> list[ItemRecord]:
         files: list[tuple[Path, bytes]] = []
-        records: list[Record] = []
+        records: list[ItemRecord] = []
         for item, outputs, many in results:
             try:
                 path = self.path(item)
             except InputInvalid as error:
-                records.append(Record(item.name, reason=str(error)))
+                records.append(ItemRecord(item.name, reason=str(error)))
                 continue
             content = self._bytes(outputs)
             digest = hashlib.sha256(content).hexdigest()
             files.append((path, content))
-            records.append(Record(item.name, str(path), digest, samples=_samples(outputs, many)))
+            records.append(ItemRecord(item.name, str(path), digest, samples=_samples(outputs, many)))
         refused = write_files(self.scratch, files)
         for k, record in enumerate(records):
             reason = refused.get(record.output, "") if record.output else ""
-            records[k] = Record(record.name, reason=reason) if reason else record
+            records[k] = ItemRecord(record.name, reason=reason) if reason else record
         return records
 
     def _bytes(self, outputs: tuple[Array, ...]) -> bytes:
@@ -109,11 +109,11 @@ class PartsSink:
     scratch: Path
     form: JsonLines | CsvRows | ParquetRows
 
-    def store(self, results: Sequence[ItemOutputs]) -> list[Record]:
+    def store(self, results: Sequence[ItemOutputs]) -> list[ItemRecord]:
         if not results:
             return []
         name = f"{results[0][0].number:012d}-{uuid.uuid4().hex[:12]}.part"
-        records: list[Record] = []
+        records: list[ItemRecord] = []
         rows: list[ResultRow] = []
         for item, outputs, many in results:
             digest = hashlib.sha256()
@@ -121,7 +121,7 @@ class PartsSink:
                 stored = storable(output)
                 digest.update(repr((stored.dtype.str, stored.shape)).encode() + stored.tobytes())
             item_rows = per_row(item, outputs, many)
-            stored_as = Record(item.name, str(self.target), digest.hexdigest(), samples=len(item_rows))
+            stored_as = ItemRecord(item.name, str(self.target), digest.hexdigest(), samples=len(item_rows))
             records.append(replace(stored_as, part=name, row=len(rows)))
             rows += item_rows
         write_files(self.scratch, [(self.folder / name, self.form.bytes(rows))])

@@ -28,15 +28,15 @@ class _Timing:
 
 @dataclass(slots=True)
 class Sizing:
-    """Chooses the sizes of inferences from `least` to `most` samples.
+    """Chooses the sizes of inferences from `min_samples` to `max_samples` samples.
 
-    Starting with `least`, sizes grow by FACTOR as long as the time per sample falls; each is tried on samples of the
-    job, whose results are used. Samples of a rare shape share an inference only if that is faster than running them by
-    existing plans, including the time to create the plan.
+    Starting with `min_samples`, sizes grow by FACTOR as long as the time per sample falls; each is tried on samples of
+    the job, whose results are used. Samples of a rare shape share an inference only if that is faster than running them
+    by existing plans, including the time to create the plan.
     """
 
-    least: int
-    most: int
+    min_samples: int
+    max_samples: int
     remaining: int | None = None
     """Number of samples to come, if known. A plan is created only if it can save more time than it takes."""
     size: int = 0
@@ -47,13 +47,13 @@ class Sizing:
     _smaller: int = 0
 
     def __post_init__(self) -> None:
-        self.size = self.size or max(self.least, 1)
-        self.settled = self.settled or self.size >= self.most
+        self.size = self.size or max(self.min_samples, 1)
+        self.settled = self.settled or self.size >= self.max_samples
 
     def choose(self, shape: Hashable, available: int) -> int:
         """The size of the next inference for `available` samples of a shape; a larger size requires padding."""
-        if available <= self.least:
-            return self.least
+        if available <= self.min_samples:
+            return self.min_samples
         if available >= self.size:
             return self.size
         planned = sorted(size for key, size in self._timings if key == shape)
@@ -88,8 +88,8 @@ class Sizing:
 
     def refuse(self, size: int) -> None:
         """Record that an inference of `size` samples failed: later sizes stay below it."""
-        self.most = min(self.most, max(size // FACTOR, self.least, 1))
-        self.size = min(self.size, self.most)
+        self.max_samples = min(self.max_samples, max(size // FACTOR, self.min_samples, 1))
+        self.size = min(self.size, self.max_samples)
         self.settled = True
 
     def _grow(self, shape: Hashable, a_sample: float) -> None:
@@ -99,10 +99,10 @@ class Sizing:
         if before is not None and a_sample > before * PAYS:
             self.settled = True
             self.size = self._smaller
-        elif self.size >= self.most:
+        elif self.size >= self.max_samples:
             self.settled = True
         elif self.remaining is None or self._worthwhile(a_sample, self.remaining):
-            self._smaller, self.size = self.size, min(self.size * FACTOR, self.most)
+            self._smaller, self.size = self.size, min(self.size * FACTOR, self.max_samples)
 
     def _worthwhile(self, a_sample: float, remaining: int) -> bool:
         """True if a plan of the next size can be timed, and pays off if it makes a sample a fifth faster."""

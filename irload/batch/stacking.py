@@ -15,21 +15,21 @@ from irload.model import Model
 class Stacking:
     """How many samples share an inference.
 
-    If `stacked`, axis 0 of every input and output is the sample axis. An inference takes `least` to `most` samples;
-    fewer are padded. `why` is the reason if `most` is 1.
+    If `stacked`, axis 0 of every input and output is the sample axis. It takes `min_samples` to `max_samples`;
+    fewer are padded. `why` is the reason if `max_samples` is 1.
     """
 
     stacked: bool
-    least: int = 1
-    most: int = 1
+    min_samples: int = 1
+    max_samples: int = 1
     why: str = ""
 
     def __str__(self) -> str:
-        if self.most == 1:
+        if self.max_samples == 1:
             return f"one at a time: {self.why}" if self.why else "one at a time"
-        if self.least == self.most:
-            return f"{self.most} at a time"
-        return f"up to {self.most} at a time"
+        if self.min_samples == self.max_samples:
+            return f"{self.max_samples} at a time"
+        return f"up to {self.max_samples} at a time"
 
 
 def plan_stacking(model: Model, wanted: int) -> Stacking:
@@ -42,18 +42,18 @@ def plan_stacking(model: Model, wanted: int) -> Stacking:
         stacked = _counts(model, (1,)) if batch.contains(1) else False
         return Stacking(stacked, why="the model has state")
     if batch.is_static and _widened(model, max(wanted, 2)):
-        return Stacking(stacked=True, most=wanted)
+        return Stacking(stacked=True, max_samples=wanted)
     if batch.is_static:
         size = batch.lo
         if not _counts(model, (size,)):
             return Stacking(stacked=False, why="its outputs have no axis of samples")
         return Stacking(True, size, size, "its shapes allow only one sample" if size == 1 else "")
-    least = max(batch.lo, 1)
-    most = max(least, wanted if batch.hi is None else min(wanted, batch.hi))
-    probes = tuple({most, most - 1 if most > least else most, most + 1 if batch.hi is None else most})
+    low = max(batch.lo, 1)
+    high = max(low, wanted if batch.hi is None else min(wanted, batch.hi))
+    probes = tuple({high, high - 1 if high > low else high, high + 1 if batch.hi is None else high})
     if not _counts(model, probes):
         return Stacking(stacked=False, why="its outputs have no axis of samples")
-    return Stacking(True, least, most)
+    return Stacking(True, low, high)
 
 
 def _not_countable(model: Model) -> str:
@@ -89,9 +89,9 @@ def _counts(model: Model, sizes: Sequence[int]) -> bool:
     return True
 
 
-def _widened(model: Model, most: int) -> bool:
+def _widened(model: Model, max_samples: int) -> bool:
     """Reshape a model with a fixed number of samples to any number. Returns False if that is impossible."""
-    if not _counts(model, (most, most + 1)):
+    if not _counts(model, (max_samples, max_samples + 1)):
         return False
     before = _shapes(model, _first(model))
     try:

@@ -15,7 +15,7 @@ from irload.batch.images import ImageOptions
 from irload.batch.items import Done, Item, Task, WorkerOptions
 from irload.batch.listing import Listing
 from irload.batch.pool import WorkerPool
-from irload.batch.predictor import MOST, unique
+from irload.batch.predictor import MAX_SAMPLES, unique
 from irload.batch.predictors import is_folder, text_predictor_of
 from irload.batch.tables import Tables
 from irload.batch.task_runner import TaskRunner
@@ -90,7 +90,7 @@ def predict(
         mmap = options.get("mmap", False) if workers else options.pop("mmap", False)
         loaded = read_model(loaded, weights, limits=options.get("limits") or DEFAULT, mmap=mmap)
     items = _items(source, loaded.inputs, columns, given=isinstance(loaded, TextPredictor))
-    size = loaded.together if isinstance(loaded, TextPredictor) else batch_size or MOST
+    size = loaded.together if isinstance(loaded, TextPredictor) else batch_size or MAX_SAMPLES
     tasks = iter(lambda: Task(list(islice(items, size))), Task([]))
     share = max(1, thread_count(threads) // max(workers, 1))
     how = WorkerOptions(

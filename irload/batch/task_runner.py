@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irload.batch.items import Done, Item, Record, WorkerOptions
+from irload.batch.items import Done, Item, ItemRecord, WorkerOptions
 from irload.batch.listing import stamp
 from irload.batch.load import load_item
 from irload.batch.model_info import with_model_info
@@ -41,13 +41,13 @@ class TaskRunner:
         new, self._reported = differences[self._reported :], len(differences)
         return Done(records, new)
 
-    def _stored(self, results: Sequence[ItemOutputs]) -> list[tuple[int, Record]]:
+    def _stored(self, results: Sequence[ItemOutputs]) -> list[tuple[int, ItemRecord]]:
         records = self.sink.store(results)
         return [(item.number, record) for (item, _, _), record in zip(results, records, strict=True)]
 
-    def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[tuple[int, Record]]]:
+    def predict(self, items: Sequence[Item]) -> tuple[list[ItemOutputs], list[tuple[int, ItemRecord]]]:
         """The outputs of the items by number, and records of the failed ones."""
-        faults: list[tuple[int, Record]] = []
+        faults: list[tuple[int, ItemRecord]] = []
         loaded: list[tuple[Item, Samples]] = []
         for item in items:
             try:
@@ -55,12 +55,12 @@ class TaskRunner:
             except Unsupported:  # a package is missing, which concerns all items
                 raise
             except (IRError, MemoryError) as error:
-                faults.append((item.number, Record(item.name, reason=reason_of(error))))
+                faults.append((item.number, ItemRecord(item.name, reason=reason_of(error))))
         results: list[ItemOutputs] = []
         stacked = self.predictor.takes.stacked
         for (item, samples), outputs in zip(loaded, self.predictor.run([s for _, s in loaded]), strict=True):
             if isinstance(outputs, IRError):
-                faults.append((item.number, Record(item.name, reason=reason_of(outputs))))
+                faults.append((item.number, ItemRecord(item.name, reason=reason_of(outputs))))
             else:
                 results.append((item, outputs, stacked and not samples.single))
         return results, faults

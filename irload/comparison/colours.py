@@ -41,39 +41,39 @@ class Side:
         self.pins: list[int | None] = [None] * len(graph.nodes)
         """For each node, the number of its match, None for a free node."""
         self._palette = palette
-        self._faces: dict[Callable[[Node], Hashable], Colours] = {}
+        self._initial: dict[Callable[[Node], Hashable], Colours] = {}
 
-    def faces(self, face: Callable[[Node], Hashable]) -> Colours:
-        """Return the colours of single nodes, without neighbours."""
-        colours = self._faces.get(face)
+    def initial(self, criterion: Callable[[Node], Hashable]) -> Colours:
+        """Return the colours of single nodes by a criterion, without neighbours."""
+        colours = self._initial.get(criterion)
         if colours is None:
-            colours = self._faces[face] = [self._palette(face(node)) for node in self.nodes]
+            colours = self._initial[criterion] = [self._palette(criterion(node)) for node in self.nodes]
         return colours
 
-    def before(self, faces: Colours) -> Colours:
+    def predecessors(self, initial: Colours) -> Colours:
         """Return colours of all predecessors, back to the matches and the inputs."""
         colours: Colours = [0] * len(self.nodes)
         for k, inputs in enumerate(self.sources):
-            colours[k] = self._colour(k, "before", faces[k], [(colours[s], index) for s, index in inputs])
+            colours[k] = self._colour(k, "predecessors", initial[k], [(colours[s], index) for s, index in inputs])
         return colours
 
-    def behind(self, faces: Colours) -> Colours:
+    def successors(self, initial: Colours) -> Colours:
         """Return colours of all successors, up to the matches and the outputs."""
         colours: Colours = [0] * len(self.nodes)
         for k in reversed(range(len(self.nodes))):
             readers = sorted((colours[r], port, index) for r, port, index in self.readers[k])
-            colours[k] = self._colour(k, "behind", faces[k], readers)
+            colours[k] = self._colour(k, "successors", initial[k], readers)
         return colours
 
-    def around(self, faces: Colours, rounds: int) -> list[Colours]:
+    def neighbourhoods(self, initial: Colours, rounds: int) -> list[Colours]:
         """Return colours of the neighbourhoods of 1, 2, … edges."""
         by_distance: list[Colours] = []
-        last = [self._colour(k, "self", face, ()) for k, face in enumerate(faces)]
+        last = [self._colour(k, "self", colour, ()) for k, colour in enumerate(initial)]
         for _ in range(rounds):
             last = [
                 self._colour(
                     k,
-                    "around",
+                    "neighbourhood",
                     last[k],
                     [(last[s], index) for s, index in inputs],
                     sorted((last[r], port, index) for r, port, index in self.readers[k]),
@@ -83,6 +83,6 @@ class Side:
             by_distance.append(last)
         return by_distance
 
-    def _colour(self, k: int, kind: str, face: int, *neighbours: Sequence[object]) -> int:
+    def _colour(self, k: int, kind: str, own: int, *neighbours: Sequence[object]) -> int:
         pin = self.pins[k]
-        return self._palette(("pin", pin) if pin is not None else (kind, face, *map(tuple, neighbours)))
+        return self._palette(("pin", pin) if pin is not None else (kind, own, *map(tuple, neighbours)))

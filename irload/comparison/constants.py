@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from irload.comparison.faces import is_constant
+from irload.comparison.criteria import is_constant
 from irload.comparison.layer_error import LayerError
 from irload.comparison.measures import identical, measure
 from irload.comparison.tolerances import TOLERANCES, is_constant_expression, tolerance
@@ -32,7 +32,7 @@ class ConstantErrors:
         self._partners = partners
         self._paths = paths
         self._wanted = wanted
-        self._told: set[Node] = set()
+        self._compared: set[Node] = set()
         self.rounded: set[Node] = set()
         """Readers of weights that differ by rounding alone."""
         self.recast: set[Node] = set()
@@ -44,11 +44,11 @@ class ConstantErrors:
             for node in graph.nodes:
                 self._errors.update(self._operand_errors(node))
 
-    def take(self, node: Node) -> list[LayerError]:
+    def pop_errors(self, node: Node) -> list[LayerError]:
         """Return, and remove, the errors of the constants that this node reads."""
         return [self._errors.pop(i.node) for i in node.inputs if i.node in self._errors]
 
-    def rest(self) -> list[LayerError]:
+    def pop_remaining_errors(self) -> list[LayerError]:
         """Return the errors of constants whose readers did not run."""
         left = list(self._errors.values())
         self._errors.clear()
@@ -69,8 +69,8 @@ class ConstantErrors:
         theirs_leaves = constants_of(theirs)
         if len(same) == len(leaves) == len(theirs_leaves) or _narrowest(leaves) == _narrowest(theirs_leaves):
             for a, b in same:
-                if a not in self._told:
-                    self._told.add(a)
+                if a not in self._compared:
+                    self._compared.add(a)
                     error = self._bitwise(a, b)
                     if error is not None:
                         yield a, error
@@ -86,10 +86,10 @@ class ConstantErrors:
         name = self._paths[leaf]
         if narrow == "f16" and (_rounds(a, b) or _rounds(b, a)):
             self.rounded.add(reader)
-            self.roundings[narrow] += leaf not in self._told
-            self._told.add(leaf)
-        elif leaf not in self._told:
-            self._told.add(leaf)
+            self.roundings[narrow] += leaf not in self._compared
+            self._compared.add(leaf)
+        elif leaf not in self._compared:
+            self._compared.add(leaf)
             allowed = max(
                 tolerance(e, b, name, self._wanted) for e in (wide, narrow, ours.outputs[k].type.element.name)
             )

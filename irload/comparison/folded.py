@@ -32,8 +32,8 @@ def clear_folded(model: Graph, comparison: Comparison, nodes: Mapping[str, Node]
         if of_node and all(_undoes(e) or e.passed for e in of_node):
             undone[node] = any(map(_undoes, of_node))
         else:  # without a partner, or with an error that a later layer has to undo
-            behind = readers.get(node, set())
-            undone[node] = bool(behind) and all(undone[r] for r in behind)
+            successors = readers.get(node, set())
+            undone[node] = bool(successors) and all(undone[r] for r in successors)
     cleared = {node for node, is_undone in undone.items() if is_undone}
     comparison.layers[:] = [
         replace(e, cleared=True) if not e.passed and nodes.get(e.name) in cleared else e for e in comparison.layers

@@ -18,10 +18,10 @@ class Gaps:
     ) -> None:
         """`partners`: the other model's nodes by nodes of this one. `names`, `sides`: of this model, of the other."""
         self._partners = partners
-        self._turned = {v: k for k, v in partners.items()}
+        self._inverse = {v: k for k, v in partners.items()}
         self._names = names
         self._sides = sides
-        self._told: set[Node] = set()
+        self._reported: set[Node] = set()
 
     def reads_the_same(self, node: Node) -> bool:
         """Whether matching nodes feed a node and its partner, in the same order."""
@@ -43,19 +43,19 @@ class Gaps:
         entries: list[LayerError] = []
         lone: tuple[set[Node], set[Node]] = set(), set()
         ends: list[Output] = []
-        for start, matched, which in ((node, self._partners, 0), (other, self._turned, 1)):
+        for start, matched, which in ((node, self._partners, 0), (other, self._inverse, 1)):
             for source in start.inputs:
-                gap, frontier = _behind(source, lambda n, matched=matched: n in matched)
+                gap, frontier = _predecessors(source, lambda n, matched=matched: n in matched)
                 lone[which].update(gap)
                 ends += frontier if gap and which == 0 else []
-                ends += [o for e in frontier for o in self._turned[e.node].outputs[:1]] if gap and which == 1 else []
+                ends += [o for e in frontier for o in self._inverse[e.node].outputs[:1]] if gap and which == 1 else []
         after = self._names[0][node]
         before = next((self._names[0][e.node] for e in ends if e.node.type != "Const"), "the inputs")
         for which in (0, 1):
             shown = sorted((n for n in lone[which] if n.type != "Const"), key=lambda n: (len(n.inputs) == 0, n.id))
             for layer in shown:
-                if layer not in self._told:
-                    self._told.add(layer)
+                if layer not in self._reported:
+                    self._reported.add(layer)
                     problem = f"between {before} and {after}, without partner in {self._sides[1 - which]}"
                     element = layer.outputs[0].type.element.name if layer.outputs else ""
                     name = path + self._names[which][layer]
@@ -75,7 +75,7 @@ class Gaps:
         return entries
 
 
-def _behind(start: Output, stops: Callable[[Node], bool]) -> tuple[list[Node], list[Output]]:
+def _predecessors(start: Output, stops: Callable[[Node], bool]) -> tuple[list[Node], list[Output]]:
     """Return the predecessors of an output up to the first accepted nodes, and the outputs of these nodes."""
     gap: list[Node] = []
     frontier: list[Output] = []

@@ -49,7 +49,7 @@ class Judging:
         """Judge one layer. Returns the outputs to use in this run and in the free run."""
         here, there = list(visit.outputs), list(freely)
         is_chosen = chosen(visit, self.patterns)
-        for entry in self.constants.take(visit.node):
+        for entry in self.constants.pop_errors(visit.node):
             self._add(entry)
         if visit.node in self.constants.recast:
             return here, there
@@ -78,7 +78,7 @@ class Judging:
 
     def outputs(self, free: Sequence[Array]) -> None:
         """Judge the outputs of the model; `free` holds the outputs of the free run."""
-        for entry in self.constants.rest():
+        for entry in self.constants.pop_remaining_errors():
             self._add(entry)
         for k, (node, array) in enumerate(zip(self.sides.runner.results, free, strict=True)):
             source = node.inputs[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from irload.comparison.criteria import attribute_texts
 from irload.comparison.edits import Change
-from irload.comparison.faces import attribute_texts
 from irload.comparison.weights import value_change
 from irload.core.subgraph import Subgraph
 from irload.errors import IRError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from irload.comparison.anchors import body_ends, model_ends
 from irload.comparison.colours import Colours, Palette, Side
-from irload.comparison.faces import FACES, exact, role, similar, typed
+from irload.comparison.criteria import CRITERIA, exact, role, similar, typed
 from irload.core.subgraph import Subgraph
 from irload.graph import Graph, Node
 
@@ -21,9 +21,9 @@ def match(a: Graph, b: Graph) -> dict[Node, Node]:
 
     Inputs and outputs are matched first: by common tensor names, else by their neighbourhood, else by position; in
     bodies by the ports of the enclosing layer. Then two nodes match if all their predecessors, all their successors, or
-    all nodes within a few edges are equal. Each match distinguishes more nodes. This is repeated with looser criteria
-    of equality (`FACES`): type, attributes and content; type and attributes; type; any type. If several nodes are equal
-    by all criteria, names decide, then file order.
+    all nodes within a few edges are equal. Each match distinguishes more nodes. This is repeated with looser `CRITERIA`
+    of equality: type, attributes and content; type and attributes; type; any type. If several nodes are equal by all
+    criteria, names decide, then file order.
     """
     partners: dict[Node, Node] = {}
     pending: list[tuple[Graph, Graph, Iterable[tuple[Node, Node]]]] = [(a, b, model_ends(a, b))]
@@ -49,8 +49,8 @@ class _Matching:
         for p, q in ends:
             self.add(self.a.at[p], self.b.at[q])
         self.ends(a, b)
-        for face in FACES[:-1]:
-            ours, theirs = self.a.faces(face), self.b.faces(face)
+        for criterion in CRITERIA[:-1]:
+            ours, theirs = self.a.initial(criterion), self.b.initial(criterion)
             while self.refine(ours, theirs) or self.in_place(ours, theirs) or self.tie(ours, theirs):
                 pass
         while self.nearest():
@@ -75,11 +75,11 @@ class _Matching:
         An edit may be next to any of them, so they are matched even if their neighbourhoods differ.
         """
         for ours, theirs in ((a.parameters, b.parameters), (a.results, b.results)):
-            for face in (exact, similar):
-                colours = [side.faces(face) for side in (self.a, self.b)]
+            for criterion in (exact, similar):
+                colours = [side.initial(criterion) for side in (self.a, self.b)]
                 if theirs is b.results:
-                    self.unique(self.a.before(colours[0]), self.b.before(colours[1]), ours)
-                around = [side.around(c, ROUNDS) for side, c in zip((self.a, self.b), colours, strict=True)]
+                    self.unique(self.a.predecessors(colours[0]), self.b.predecessors(colours[1]), ours)
+                around = [side.neighbourhoods(c, ROUNDS) for side, c in zip((self.a, self.b), colours, strict=True)]
                 for p, q in zip(*map(reversed, around), strict=True):
                     self.unique(p, q, ours)
             for is_alike in (True, False):
@@ -96,10 +96,10 @@ class _Matching:
     def refine(self, ours: Colours, theirs: Colours) -> bool:
         """Match nodes whose colour is unique in both graphs."""
         before = len(self.pairs)
-        self.unique(self.a.before(ours), self.b.before(theirs))
-        self.unique(self.a.behind(ours), self.b.behind(theirs))
+        self.unique(self.a.predecessors(ours), self.b.predecessors(theirs))
+        self.unique(self.a.successors(ours), self.b.successors(theirs))
         if len(self.pairs) == before:
-            around = self.a.around(ours, ROUNDS), self.b.around(theirs, ROUNDS)
+            around = self.a.neighbourhoods(ours, ROUNDS), self.b.neighbourhoods(theirs, ROUNDS)
             for p, q in reversed(list(zip(*around, strict=True))[1:]):
                 self.unique(p, q)
         return len(self.pairs) > before
@@ -117,7 +117,7 @@ class _Matching:
 
     def in_place(self, ours: Colours, theirs: Colours) -> bool:
         """Match equal nodes whose inputs match, in order of execution; constants match together with their readers."""
-        behind = self.a.behind(ours), self.b.behind(theirs)
+        successors = self.a.successors(ours), self.b.successors(theirs)
         count = len(self.pairs)
         for k, inputs in enumerate(self.a.sources):
             if self.a.pins[k] is not None or not inputs:
@@ -133,7 +133,7 @@ class _Matching:
             ]
             if fitting:
                 name = self.a.nodes[k].name
-                other = max(fitting, key=lambda m: (behind[1][m] == behind[0][k], self.b.nodes[m].name == name))
+                other = max(fitting, key=lambda m: (successors[1][m] == successors[0][k], self.b.nodes[m].name == name))
                 self.add(k, other)
                 for (s, _), (t, _) in zip(inputs, self.b.sources[other], strict=True):
                     self.add(s, t)
@@ -153,8 +153,8 @@ class _Matching:
     def tie(self, ours: Colours, theirs: Colours) -> bool:
         """Match one of several nodes with equal predecessors and successors."""
         colours = [
-            list(zip(side.before(faces), side.behind(faces), strict=True))
-            for side, faces in ((self.a, ours), (self.b, theirs))
+            list(zip(side.predecessors(initial), side.successors(initial), strict=True))
+            for side, initial in ((self.a, ours), (self.b, theirs))
         ]
         groups: dict[tuple[int, int], list[int]] = {}
         for m, colour in enumerate(colours[1]):
@@ -176,7 +176,7 @@ class _Matching:
                 for m, count in self.shared(k).items():
                     other = self.b.nodes[m]
                     if other.type == node.type:
-                        alike = self.a.faces(similar)[k] == self.b.faces(similar)[m]
+                        alike = self.a.initial(similar)[k] == self.b.initial(similar)[m]
                         ranked.append(((node.name == other.name, count, alike, _type(node) == _type(other)), k, m))
         ranked.sort(key=lambda entry: entry[0], reverse=True)
         return sum(self.add(k, m) for _, k, m in ranked) > 0
@@ -198,22 +198,18 @@ class _Matching:
 
     def replaced(self) -> None:
         """Match layers of different types between the same neighbours."""
-        ours, theirs = self.a.faces(role), self.b.faces(role)
-        before, behind = [(s.before(f), s.behind(f)) for s, f in ((self.a, ours), (self.b, theirs))]
-        free = {
-            (before_, behind_): m
-            for m, (before_, behind_) in enumerate(zip(*behind, strict=True))
-            if self.b.pins[m] is None
-        }
-        for k, colours in enumerate(zip(*before, strict=True)):
-            other = free.get(colours)
+        ours, theirs = self.a.initial(role), self.b.initial(role)
+        keys, other_keys = [(s.predecessors(f), s.successors(f)) for s, f in ((self.a, ours), (self.b, theirs))]
+        free = {key: m for m, key in enumerate(zip(*other_keys, strict=True)) if self.b.pins[m] is None}
+        for k, key in enumerate(zip(*keys, strict=True)):
+            other = free.get(key)
             if self.a.pins[k] is None and other is not None:
                 self.add(k, other)
 
-    def by_name(self, face: Callable[[Node], Hashable]) -> None:
-        """Match remaining nodes by name and face, if both are unique in their graphs."""
-        named = _named(self.b, face)
-        for key, k in _named(self.a, face).items():
+    def by_name(self, criterion: Callable[[Node], Hashable]) -> None:
+        """Match remaining nodes by name and criterion, if both are unique in their graphs."""
+        named = _named(self.b, criterion)
+        for key, k in _named(self.a, criterion).items():
             other = named.get(key)
             if other is not None:
                 self.add(k, other)
@@ -228,12 +224,12 @@ def _single(colours: Colours, pins: list[int | None]) -> Mapping[int, int]:
     return {colour: k for colour, k in by_colour.items() if k is not None}
 
 
-def _named(side: Side, face: Callable[[Node], Hashable]) -> dict[tuple[str, Hashable], int]:
-    """The free nodes by name and face, where these are unique."""
+def _named(side: Side, criterion: Callable[[Node], Hashable]) -> dict[tuple[str, Hashable], int]:
+    """The free nodes by name and criterion, where these are unique."""
     by_key: dict[tuple[str, Hashable], int | None] = {}
     for k, node in enumerate(side.nodes):
         if node.name:
-            key = node.name, face(node)
+            key = node.name, criterion(node)
             by_key[key] = None if key in by_key else k
     return {key: k for key, k in by_key.items() if k is not None and side.pins[k] is None}
 

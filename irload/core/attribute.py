@@ -232,14 +232,14 @@ def non_negative(value: Any) -> str | None:
     return None if all(v >= 0 for v in _each(value)) else "must not be negative"
 
 
-def at_least(least: float) -> Validator:
-    """Validator: a number, or every number of a list, is `least` or above."""
-    return lambda value: None if all(v >= least for v in _each(value)) else f"must be at least {least}"
+def at_least(low: float) -> Validator:
+    """Validator: a number, or every number of a list, is `low` or above."""
+    return lambda value: None if all(v >= low for v in _each(value)) else f"must be at least {low}"
 
 
-def within(least: float, most: float) -> Validator:
-    """Validator: a number, or every number of a list, is in `least` to `most`."""
-    return lambda value: None if all(least <= v <= most for v in _each(value)) else f"must be within {least}..{most}"
+def within(low: float, high: float) -> Validator:
+    """Validator: a number, or every number of a list, is in `low` to `high`."""
+    return lambda value: None if all(low <= v <= high for v in _each(value)) else f"must be within {low}..{high}"
 
 
 def finite(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from irload.core.attribute import Attribute
 from irload.core.context import InferContext, RunContext
 from irload.core.element import ELEMENTS, ElementType, f32, nf4
 from irload.core.half import widened
-from irload.core.rounding import as_real, rounded
+from irload.core.rounding import as_real, round_to
 from irload.core.shape import shape_of
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch, out_of_memory
@@ -303,5 +303,5 @@ def _narrow(array: Array, to: ElementType, rounds: bool) -> Array:
     if to.is_low_precision and to is not nf4 and array.dtype == f32.dtype:
         return array.astype(to.dtype)
     if rounds and to.dtype.kind in "iub":
-        return rounded(array, to)
+        return round_to(array, to)
     return array

@@ -3,7 +3,8 @@
 The runtime computes these sums, products and quotients in f32 and rounds each. A `Ratio` is the exact value. It is
 limited to computations in which rounding changes neither the floor nor the ceiling: at most one quotient that f32
 cannot represent, followed by sums with integers. A ratio that is not an integer differs from every integer by at least
-1 / `under`. Its numerator is below MOST, so each rounding changes it by at most a sixteenth of this distance.
+1 / `denominator`. Its numerator is below MAX_NUMERATOR, so each rounding changes it by at most a sixteenth of this
+distance.
 """
 
 from __future__ import annotations
@@ -16,27 +17,32 @@ import numpy as np
 from irload.core.size import is_size
 from irload.core.tensor import Array
 
-MOST = 1 << 20
+MAX_NUMERATOR = 1 << 20
 """Exclusive upper bound of the magnitude of a numerator."""
-MOST_PARTS = 256
+MAX_DENOMINATOR = 256
 """Maximum denominator."""
 
-MOST_ELEMENTS = 64
+MAX_ELEMENTS = 64
 """Maximum number of elements of an array of ratios."""
 
 
 class Ratio:
-    """`over` / `under`: a size or an integer, divided by a positive integer. `rounded`: f32 cannot represent the ratio.
+    """`numerator` / `denominator`: a size or an integer, divided by a positive integer.
 
-    Arithmetic raises TypeError if the rounding of floats could change the floor or the ceiling of the result.
+    `rounded`: f32 cannot represent the ratio. Arithmetic raises TypeError if the rounding of floats could change the
+    floor or the ceiling of the result.
     """
 
-    __slots__ = ("over", "rounded", "under")
+    __slots__ = ("denominator", "numerator", "rounded")
 
-    def __init__(self, over: int, under: int = 1, *, rounded: bool = False) -> None:
-        if is_size(under) or not 0 < under <= MOST_PARTS or not -MOST < over < MOST:
+    def __init__(self, numerator: int, denominator: int = 1, *, rounded: bool = False) -> None:
+        if (
+            is_size(denominator)
+            or not 0 < denominator <= MAX_DENOMINATOR
+            or not -MAX_NUMERATOR < numerator < MAX_NUMERATOR
+        ):
             raise TypeError("floats may round this number")
-        self.over, self.under, self.rounded = over, under, rounded
+        self.numerator, self.denominator, self.rounded = numerator, denominator, rounded
 
     @staticmethod
     def of(number: Any) -> Ratio:
@@ -54,16 +60,16 @@ class Ratio:
     @property
     def is_whole(self) -> bool:
         """True if the denominator is 1."""
-        return self.under == 1
+        return self.denominator == 1
 
     def __add__(self, other: Ratio) -> Ratio:
         if (self.rounded and not other.is_whole) or (other.rounded and not self.is_whole):
             raise TypeError("a rounded number is added to a fraction")
-        over = self.over * other.under + other.over * self.under
-        return Ratio(over, self.under * other.under, rounded=self.rounded or other.rounded)
+        numerator = self.numerator * other.denominator + other.numerator * self.denominator
+        return Ratio(numerator, self.denominator * other.denominator, rounded=self.rounded or other.rounded)
 
     def __neg__(self) -> Ratio:
-        return Ratio(-self.over, self.under, rounded=self.rounded)
+        return Ratio(-self.numerator, self.denominator, rounded=self.rounded)
 
     def __sub__(self, other: Ratio) -> Ratio:
         return self + -other
@@ -71,30 +77,30 @@ class Ratio:
     def __mul__(self, other: Ratio) -> Ratio:
         if self.rounded or other.rounded:
             raise TypeError("a rounded number is multiplied")
-        return Ratio(self.over * other.over, self.under * other.under)
+        return Ratio(self.numerator * other.numerator, self.denominator * other.denominator)
 
     def __truediv__(self, other: Ratio) -> Ratio:
-        if not is_size(other.over) and other.over == other.under:
+        if not is_size(other.numerator) and other.numerator == other.denominator:
             return self
-        if self.rounded or is_size(other.over) or other.over <= 0:
+        if self.rounded or is_size(other.numerator) or other.numerator <= 0:
             raise TypeError("a rounded number is divided, or the divisor is not a positive number")
-        under = self.under * other.over
-        return Ratio(self.over * other.under, under, rounded=bool(under & (under - 1)))
+        denominator = self.denominator * other.numerator
+        return Ratio(self.numerator * other.denominator, denominator, rounded=bool(denominator & (denominator - 1)))
 
     def __floor__(self) -> Ratio:
-        return Ratio(self.over // self.under)
+        return Ratio(self.numerator // self.denominator)
 
     def __ceil__(self) -> Ratio:
-        return Ratio(-(-self.over // self.under))
+        return Ratio(-(-self.numerator // self.denominator))
 
     def __trunc__(self) -> Any:
         """The ratio rounded towards 0, as a size or an integer."""
-        return self.over // self.under if self.over >= 0 else -(-self.over // self.under)
+        return self.numerator // self.denominator if self.numerator >= 0 else -(-self.numerator // self.denominator)
 
 
 def ratios(array: Array) -> Array:
-    """The elements as ratios. Raises TypeError for more than MOST_ELEMENTS, and for elements that are not ratios."""
-    if array.size > MOST_ELEMENTS:
+    """The elements as ratios. Raises TypeError for more than MAX_ELEMENTS, and for elements that are not ratios."""
+    if array.size > MAX_ELEMENTS:
         raise TypeError("too many elements for sizes")
     return each(Ratio.of, array)
 

@@ -15,7 +15,7 @@ from irload.core.tensor import Array
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
-def held(x: Array) -> Array:
+def as_plugin_integers(x: Array) -> Array:
     """Integers or booleans in the type in which the plugin stores them: i32, i8 or u8."""
     if x.dtype.kind == "b":
         return x.view(np.uint8)
@@ -24,27 +24,27 @@ def held(x: Array) -> Array:
 
 def as_real(x: Array) -> Array:
     """Integers or booleans as f32; other arrays unchanged."""
-    return held(x).astype(np.float32) if x.dtype.kind in "iub" else x
+    return as_plugin_integers(x).astype(np.float32) if x.dtype.kind in "iub" else x
 
 
-def rounded(x: Array, to: ElementType) -> Array:
-    """Real numbers as values of an integer type, or as booleans."""
+def round_to(x: Array, to: ElementType) -> Array:
+    """Round real numbers to values of an integer type, or to booleans."""
     x = np.rint(x)
     fits = (x >= -(2.0**31)) & (x < 2.0**31)
-    return fitted(np.where(fits, x, -(2.0**31)).astype(np.int64), to)
+    return narrow(np.where(fits, x, -(2.0**31)).astype(np.int64), to)
 
 
-def fitted(x: Array, to: ElementType) -> Array:
-    """Results in i64, converted to the type in which the plugin stores `to`, then to `to`."""
-    inner = held(np.zeros(0, to.dtype)).dtype
+def narrow(x: Array, to: ElementType) -> Array:
+    """Convert results in i64 to the type in which the plugin stores `to`, then to `to`."""
+    inner = as_plugin_integers(np.zeros(0, to.dtype)).dtype
     if inner in _BYTES:
         limits = np.iinfo(inner)
         x = np.clip(x, limits.min, limits.max)
-    return wrapped(x.astype(inner), to)
+    return wrap(x.astype(inner), to)
 
 
-def wrapped(values: Array, element: ElementType) -> Array:
-    """Integers reduced to the element's width: its low bits, in two's complement if it is signed."""
+def wrap(values: Array, element: ElementType) -> Array:
+    """Reduce integers to the element's width: its low bits, in two's complement if it is signed."""
     values = values.astype(element.dtype, copy=False)
     if element.bits >= 8:
         return values
@@ -53,17 +53,17 @@ def wrapped(values: Array, element: ElementType) -> Array:
     return (low ^ sign) - sign if element.is_signed else low
 
 
-def reordered(x: Array, to: ElementType) -> Array:
-    """Numbers or booleans as another numeric type: rounded to the nearest integer and clamped to the plugin's range."""
+def reorder(x: Array, to: ElementType) -> Array:
+    """Convert numbers or booleans to another type: rounded to nearest, and clamped to the plugin's range."""
     if x.dtype.kind in "iub":
-        x = held(x)
+        x = as_plugin_integers(x)
     if to.is_float:
         return x.astype(np.float32).astype(to.dtype)
-    inner = held(np.zeros(0, to.dtype)).dtype
+    inner = as_plugin_integers(np.zeros(0, to.dtype)).dtype
     limits = np.iinfo(inner)
     low, high = float(limits.min), float(limits.max)
     if x.dtype.kind in "iu":
-        return wrapped(np.clip(x.astype(np.int64), limits.min, limits.max).astype(inner), to)
+        return wrap(np.clip(x.astype(np.int64), limits.min, limits.max).astype(inner), to)
     x = x.astype(np.float32)
     high = min(high, 2147483520.0)  # the greatest f32 that fits i32
-    return wrapped(np.rint(np.clip(np.where(np.isnan(x), np.float32(low), x), low, high)).astype(inner), to)
+    return wrap(np.rint(np.clip(np.where(np.isnan(x), np.float32(low), x), low, high)).astype(inner), to)

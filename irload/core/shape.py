@@ -132,7 +132,7 @@ ANY = Dim(0, None)
 """The dim that allows any size."""
 ARRAY_AXES = 64
 """Maximum number of axes of a NumPy array."""
-MOST_AXES = 1 << 12
+MAX_AXES = 1 << 12
 """Maximum rank of a shape. A file can declare a rank of 2 to the 40 by a single number."""
 
 
@@ -160,9 +160,9 @@ class Shape:
 
     @staticmethod
     def any(rank: int | None) -> Shape:
-        """A shape of `rank` unknown dims; unranked for None. Raises ShapeMismatch beyond `MOST_AXES`."""
-        if rank is not None and rank > MOST_AXES:
-            raise ShapeMismatch(f"a tensor has {rank} axes; at most {MOST_AXES} are supported")
+        """A shape of `rank` unknown dims; unranked for None. Raises ShapeMismatch beyond `MAX_AXES`."""
+        if rank is not None and rank > MAX_AXES:
+            raise ShapeMismatch(f"a tensor has {rank} axes; at most {MAX_AXES} are supported")
         return UNRANKED if rank is None else Shape(*(ANY,) * rank)
 
     @staticmethod

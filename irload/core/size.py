@@ -186,7 +186,7 @@ else:
 
 
 def symbol(trace: Trace, hint: int) -> Size:
-    """A new symbol with this value at the traced shape. Raises ValueError for one below LEAST or above MOST."""
+    """A new symbol with this value at the traced shape. Raises ValueError outside MIN_SYMBOL to MAX_SYMBOL."""
     size: Any = _Size(trace, trace.variable(hint), hint)
     return size
 

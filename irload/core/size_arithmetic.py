@@ -15,7 +15,7 @@ from irload.core.shape import Shape
 from irload.core.size import has_sizes
 from irload.core.tensor import Array, TensorType
 
-MOVES_SIZES = frozenset(
+MOVEMENTS = frozenset(
     {
         "Broadcast",
         "Concat",
@@ -33,7 +33,7 @@ MOVES_SIZES = frozenset(
     }
 )
 """Operations whose `compute` accepts arrays of sizes, because it only moves elements."""
-CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
+SIZE_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "Add": np.add,
     "Ceiling": np.asarray,
     "Convert": np.asarray,
@@ -51,11 +51,11 @@ CALCULATES_SIZES: Mapping[str, Callable[..., Any]] = {
     "Subtract": np.subtract,
 }
 """Elementwise operations on integers, with NumPy functions that compute the same on arrays of sizes."""
-DIVIDES_SIZES: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
+SIZE_DIVISIONS: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
 """Divisions, with NumPy functions that compute the same for sizes of at least 0 and positive divisors."""
 
 
-def of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
+def infer_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
     """Return the output types, with arrays of sizes as values if the operation can compute them.
 
     Values are booleans, and integers that fit their type, because sizes neither wrap nor round.
@@ -63,21 +63,21 @@ def of_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) -> 
     if not is_builtin(op) or not all(t.element.is_integer or t.element is boolean for t in outputs):
         return tuple(outputs)
     try:
-        if op.type in MOVES_SIZES:
+        if op.type in MOVEMENTS:
             computed = op.compute(*arrays)
             results: Sequence[Array] = computed if isinstance(computed, tuple) else (computed,)
-        elif op.type in DIVIDES_SIZES:
-            results = [_divided(DIVIDES_SIZES[op.type], *arrays)]
-        elif op.type in CALCULATES_SIZES and not (op.type == "Convert" and outputs[0].element is boolean):
-            results = [CALCULATES_SIZES[op.type](*arrays)]
+        elif op.type in SIZE_DIVISIONS:
+            results = [_divide(SIZE_DIVISIONS[op.type], *arrays)]
+        elif op.type in SIZE_FUNCTIONS and not (op.type == "Convert" and outputs[0].element is boolean):
+            results = [SIZE_FUNCTIONS[op.type](*arrays)]
         else:
             return tuple(outputs)
-        return tuple(map(_sized, outputs, map(np.asarray, results)))
+        return tuple(map(_with_value, outputs, map(np.asarray, results)))
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return tuple(outputs)
 
 
-def _sized(tensor: TensorType, value: Array) -> TensorType:
+def _with_value(tensor: TensorType, value: Array) -> TensorType:
     """Return the type with an array of sizes or numbers as its value; without a value if they do not fit the type."""
     if tensor.element.is_integer:
         limits = np.iinfo(tensor.element.dtype)
@@ -87,15 +87,15 @@ def _sized(tensor: TensorType, value: Array) -> TensorType:
     return TensorType(tensor.element, Shape(*whole.shape), whole)
 
 
-def _divided(divide: Callable[..., Array], a: Array, b: Array) -> Array:
+def _divide(divide: Callable[..., Array], a: Array, b: Array) -> Array:
     """Divide sizes of at least 0 by positive ones, for which truncation and floor agree."""
     if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
         raise ArithmeticError("a size is negative")
     return divide(a, b)
 
 
-ROUNDS: Mapping[str, Callable[[Any], Any]] = {"Ceiling": math.ceil, "Floor": math.floor}
-CALCULATES_RATIOS: Mapping[str, Callable[..., Any]] = {
+RATIO_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {"Ceiling": math.ceil, "Floor": math.floor}
+RATIO_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "Add": np.add,
     "Divide": np.true_divide,
     "Multiply": np.multiply,
@@ -104,23 +104,23 @@ CALCULATES_RATIOS: Mapping[str, Callable[..., Any]] = {
 """Elementwise operations on floats, with NumPy functions that compute the same on arrays of ratios."""
 
 
-def ratios_of(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
+def compute_ratios(op: Op, arrays: Sequence[Array], output: TensorType) -> Array:
     """Return a float output as an array of ratios, from inputs that are integers, sizes or ratios. Raises TypeError."""
     if not is_builtin(op) or output.element not in (f32, f64):
         raise TypeError("not a ratio")
-    if op.type in CALCULATES_RATIOS:
-        return np.asarray(CALCULATES_RATIOS[op.type](*map(ratios, arrays)))
+    if op.type in RATIO_FUNCTIONS:
+        return np.asarray(RATIO_FUNCTIONS[op.type](*map(ratios, arrays)))
     if op.type == "Convert":
         return ratios(arrays[0])
-    if op.type in ROUNDS:
-        return each(ROUNDS[op.type], arrays[0])
-    if op.type in MOVES_SIZES:
+    if op.type in RATIO_ROUNDINGS:
+        return each(RATIO_ROUNDINGS[op.type], arrays[0])
+    if op.type in MOVEMENTS:
         computed = op.compute(*arrays)
         if not isinstance(computed, tuple):
             return computed
     raise TypeError(f"{op.type} is not an operation on ratios")
 
 
-def truncated(array: Array, tensor: TensorType) -> TensorType:
+def truncate_ratios(array: Array, tensor: TensorType) -> TensorType:
     """Return the type of a conversion to integers, with the truncated ratios as its value if they fit."""
-    return _sized(tensor, each(math.trunc, array))
+    return _with_value(tensor, each(math.trunc, array))

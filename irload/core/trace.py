@@ -8,9 +8,9 @@ from typing import Any
 
 from irload.core.polynomial import Key, Terms, key_in, key_of
 
-LEAST = 2
+MIN_SYMBOL = 2
 """Minimum value of a symbol. Dims of 0 and 1 stay numbers, because emptiness and broadcasting depend on them."""
-MOST = 1 << 24
+MAX_SYMBOL = 1 << 24
 """Maximum value of a symbol, so that products of a few symbols fit into 64 bits for all shapes."""
 
 _EXTREMES: Mapping[str, Callable[..., Any]] = {"max": max, "min": min}
@@ -43,11 +43,11 @@ class Trace:
         self._highs: list[int | None] = []
 
     def variable(self, hint: int) -> Terms:
-        """A new symbol with this value at the traced shape, from `LEAST` to `MOST`. Symbols precede quotients."""
-        if len(self.hints) != self.symbols or not LEAST <= hint <= MOST:
+        """A new symbol with this value at the traced shape, MIN_SYMBOL to MAX_SYMBOL. Symbols precede quotients."""
+        if len(self.hints) != self.symbols or not MIN_SYMBOL <= hint <= MAX_SYMBOL:
             raise ValueError(f"cannot add a symbol for {hint}")
         self.symbols += 1
-        return {(self._atom(hint, LEAST, MOST),): 1}
+        return {(self._atom(hint, MIN_SYMBOL, MAX_SYMBOL),): 1}
 
     def quotient(self, dividend: Terms, divisor: Terms) -> int:
         """The index of the floor quotient of two polynomials; the divisor is not 0."""
@@ -184,7 +184,7 @@ class Trace:
     def _tested(self, polynomials: Sequence[Terms], result: str, fails: bool | None) -> Callable[[Sequence[int]], Any]:
         """A function that returns `fails` if a guard does not hold."""
         needed: set[int] = set()
-        conditions = [f"{LEAST} <= s{k} <= {MOST}" for k in range(self.symbols)]
+        conditions = [f"{MIN_SYMBOL} <= s{k} <= {MAX_SYMBOL}" for k in range(self.symbols)]
         for (relation, key), expected in self.guards.items():
             self._collect(dict(key), needed)
             conditions.append(f"({self.text(dict(key))} {relation} 0) is {expected}")

@@ -184,13 +184,13 @@ def _first(name: str, way: Sequence[RunOnce], compile: float, before: int | None
 
 
 def _together(
-    way: Sequence[RunOnce], side: Contender, seconds: float, least: int, most: Sequence[int] | None = None
+    way: Sequence[RunOnce], side: Contender, seconds: float, minimum: int, limit: Sequence[int] | None = None
 ) -> list[int]:
-    """Run all requests concurrently for `seconds`, each at least `least` times and at most as often as `most` states.
+    """Run all requests concurrently for `seconds`, each at least `minimum` times, at most as often as `limit`.
 
     Stores the latencies, and returns how often each request ran.
     """
-    limits = most or [None] * len(way)
+    limits = limit or [None] * len(way)
     latencies: list[list[float]] = [[] for _ in way]
     errors: list[BaseException] = []
     ready = Barrier(len(way) + 1)
@@ -198,13 +198,13 @@ def _together(
     def work(k: int) -> None:
         try:
             ready.wait()
-            latencies[k] = _timed(way[k], seconds, least, limits[k])
+            latencies[k] = _timed(way[k], seconds, minimum, limits[k])
         except BaseException as error:
             errors.append(error)
 
     if len(way) == 1:
         start = time.perf_counter()
-        latencies[0] = _timed(way[0], seconds, least, limits[0])
+        latencies[0] = _timed(way[0], seconds, minimum, limits[0])
     else:
         threads = [Thread(target=work, args=(k,), daemon=True) for k in range(len(way))]
         for thread in threads:
@@ -220,12 +220,12 @@ def _together(
     return list(map(len, latencies))
 
 
-def _timed(run: RunOnce, seconds: float, least: int, most: int | None) -> list[float]:
+def _timed(run: RunOnce, seconds: float, minimum: int, limit: int | None) -> list[float]:
     latencies: list[float] = []
     clock = time.perf_counter
     now = clock()
     end = now + seconds
-    while (now < end or len(latencies) < least) and (most is None or len(latencies) < most):
+    while (now < end or len(latencies) < minimum) and (limit is None or len(latencies) < limit):
         start = now
         run()
         now = clock()

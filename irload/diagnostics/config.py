@@ -56,13 +56,13 @@ def config() -> dict[str, Any]:
 
 def _caches() -> dict[str, str]:
     """Return the size of each cache of bounded size, and its bound."""
-    from irload.diagnostics.user_cache import kept
+    from irload.diagnostics.user_cache import cache_usage
     from irload.model_cache import VARIABLE
     from irload.system.machine import turned_off
 
     usage = {
         entry.what: f"{entry.nbytes / 1e6:.1f} of {entry.largest / 1e6:.0f} MB, {entry.count} files"
-        for entry in kept()
+        for entry in cache_usage()
         if entry.largest is not None
     }
     off = turned_off(VARIABLE)

@@ -9,7 +9,7 @@ from irload import model_cache
 from irload.plan.backends import registry
 from irload.safety.cache_store import CacheStore
 
-__all__ = ["CacheUsage", "clear_cache", "kept"]
+__all__ = ["CacheUsage", "cache_usage", "clear_cache"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class CacheUsage:
     largest: int | None = None
 
 
-def kept() -> list[CacheUsage]:
+def cache_usage() -> list[CacheUsage]:
     """Return one entry per kind, also for kinds without files; folders first."""
     return [_usage(store) for store in _stores()]
 
 
 def clear_cache() -> list[CacheUsage]:
     """Remove all files, and return the previous contents. Files that cannot be removed remain."""
-    usage = kept()
+    usage = cache_usage()
     for store in _stores():
         store.clear()
     return usage

@@ -13,7 +13,7 @@ from irload.edit.chain import Chain
 from irload.edit.draft import Draft
 from irload.edit.layers import Layers
 from irload.edit.quantization import MODES, Mode, quantized
-from irload.edit.weights import Weights, weights_of
+from irload.edit.weights import WeightConstant, weights_of
 from irload.errors import InputInvalid
 from irload.graph import Output
 from irload.model import Model
@@ -87,7 +87,7 @@ def _quantize(draft: Draft, mode: Mode, group_size: int | None, *, all_layers: b
         layers.rewire(moved)
 
 
-def _choice(weights: Weights, mode: Mode, group_size: int | None, *, precise: bool) -> tuple[Mode, int | None]:
+def _choice(weights: WeightConstant, mode: Mode, group_size: int | None, *, precise: bool) -> tuple[Mode, int | None]:
     """The mode for weights, and the size of groups, None for one scale per channel."""
     if mode.element.bits == 8:
         return mode, None
@@ -97,13 +97,13 @@ def _choice(weights: Weights, mode: Mode, group_size: int | None, *, precise: bo
     return mode, group_size
 
 
-def _is_smaller(weights: Weights, mode: Mode, shared: int) -> bool:
+def _is_smaller(weights: WeightConstant, mode: Mode, shared: int) -> bool:
     """True if codes, scales and zero points take fewer bits than the constant."""
     factors = 16 + (0 if mode.symmetric else mode.element.bits)
     return mode.element.bits + factors / shared < weights.constant.outputs[0].type.element.bits
 
 
-def _restored(layers: Layers, weights: Weights, mode: Mode, group_size: int | None) -> Output:
+def _restored(layers: Layers, weights: WeightConstant, mode: Mode, group_size: int | None) -> Output:
     """Add the quantized weights, and the layers that restore them. Returns the restored tensor."""
     values = cast(Array, weights.constant.op.compute())
     shape, axes, final = values.shape, weights.axes, weights.output

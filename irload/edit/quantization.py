@@ -11,7 +11,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.tensor import Array
 
-__all__ = ["MODES", "Mode", "Quantized", "quantized"]
+__all__ = ["MODES", "Mode", "QuantizedWeights", "quantized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ MODES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantized:
+class QuantizedWeights:
     """Weights (codes − zero_point) · scale, with scales of f16. The zero points are codes; None if they are zero."""
 
     codes: Array
@@ -46,7 +46,7 @@ class Quantized:
     zero_point: Array | None
 
 
-def quantized(weights: Array, mode: Mode, axes: Sequence[int]) -> Quantized:
+def quantized(weights: Array, mode: Mode, axes: Sequence[int]) -> QuantizedWeights:
     """Quantize weights with one scale per slice along `axes`.
 
     The codes are the nearest ones for the scales as stored, so no error is larger than with NNCF, which rounds the
@@ -70,7 +70,7 @@ def quantized(weights: Array, mode: Mode, axes: Sequence[int]) -> Quantized:
         codes += zero
     dtype = mode.element.dtype
     codes = np.clip(np.rint(codes), low, high).astype(dtype)
-    return Quantized(codes, scale, None if zero is None else zero.astype(dtype))
+    return QuantizedWeights(codes, scale, None if zero is None else zero.astype(dtype))
 
 
 def _nonzero(scale: Array) -> Array:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from irload.core import element as et
 from irload.graph import Graph, Node, Output
 
-__all__ = ["Weights", "weights_of"]
+__all__ = ["WeightConstant", "weights_of"]
 
 FLOATS = (et.f32, et.f16, et.bf16)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class WeightConstant:
     """A constant of floats that a layer multiplies by.
 
     `output`: the tensor that layers read: of the constant, or of the Convert that restores it from 16 bits. `axes`:
@@ -59,14 +59,14 @@ _AXES: dict[str, tuple[tuple[int, ...], Callable[[Node, int], tuple[int, ...]]]]
 """By type of layer: the ports that may have weights, and their axes that share a scale."""
 
 
-def weights_of(graph: Graph) -> list[Weights]:
+def weights_of(graph: Graph) -> list[WeightConstant]:
     """The weights of a graph in the order of the layers, each once, without compressed weights."""
-    weights: dict[Output, Weights] = {}
+    weights: dict[Output, WeightConstant] = {}
     for node in graph.nodes:
         for port, constant in _constants(node):
             output = node.inputs[port]
             if output not in weights:
-                weights[output] = Weights(constant, output, _AXES[node.type][1](node, port), [])
+                weights[output] = WeightConstant(constant, output, _AXES[node.type][1](node, port), [])
             weights[output].readers.append(node)
     return list(weights.values())
 

@@ -17,7 +17,7 @@ from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.variables import Variables
 from irload.runtime.compiled_model import CompiledModel
-from irload.runtime.inputs import Binding
+from irload.runtime.inputs import InputBinding
 from irload.validation.differences import refusal
 
 _OF_WHOLE = frozenset(
@@ -47,7 +47,7 @@ class Cached(CompiledModel):
         self.threads = options.threads
         self.limits = options.limits
         self.optimize = True
-        self._bind = Binding(self.inputs, wide=True)
+        self._bind = InputBinding(self.inputs, wide=True)
         self._variables = Variables()
         self._options = options
         self._document = document

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import f32
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.errors import not_here
 from irload.openvino.model import Model
 from irload.openvino.node import Node
@@ -43,7 +43,7 @@ def apply_moc_transformations(model: Model, cf: bool = False, smart_reshape: boo
             subnormal = (np.abs(values) < smallest) & (values != 0)
             if subnormal.any():
                 node.op = authoring.constant(np.where(subnormal, np.float32(0), values), f32).op
-                faces.edited()
+                adapters.edited()
 
 
 def apply_low_latency_transformation(model: Model, use_const_initializer: bool = True) -> None:
@@ -61,8 +61,8 @@ def apply_make_stateful_transformation(
 def compress_model_transformation(model: Model) -> None:
     """Convert f32 constants to f16 followed by a Convert, as `save_model` does."""
     for old, pair in replacements(model._graph).items():  # pyright: ignore[reportPrivateUsage]
-        faces.link(pair)
-        Output(old, 0).replace(faces.adapter(pair[1]).output(0))
+        adapters.link(pair)
+        Output(old, 0).replace(adapters.adapter(pair[1]).output(0))
 
 
 def apply_fused_names_cleanup(model: Model) -> None:

@@ -15,7 +15,7 @@ from irload.core.shape import ANY, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.inference import Inference
-from irload.openvino import attributes, faces
+from irload.openvino import adapters, attributes
 from irload.openvino.errors import OVTypeError, raising
 from irload.openvino.strings import as_strings
 from irload.openvino.types import element_of
@@ -58,11 +58,11 @@ def create(
 def new_node(op: Op, inputs: Sequence[graph.Output] = (), name: str = "") -> graph.Node:
     """A node with inferred outputs. Without a name it is named by type and number."""
     node = graph.Node(-1, name, op, list(inputs))
-    node.id = faces.number_of(node)
+    node.id = adapters.number_of(node)
     node.name = name or unique_name(node)
     node.version = op.opset
     infer_node(node)
-    faces.link([node])
+    adapters.link([node])
     return node
 
 
@@ -71,15 +71,15 @@ def unwired(type: str, opset: str, given: Mapping[str, Any]) -> graph.Node:
     cls, _ = resolve(attributes.XML_NAMES.get(type, type), opset)
     op, _ = cls.parse(attributes.named(cls, given))
     node = graph.Node(-1, "", op)
-    node.id, node.name, node.version = faces.number_of(node), unique_name(node), op.opset
+    node.id, node.name, node.version = adapters.number_of(node), unique_name(node), op.opset
     node.outputs = [graph.Output(node, 0)]
-    faces.link([node])
+    adapters.link([node])
     return node
 
 
 def unique_name(node: graph.Node) -> str:
     """The name by type and number."""
-    return f"{attributes.TYPE_NAMES.get(node.type, node.type)}_{faces.number_of(node)}"
+    return f"{attributes.TYPE_NAMES.get(node.type, node.type)}_{adapters.number_of(node)}"
 
 
 class _Creation(Inference):

@@ -10,7 +10,7 @@ import irload.model
 from irload import graph
 from irload.core.op import Op
 from irload.core.subgraph import PortMap, Subgraph
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.descriptions import (
     BodyOutputDescription,
     ConcatOutputDescription,
@@ -43,10 +43,10 @@ class _WithBodies(Node):
     def _begin(self, inputs: Sequence[Any]) -> None:
         cls, _ = resolve(self._type, self._opset)
         node = graph.Node(-1, "", cls(**dict.fromkeys(self._names, EMPTY)), [as_output(i) for i in inputs])
-        node.id = faces.number_of(node)
+        node.id = adapters.number_of(node)
         node.version = node.op.opset
         node.name = authoring.unique_name(node)
-        faces.link([node])
+        adapters.link([node])
         self._adopt(node)
 
     def _subgraph(self, name: str) -> Subgraph:
@@ -64,7 +64,7 @@ class _WithBodies(Node):
         values = {k: getattr(old, k) for k in ("body", "inputs", "outputs", "back_edges")} | changed
         op = self._node.op
         self._node.op = type(op)(**{**op.attributes, name: Subgraph(**values)})
-        faces.edited()
+        adapters.edited()
 
     def _set_body(self, name: str, body: Model) -> None:
         model = body._graph  # pyright: ignore[reportPrivateUsage]
@@ -74,7 +74,7 @@ class _WithBodies(Node):
     def _add_input(self, value: Any) -> int:
         """Add an input that the value feeds. Returns its index."""
         self._node.inputs.append(as_output(value))
-        faces.link([self._node])
+        adapters.link([self._node])
         return len(self._node.inputs) - 1
 
     def _parameter(self, name: str, parameter: Node) -> int:
@@ -349,4 +349,4 @@ def _described(subgraph: Subgraph) -> list[OutputDescription]:
     return descriptions
 
 
-faces.kinds.update({"If": if_op, "Loop": loop, "TensorIterator": tensor_iterator})
+adapters.kinds.update({"If": if_op, "Loop": loop, "TensorIterator": tensor_iterator})

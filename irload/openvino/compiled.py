@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import irload.model
 import irload.runtime.compiled_model as running
 from irload.openvino import copies
-from irload.openvino.config import Config
+from irload.openvino.config import PropertyValues
 from irload.openvino.errors import OpenVINOError, raising, unsupported
 from irload.openvino.exporting import exported
 from irload.openvino.keys import first_of, port_named
@@ -48,12 +48,12 @@ class _Slots:
 class CompiledModel:
     """A compiled model. Call it, or create requests."""
 
-    def __init__(self, other: Any, config: Config | None = None) -> None:
+    def __init__(self, other: Any, config: PropertyValues | None = None) -> None:
         if isinstance(other, CompiledModel):
             self.__dict__ = other.__dict__
             return
         self._compiled: running.CompiledModel = other
-        self._config = config or Config("CPU", {})
+        self._config = config or PropertyValues("CPU", {})
         self._profiles = self._config.profiles
         self._slots = _Slots(self._config.streams)
         self._in = [ConstOutput(port.node, 0) for port in other.inputs]
@@ -190,12 +190,12 @@ def _port(ports: list[ConstOutput], key: Any, kind: str) -> ConstOutput:
     return ports[key]
 
 
-def compile_graph(model: Model, config: Config) -> CompiledModel:
+def compile_graph(model: Model, config: PropertyValues) -> CompiledModel:
     """Compile a copy of the model, so that later edits of the model do not change it."""
     return compile_copy(copies.clone(model._graph), config)  # pyright: ignore[reportPrivateUsage]
 
 
-def compile_copy(model: irload.model.Model, config: Config) -> CompiledModel:
+def compile_copy(model: irload.model.Model, config: PropertyValues) -> CompiledModel:
     """Compile a model of irload without copying it. Nothing else may edit the model afterwards."""
     compiled = running.CompiledModel(model, config.threads, **config.options())
     compiled.prepare()

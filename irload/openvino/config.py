@@ -15,7 +15,7 @@ from irload.openvino.types import Type, element_of, type_of
 from irload.options import CompileOptions
 from irload.system.machine import processor, processors, thread_count
 
-__all__ = ["DEVICES", "Config", "device_of"]
+__all__ = ["DEVICES", "PropertyValues", "device_of"]
 
 DEVICES = ("CPU", "AUTO", "HETERO", "MULTI", "BATCH")
 """Devices that a model can be compiled for; all of them run on the processor."""
@@ -141,7 +141,7 @@ def device_of(name: str) -> str:
     return first
 
 
-class Config:
+class PropertyValues:
     """The properties of one device, or of one compiled model. Raises RuntimeError for unknown names and values."""
 
     def __init__(self, device_name: str, given: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:

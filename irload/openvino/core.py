@@ -12,7 +12,7 @@ import numpy as np
 import irload
 from irload.core.legacy import as_it_is
 from irload.openvino.compiled import CompiledModel, compile_copy, compile_graph, properties_of
-from irload.openvino.config import Config, device_of
+from irload.openvino.config import PropertyValues, device_of
 from irload.openvino.errors import OpenVINOError, raising, unsupported
 from irload.openvino.exporting import imported
 from irload.openvino.model import Model
@@ -29,7 +29,7 @@ class Core:
     def __init__(self, xml_config_file: Any = "") -> None:
         if xml_config_file:
             unsupported("configuration files of plugins")
-        self._configs = {"CPU": Config("CPU", {})}
+        self._configs = {"CPU": PropertyValues("CPU", {})}
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -122,10 +122,10 @@ class Core:
         """The version of irload by device."""
         return {device_of(device_name): version()}
 
-    def _config(self, device_name: Any, given: Mapping[str, Any] | None) -> Config:
+    def _config(self, device_name: Any, given: Mapping[str, Any] | None) -> PropertyValues:
         name = device_of(str(device_name))
         defaults = self._configs["CPU"]._set | (self._configs[name]._set if name in self._configs else {})  # pyright: ignore[reportPrivateUsage]
-        return Config(str(device_name), properties_of(given), defaults)
+        return PropertyValues(str(device_name), properties_of(given), defaults)
 
     @raising
     def set_property(self, *given: Any, properties: Any = None, device_name: str | None = None) -> None:
@@ -137,7 +137,7 @@ class Core:
         if isinstance(values, tuple):
             values = dict([values])
         name = device_of(device_name or "CPU")
-        config = self._configs.setdefault(name, Config(name, {}))
+        config = self._configs.setdefault(name, PropertyValues(name, {}))
         for key, value in properties_of(values).items():
             config.set(key, value)
 
@@ -157,7 +157,7 @@ class Core:
     def unload_plugin(self, device_name: str) -> None:
         """Forget the properties of a device."""
         name = device_of(device_name)
-        self._configs[name] = Config(name, {})
+        self._configs[name] = PropertyValues(name, {})
 
     def create_context(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: irload has no remote memory."""
@@ -200,7 +200,7 @@ def _is_xml(model: Any) -> bool:
 _OTHER_FORMATS = frozenset({".onnx", ".pb", ".pdmodel", ".tflite", ".pt", ".pth", ".json"})
 
 
-def _from_cache(path: str | os.PathLike[str], settings: Config) -> CompiledModel | None:
+def _from_cache(path: str | os.PathLike[str], settings: PropertyValues) -> CompiledModel | None:
     """The model with a cached plan; None if its ports convert types, as ports of IR v10 may."""
     compiled = irload.compile_model(Path(path), settings.threads, **settings.options())
     if any(port.shown is not as_it_is for port in (*compiled.inputs, *compiled.outputs)):

@@ -14,7 +14,7 @@ from irload.core.context import RunContext
 from irload.core.shape import Shape as Dims
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.attributes import as_text
 from irload.openvino.dimensions import PartialShape, dims_of
 from irload.openvino.errors import OpenVINOError
@@ -146,13 +146,13 @@ class Op(Node):
         info = self._info()
         op_class = type(info.name, (PythonOp,), {"type": info.name, "opset": info.version_id})
         node = graph.Node(-1, "", op_class(self))
-        node.id = faces.number_of(node)
+        node.id = adapters.number_of(node)
         node.name = authoring.unique_name(node)
         node.version = info.version_id
         self._declared: list[TensorType] = []
         self._elements: list[Any] = []
         self._adopt(node)
-        faces.link([node])
+        adapters.link([node])
         if isinstance(inputs, tuple):
             inputs = cast("tuple[Any, ...]", inputs)
             inputs = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list) else list(inputs) or None

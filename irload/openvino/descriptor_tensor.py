@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from irload import graph
 from irload.core.tensor import TensorType
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.dimensions import PartialShape, Symbol
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.rt_info import RTMap
@@ -60,7 +60,7 @@ class DescriptorTensor:
             source.names = (source.names - (node.output_names or frozenset())) | frozenset(names)
             node.output_names = frozenset(names)
             return
-        shown = [user for user, _ in faces.consumers(node) if user.type == "Result" and user.output_names]
+        shown = [user for user, _ in adapters.consumers(node) if user.type == "Result" and user.output_names]
         kept = (user.output_names or frozenset[str]() for user in shown if user.inputs[0] is source)
         source.names = frozenset(names).union(*kept)
 

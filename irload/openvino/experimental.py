@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irload.core.shape import Shape as Dims
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.dimensions import PartialShape, dims_of
 from irload.openvino.ports import DescriptorTensor, Output
 from irload.openvino.tensors import Tensor
@@ -39,4 +39,4 @@ def set_tensor_type(tensor: DescriptorTensor, element_type: Type, partial_shape:
     source = tensor._port._source  # pyright: ignore[reportPrivateUsage]
     shape = dims_of(partial_shape)
     source.type = replace(source.type.without_value(), element=element_of(element_type), shape=shape)
-    faces.edited()
+    adapters.edited()

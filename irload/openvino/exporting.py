@@ -14,7 +14,7 @@ from typing import Any
 import irload
 import irload.model
 from irload.errors import ReadError
-from irload.openvino.config import Config
+from irload.openvino.config import PropertyValues
 from irload.openvino.tensors import Tensor
 from irload.write.save import save_model
 
@@ -23,7 +23,7 @@ __all__ = ["exported", "imported"]
 MARK = b"irload openvino 1\n"
 
 
-def exported(model: irload.model.Model, config: Config) -> bytes:
+def exported(model: irload.model.Model, config: PropertyValues) -> bytes:
     """The model, encrypted by the first of CACHE_ENCRYPTION_CALLBACKS if they are set."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
@@ -32,7 +32,7 @@ def exported(model: irload.model.Model, config: Config) -> bytes:
     return MARK + _callback(config, 0)(len(xml).to_bytes(8, "little") + xml + weights)
 
 
-def imported(stream: Any, config: Config) -> irload.model.Model:
+def imported(stream: Any, config: PropertyValues) -> irload.model.Model:
     """The model in exported bytes, which are given as bytes, a stream or a Tensor.
 
     Raises ReadError for other bytes, and TypeError for another type of `stream`.
@@ -56,6 +56,6 @@ def imported(stream: Any, config: Config) -> irload.model.Model:
     return irload.read_model(content[8:end], content[end:] or None)
 
 
-def _callback(config: Config, index: int) -> Callable[[bytes], bytes]:
+def _callback(config: PropertyValues, index: int) -> Callable[[bytes], bytes]:
     callbacks = config.get("CACHE_ENCRYPTION_CALLBACKS")
     return callbacks[index] if callbacks else bytes

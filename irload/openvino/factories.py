@@ -15,9 +15,9 @@ import numpy as np
 from irload import graph
 from irload.core.op import Op
 from irload.openvino import authoring, special
+from irload.openvino.adapters import adapter
 from irload.openvino.attributes import TYPE_NAMES, XML_NAMES
 from irload.openvino.errors import UserInputError, raising
-from irload.openvino.faces import adapter
 from irload.openvino.node import Node
 from irload.openvino.signatures import SIGNATURES
 from irload.openvino.types import Type, element_of
@@ -61,7 +61,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class FactoryRow:
     """One line of the table: the opset that introduces the function, its type, its arguments, the order of inputs."""
 
     opset: int
@@ -93,17 +93,19 @@ def _argument(token: str) -> Argument:
 
 
 @cache
-def _rows() -> dict[str, list[Row]]:
+def _rows() -> dict[str, list[FactoryRow]]:
     """The rows of the table by function, in order of opsets."""
     types = {snake(TYPE_NAMES.get(type, type)): type for types in MODULES.values() for type in types.split()}
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[FactoryRow]] = {}
     for line in re.sub(r"\\\n\s*", "", SIGNATURES).strip().splitlines():
         head, _, order = line.partition(" > ")
         number, names, *tokens = head.split()
         arguments = tuple(map(_argument, tokens))
         for item in names.split(","):
             name, _, kind = item.partition("=")
-            row = Row(int(number), name, XML_NAMES.get(kind, kind) or types[name], arguments, tuple(order.split()))
+            row = FactoryRow(
+                int(number), name, XML_NAMES.get(kind, kind) or types[name], arguments, tuple(order.split())
+            )
             rows.setdefault(name, []).append(row)
     return rows
 
@@ -141,7 +143,7 @@ def factory(number: int, name: str) -> Callable[..., Any] | None:
     return _function(_row_of(cls), number)
 
 
-def _row_of(cls: type[Op]) -> Row:
+def _row_of(cls: type[Op]) -> FactoryRow:
     """The row of an operation that the table does not list: its ports, then its attributes."""
     ports = cls.signature
     required = [Argument(p, "input") for p in ports.required]
@@ -153,7 +155,7 @@ def _row_of(cls: type[Op]) -> Row:
         if not a.supplied
     ]
     needed = [a for a in attributes if a.default is Parameter.empty]
-    return Row(
+    return FactoryRow(
         cls.since,
         snake(cls.type),
         cls.type,
@@ -162,7 +164,7 @@ def _row_of(cls: type[Op]) -> Row:
     )
 
 
-def _function(row: Row, number: int) -> Callable[..., Any]:
+def _function(row: FactoryRow, number: int) -> Callable[..., Any]:
     seen_default = False
     parameters: list[Parameter] = []
     for argument in row.arguments:
@@ -199,7 +201,7 @@ def _function(row: Row, number: int) -> Callable[..., Any]:
     return create
 
 
-def _inputs(row: Row, values: dict[str, Any], name: str) -> list[graph.Output]:
+def _inputs(row: FactoryRow, values: dict[str, Any], name: str) -> list[graph.Output]:
     """Return the inputs in the order of the operation, without missing inputs at the end. `name`: of the node."""
     arguments = [a for a in row.arguments if a.kind.startswith("input")]
     if row.order:

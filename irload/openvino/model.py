@@ -8,7 +8,7 @@ from typing import Any, Self
 import irload.model
 from irload import graph
 from irload.errors import IRError
-from irload.openvino import authoring, copies, faces
+from irload.openvino import adapters, authoring, copies
 from irload.openvino.errors import OpenVINOError, raising
 from irload.openvino.model_edit import ModelEdit
 from irload.openvino.model_info import ModelInfo
@@ -45,21 +45,21 @@ class Model(ModelEdit, ModelInfo):
         self._seen = -1
         self._linked = False
         self._extra = []
-        self._number = faces.number_of(graph.Node(-1, "", _NOTHING))
+        self._number = adapters.number_of(graph.Node(-1, "", _NOTHING))
 
     @property
     def _graph(self) -> irload.model.Model:
         """irload's model, with the nodes that edits have connected, without disconnected nodes."""
         if self._model is None:  # pyright: ignore[reportUnnecessaryComparison] - after a `with` statement
             raise AttributeError("the model is no longer accessible after its `with` statement")
-        if self._seen != faces.edits():
+        if self._seen != adapters.edits():
             self._collect()
         return self._model
 
     def _collect(self) -> None:
         model = self._model
         if not self._linked:
-            faces.link(model.nodes)
+            adapters.link(model.nodes)
             self._linked = True
         unused = [n for n in model.nodes if not n.reachable]
         nodes = copies.collect([*model.parameters, *model.results, *model.sinks])
@@ -68,8 +68,8 @@ class Model(ModelEdit, ModelInfo):
         if set(nodes) != set(model.nodes) or graph.topological(model.nodes) != model.nodes:
             model.nodes = nodes
             model.inferred = None
-            faces.link(nodes)
-        self._seen = faces.edits()
+            adapters.link(nodes)
+        self._seen = adapters.edits()
 
     # -- copies --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import irload.model
 from irload import graph
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
 from irload.openvino.ports import Output
@@ -73,7 +73,7 @@ class ModelEdit:
         if not source.names:
             source.names = result.output_names = frozenset({result.name})
         model.results.append(result)
-        faces.edited()
+        adapters.edited()
         return Output(result, 0)
 
     def add_parameters(self, parameters: Iterable[Node]) -> None:
@@ -98,7 +98,7 @@ class ModelEdit:
         if kind == "Parameter" and (set(new_nodes) & set(nodes) or len(set(new_nodes)) < len(new_nodes)):
             raise OpenVINOError("the model has a parameter that should be added")
         nodes += new_nodes
-        faces.edited()
+        adapters.edited()
 
     def remove_parameter(self, parameter: Node) -> None:
         """Remove a Parameter, if the model has it."""
@@ -122,9 +122,9 @@ class ModelEdit:
         if not 0 <= parameter_index < len(parameters):
             raise OpenVINOError(f"there is no parameter {parameter_index}; the model has {len(parameters)}")
         node = _node_of(parameter, "Parameter")
-        faces.adapter(parameters[parameter_index]).output(0).replace(parameter.output(0))
+        adapters.adapter(parameters[parameter_index]).output(0).replace(parameter.output(0))
         parameters[parameter_index] = node
-        faces.edited()
+        adapters.edited()
 
 
 def _node_of(item: Any, kind: str = "") -> graph.Node:
@@ -138,4 +138,4 @@ def _node_of(item: Any, kind: str = "") -> graph.Node:
 def _remove(nodes: list[graph.Node], removed: graph.Node) -> None:
     if removed in nodes:
         nodes.remove(removed)
-        faces.edited()
+        adapters.edited()

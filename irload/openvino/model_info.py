@@ -7,7 +7,7 @@ from typing import Any
 
 import irload.model
 from irload import graph
-from irload.openvino import copies, faces
+from irload.openvino import adapters, copies
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.keys import first_of, port_named
@@ -90,17 +90,17 @@ class ModelInfo:
     @property
     def parameters(self) -> list[Node]:
         """The Parameter nodes."""
-        return [faces.adapter(n) for n in self._graph.parameters]
+        return [adapters.adapter(n) for n in self._graph.parameters]
 
     @property
     def results(self) -> list[Node]:
         """The Result nodes."""
-        return [faces.adapter(n) for n in self._graph.results]
+        return [adapters.adapter(n) for n in self._graph.results]
 
     @property
     def sinks(self) -> list[Node]:
         """The Assign nodes."""
-        return [faces.adapter(n) for n in self._graph.sinks]
+        return [adapters.adapter(n) for n in self._graph.sinks]
 
     @property
     def result(self) -> Node:
@@ -175,14 +175,14 @@ class ModelInfo:
         """The nodes in topological order."""
         model = self._graph
         ends = [*model.results, *model.sinks, *model.parameters]
-        return [faces.adapter(n) for n in copies.collect(ends[::-1])]  # the runtime's order
+        return [adapters.adapter(n) for n in copies.collect(ends[::-1])]  # the runtime's order
 
     def get_ops(self) -> list[Node]:
         """The nodes, Parameters and Results first."""
         model = self._graph
         first = [*model.parameters, *model.results]
         rest = [n for n in reversed(model.nodes) if n.reachable and n.type not in ("Parameter", "Result")]
-        return [faces.adapter(n) for n in (*first, *rest)]
+        return [adapters.adapter(n) for n in (*first, *rest)]
 
     @property
     def dynamic(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from irload import graph
-from irload.openvino import attributes, authoring, faces
+from irload.openvino import adapters, attributes, authoring
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError, raising, translated
 from irload.openvino.operators import Operators
@@ -30,7 +30,7 @@ class Node(Operators):
     def _adopt(self, node: graph.Node) -> None:
         """Become the adapter of a node that was just created."""
         self._node = node
-        faces.remember(self)
+        adapters.remember(self)
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ class Node(Operators):
     @friendly_name.setter
     def friendly_name(self, name: str) -> None:
         self._node.name = name
-        faces.edited()
+        adapters.edited()
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Node(Operators):
 
     def get_instance_id(self) -> int:
         """The number in `name`."""
-        return faces.number_of(self._node)
+        return adapters.number_of(self._node)
 
     @property
     def type_info(self) -> DiscreteTypeInfo:
@@ -175,7 +175,7 @@ class Node(Operators):
     def set_attribute(self, name: str, value: Any) -> None:
         """Change an attribute. `validate_and_infer_types` updates the outputs."""
         self._node.op = attributes.with_attribute(self._node.op, name, plain(value))
-        faces.edited()
+        adapters.edited()
 
     def __getattr__(self, name: str) -> Any:
         action, _, attribute = name.partition("_")
@@ -211,13 +211,13 @@ class Node(Operators):
 
     def set_argument(self, index: int, value: Output) -> None:
         """Feed an input from another output."""
-        faces.relink(self._node, index, as_output(value))
+        adapters.relink(self._node, index, as_output(value))
 
     def set_arguments(self, values: Iterable[Node | Output]) -> None:
         """Replace all inputs by these outputs, and by the outputs of these nodes."""
         self._node.inputs = [o for v in values for o in ([as_output(v)] if isinstance(v, Output) else _all(v))]
-        faces.link([self._node])
-        faces.edited()
+        adapters.link([self._node])
+        adapters.edited()
 
     def evaluate(self, output_values: Sequence[Any], input_values: Sequence[Any], context: Any = None) -> bool:
         """Compute the outputs for these tensors. Returns True."""
@@ -252,7 +252,7 @@ def _all(node: Node) -> list[graph.Output]:
     return [as_output(o) for o in node.outputs()]
 
 
-faces.kinds[""] = Node
+adapters.kinds[""] = Node
 
 
 def as_output(value: Any) -> graph.Output:

@@ -10,7 +10,7 @@ from irload import graph
 from irload.core.element import ElementType, f8e8m0, f16, nf4, string, u1, u4
 from irload.core.packing import NF4_TABLE
 from irload.core.tensor import Array
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.dimensions import PartialShape, dims_of
 from irload.openvino.errors import OpenVINOError, raising, translated
 from irload.openvino.layouts import Layout
@@ -41,7 +41,7 @@ def set_layout_of(output: graph.Output, layout: Layout | str) -> None:
     output.rt_info[:] = [entry for entry in output.rt_info if entry.get("name") != "layout"]
     if not layout.empty:
         output.rt_info.append({"name": "layout", "version": "0", "layout": str(layout)})
-    faces.edited()
+    adapters.edited()
 
 
 class Parameter(Node):
@@ -106,7 +106,7 @@ class Parameter(Node):
         op = self._node.op
         self._node.op = type(op)(**{**op.attributes, **changed})
         authoring.infer_node(self._node)
-        faces.edited()
+        adapters.edited()
 
     def __repr__(self) -> str:
         printed = repr(self.element_type)[len("<Type: '") : -len("'>")]
@@ -248,4 +248,4 @@ class Result(Node):
         set_layout_of(self._node.inputs[0], layout)
 
 
-faces.kinds.update({"Parameter": Parameter, "Const": Constant, "Result": Result})
+adapters.kinds.update({"Parameter": Parameter, "Const": Constant, "Result": Result})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 
 __all__ = ["Operators"]
 
@@ -13,14 +13,14 @@ __all__ = ["Operators"]
 def _binary(type: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         pair = [authoring.as_input(other), authoring.as_input(self)]
-        return faces.adapter(authoring.create(type, "opset13", pair if swapped else pair[::-1]))
+        return adapters.adapter(authoring.create(type, "opset13", pair if swapped else pair[::-1]))
 
     return operator
 
 
 def _unary(type: str) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
-        return faces.adapter(authoring.create(type, "opset13", [authoring.as_input(self)]))
+        return adapters.adapter(authoring.create(type, "opset13", [authoring.as_input(self)]))
 
     return operator
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from irload import graph
 from irload.core.tensor import TensorType
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.descriptor_tensor import DescriptorTensor
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import OpenVINOError
@@ -109,12 +109,12 @@ class ConstOutput:
     @property
     def node(self) -> Node:
         """The node."""
-        return faces.adapter(self._node)
+        return adapters.adapter(self._node)
 
     @property
     def target_inputs(self) -> set[Input]:
         """The inputs that this output feeds."""
-        return {Input(user, k) for user, k in faces.consumers(self._node) if user.inputs[k] is self._source}
+        return {Input(user, k) for user, k in adapters.consumers(self._node) if user.inputs[k] is self._source}
 
     @property
     def rt_info(self) -> RTMap:
@@ -162,7 +162,7 @@ class ConstOutput:
         return self.rt_info
 
     def _key(self) -> tuple[int, int]:
-        return faces.number_of(self._node), self._index
+        return adapters.number_of(self._node), self._index
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConstOutput):
@@ -234,7 +234,7 @@ class Input:
 
     def get_node(self) -> Node:
         """The node."""
-        return faces.adapter(self._node)
+        return adapters.adapter(self._node)
 
     def get_index(self) -> int:
         """The position among the inputs of the node."""
@@ -247,7 +247,7 @@ class Input:
 
     def replace_source_output(self, new_source_output: Output) -> None:
         """Feed the input from another output."""
-        faces.relink(self._node, self._index, new_source_output._source)  # pyright: ignore[reportPrivateUsage]
+        adapters.relink(self._node, self._index, new_source_output._source)  # pyright: ignore[reportPrivateUsage]
 
     def get_element_type(self) -> Type:
         """The element type."""

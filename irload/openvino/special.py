@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from irload.openvino import authoring
+from irload.openvino.adapters import adapter
 from irload.openvino.bodies import if_op, loop, tensor_iterator
 from irload.openvino.dimensions import dims_of
 from irload.openvino.errors import raising
-from irload.openvino.faces import adapter
 from irload.openvino.node import Node, as_output
 from irload.openvino.nodes import Constant, Parameter, Result
 from irload.openvino.ports import Output

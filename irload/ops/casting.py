@@ -14,7 +14,7 @@ from irload.core import element as et
 from irload.core.element import ElementType
 from irload.core.half import widened
 from irload.core.packing import NF4_TABLE
-from irload.core.rounding import wrapped
+from irload.core.rounding import wrap
 from irload.core.tensor import Array
 
 
@@ -51,7 +51,7 @@ def convert(x: Array, to: ElementType) -> Array:
     if to.is_integer:
         # Types narrower than a byte: the low bits of the value as i32.
         x = to_integer(x, to.dtype if to.bits >= 8 else np.dtype(np.int32)) if x.dtype.kind == "f" else x
-        return wrapped(x, to)
+        return wrap(x, to)
     if to is et.nf4:
         return to_nf4(x)
     if to is et.f8e8m0:

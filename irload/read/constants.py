@@ -41,7 +41,7 @@ def constant(layer: RawLayer, weights: Weights, limits: Limits, warn: Callable[[
     if weights.present:
         weights.check(offset, size)
     if count == 0:  # an empty constant takes one byte of padding
-        return _nothing(element, shape)
+        return _empty(element, shape)
     return StoredConstant(weights, offset, size, element, shape)
 
 
@@ -86,7 +86,7 @@ def _check_size(
         warn(f"size {size} is more than the {needed} bytes that {element}{list(shape)} takes")
 
 
-def _nothing(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array]:
+def _empty(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array]:
     try:
         empty = np.zeros(shape, element.dtype)
     except (ValueError, MemoryError):

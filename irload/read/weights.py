@@ -59,7 +59,7 @@ class Weights:
             self.size = 0
         elif isinstance(source, str | Path):
             self.path = str(source)
-            self.size = self._look(self.path)
+            self.size = self._inspect(self.path)
             if mmap and self.size:
                 self._blob = self._mapped(self.path)
         else:
@@ -190,7 +190,7 @@ class Weights:
         finally:
             os.close(descriptor)
 
-    def _look(self, path: str) -> int:
+    def _inspect(self, path: str) -> int:
         """The size of the file. Raises ReadError for files of another format."""
         descriptor, size = open_regular(path, "the weights")
         try:

@@ -15,13 +15,13 @@ from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.observation import matches
 
 if TYPE_CHECKING:
-    from irload.reporting.layers import Layers
+    from irload.reporting.layers import LayerIndex
 
 __all__ = ["held_constant", "hold_tensors"]
 
 SMALL = 4 << 10
 """Upper bound of the bytes of a constant that every page includes."""
-MOST = 64 << 20
+MAX_BYTES = 64 << 20
 """Upper bound of the bytes of all requested tensors in a page. Browsers are slow with larger pages."""
 
 
@@ -35,13 +35,13 @@ def held_constant(node: Node) -> dict[str, str]:
         return {}
 
 
-def hold_tensors(compiled: CompiledModel, inputs: Any, patterns: Sequence[str], layers: Layers) -> None:
+def hold_tensors(compiled: CompiledModel, inputs: Any, patterns: Sequence[str], layers: LayerIndex) -> None:
     """Run the model and store the outputs of layers, and the values of constants, that match a pattern.
 
     Outputs become `arrays` of their layer, pairs of a name (`loop/body[2]/add`) and a file. Raises InputInvalid for a
     pattern that no layer matches, LimitExceeded if the arrays take more than 64 MB, and the errors of a run.
     """
-    room = MOST
+    room = MAX_BYTES
     met: set[str] = set()
 
     def encoded(name: str, array: Array) -> str:
@@ -49,7 +49,8 @@ def hold_tensors(compiled: CompiledModel, inputs: Any, patterns: Sequence[str], 
         room -= array.nbytes
         if room < 0:
             raise LimitExceeded(
-                f"the tensors up to '{name}' take more than the {MOST >> 20} MB that a page may contain; choose fewer"
+                f"the tensors up to '{name}' take more than the {MAX_BYTES >> 20} MB that a page may contain; "
+                "choose fewer"
             )
         return _encoded(array)
 

@@ -21,7 +21,7 @@ from irload.model import Model
 from irload.options import CompileOptions
 from irload.plan.profile import StepTime
 from irload.reporting.arrays import hold_tensors
-from irload.reporting.layers import Layers, layers_of
+from irload.reporting.layers import LayerIndex, layers_of
 from irload.runtime.observation import as_patterns
 
 __all__ = ["document_of"]
@@ -67,7 +67,7 @@ def document_of(
     return _finite(page)
 
 
-def _model(model: Model, layers: Layers) -> PageData:
+def _model(model: Model, layers: LayerIndex) -> PageData:
     outer = [e for e in layers.entries if e["graph"] == 0 and "macs" in e]
     return {
         "name": model.name,
@@ -84,11 +84,11 @@ def _model(model: Model, layers: Layers) -> PageData:
     }
 
 
-def _port(port: Port, layers: Layers) -> PageData:
+def _port(port: Port, layers: LayerIndex) -> PageData:
     return {"name": port.any_name, "type": str(port.type), "layer": layers.index[port.node]}
 
 
-def _findings(model: Model, layers: Layers) -> list[PageData] | None:
+def _findings(model: Model, layers: LayerIndex) -> list[PageData] | None:
     """Return the findings of check, each with its layer; None if the model was not read from a file."""
     if model.file is None or not Path(model.file).exists():
         return None
@@ -104,7 +104,7 @@ def _findings(model: Model, layers: Layers) -> list[PageData] | None:
     return findings
 
 
-def _memory(model: Model, layers: Layers) -> PageData:
+def _memory(model: Model, layers: LayerIndex) -> PageData:
     lifetimes = Lifetimes(model, lambda output: output.type)
     return {
         "series": [[layers.index[node], alive] for node, alive in lifetimes.series],
@@ -114,7 +114,7 @@ def _memory(model: Model, layers: Layers) -> PageData:
     }
 
 
-def _profile(steps: Sequence[StepTime], layers: Layers) -> list[PageData]:
+def _profile(steps: Sequence[StepTime], layers: LayerIndex) -> list[PageData]:
     """Return the steps, including steps of bodies. The time of a step is attributed to its last layer."""
     return [
         {
@@ -129,7 +129,7 @@ def _profile(steps: Sequence[StepTime], layers: Layers) -> list[PageData]:
     ]
 
 
-def _comparison(comparison: Comparison, layers: Layers) -> PageData:
+def _comparison(comparison: Comparison, layers: LayerIndex) -> PageData:
     rows = [
         {"layer": layers.of_run(layer.name), "name": layer.name, "operation": layer.operation, **_error(layer)}
         for layer in comparison.layers
@@ -157,7 +157,7 @@ def _error(layer: LayerError) -> PageData:
     }
 
 
-def _difference(difference: Difference, layers: Layers) -> PageData:
+def _difference(difference: Difference, layers: LayerIndex) -> PageData:
     rows: list[PageData] = []
     for edit in difference.edits:
         changes = [

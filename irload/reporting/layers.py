@@ -16,7 +16,7 @@ from irload.reporting.statistics import statistics
 from irload.runtime.observation import labels
 from irload.validation.declared import compare, declares_static, judge
 
-__all__ = ["Layers", "layers_of"]
+__all__ = ["LayerIndex", "layers_of"]
 
 LayerEntry = dict[str, Any]
 _ITERATION = re.compile(r"\[\d+\]/")
@@ -25,7 +25,7 @@ LONG = 300
 
 
 @dataclass(slots=True)
-class Layers:
+class LayerIndex:
     """All layers (the layers of a body follow the graph that contains it), and the index of each node in the list.
 
     `by_name` maps an unambiguous name, prefixed by the bodies (`loop/body/add`), to a layer; `by_id` maps the path of
@@ -44,9 +44,9 @@ class Layers:
         return self.by_name.get(path, self.by_name.get(path.rpartition(":")[0]))
 
 
-def layers_of(model: Model, *, constants: bool) -> Layers:
+def layers_of(model: Model, *, constants: bool) -> LayerIndex:
     """Return the layers of a model and its bodies. `constants`: read every constant for its statistics."""
-    layers = Layers()
+    layers = LayerIndex()
     names = labels(model)
     static = declares_static(model)
     pending: list[tuple[Graph, int | None, str, str, str]] = [(model, None, "", "", "")]

@@ -23,7 +23,7 @@ from irload.plan.interpreter import InterpreterRun
 from irload.plan.schedule import Schedule, State
 from irload.plan.variables import Variables
 from irload.runtime.families import BoundShape
-from irload.runtime.inputs import Binding
+from irload.runtime.inputs import InputBinding
 from irload.runtime.plans import Plans
 from irload.runtime.request import InferRequest, infer_once
 from irload.runtime.requirements import require_known, require_variables
@@ -60,7 +60,7 @@ class CompiledModel(Plans):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.threads = options.threads
-        self._bind = Binding(self.inputs, wide=options.optimize)
+        self._bind = InputBinding(self.inputs, wide=options.optimize)
         self._latest: tuple[Sequence[TensorType], RunDifferences | None, Schedule | BoundShape] | None = None
         """The input types of the last run, its comparison with the file, and its schedule or traced plan."""
         self._variables = Variables()

@@ -228,11 +228,11 @@ class PlanFamilies:
             return False
         if self._tail is None and not symbols.values:
             return False  # no dim is a symbol, so the plan would serve only this shape
-        served, most = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
+        served, max_count = ([family], VARIANTS) if self._tail is None else (self._by_pattern.values(), TAIL_VARIANTS)
         added = sum(f.plans_added for f in served)
-        if not added and sum(f.traces_failed for f in served) >= most:
+        if not added and sum(f.traces_failed for f in served) >= max_count:
             return False
-        if added >= most and sum(f.shapes_bound for f in served) < REUSE * added:
+        if added >= max_count and sum(f.shapes_bound for f in served) < REUSE * added:
             family.reason = "plans depend on the sizes"
             return False
         return True

@@ -14,7 +14,7 @@ from irload.errors import InputInvalid
 from irload.graph import Node, Port, position, positions
 from irload.ops.casting import convert
 
-__all__ = ["Binding", "as_element", "bind", "bind_typed"]
+__all__ = ["InputBinding", "as_element", "bind", "bind_typed"]
 
 FORMS = 64
 """Maximum number of cached combinations of input dtypes and shapes."""
@@ -47,7 +47,7 @@ def bind_typed(ports: Sequence[Port], inputs: Any, *, wide: bool = False) -> tup
     return arrays, [TensorType(e, shape_of(a.shape)) for e, a in zip(elements, arrays, strict=True)]
 
 
-class Binding:
+class InputBinding:
     """`bind_typed` for the ports of one model, with a cache of dtypes and shapes that need no conversion."""
 
     def __init__(self, ports: Sequence[Port], *, wide: bool) -> None:

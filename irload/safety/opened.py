@@ -62,8 +62,8 @@ def open_model(path: Path, limits: Limits, largest: Callable[[bytes], int]) -> M
         return None
     seal = None
     try:
-        most = largest(content)
-        seal = fingerprint(descriptor, most) if size <= most else None
+        max_size = largest(content)
+        seal = fingerprint(descriptor, max_size) if size <= max_size else None
     except OSError:
         pass
     finally:

@@ -24,7 +24,7 @@ from irload.text.settings import GenerationOptions, Settings
 from irload.text.sources import EncoderDecoder, Start, start_of_decoder
 from irload.text.streaming import TextStream
 from irload.text.tokenizer import Tokenizer
-from irload.text.windows import Windows
+from irload.text.windows import TextWindows
 
 __all__ = ["Generation", "TextGeneration"]
 
@@ -146,13 +146,13 @@ class TextGeneration:
         """
         settings = Settings.of(self.folder, **options)
         waiting = deque(enumerate(prompts))
-        running: deque[tuple[int, Running | Windows | Prompt]] = deque()
+        running: deque[tuple[int, Running | TextWindows | Prompt]] = deque()
         while waiting or running:
             while waiting and len(running) < CONCURRENT:
                 running.append(waiting.popleft())
             index, sequence = running.popleft()
             try:
-                if not isinstance(sequence, Running | Windows):
+                if not isinstance(sequence, Running | TextWindows):
                     sequence = self._started(index if numbers is None else numbers[index], sequence, settings, live)
                 text = sequence.step()
             except IRError as error:
@@ -166,13 +166,13 @@ class TextGeneration:
             else:
                 yield Progress(index, text, sequence.count, sequence.result())
 
-    def _started(self, index: int, prompt: Prompt, settings: Settings, live: bool) -> Running | Windows:
+    def _started(self, index: int, prompt: Prompt, settings: Settings, live: bool) -> Running | TextWindows:
         def running(start: Start) -> Running:
             text = TextStream(self.tokenizer if self.folder.has(DETOKENIZER) else None, settings.stop, live=live)
             return Running(self._decoder, start, settings, index, text, self.folder.end_ids)
 
         if self._encoder is not None and self._encoder.takes_audio:
-            return Windows(self._encoder.of_audio(prompt, settings), running)
+            return TextWindows(self._encoder.of_audio(prompt, settings), running)
         if settings.language or settings.task:
             raise InputInvalid(f"language and task require a speech model; {self.folder.path} is not one")
         ids = self._ids(prompt)

@@ -49,7 +49,7 @@ def allowed(logits: Array, settings: Settings, *, first: bool) -> Array:
     return changed
 
 
-class Sampler:
+class TokenSampler:
     """Chooses tokens for one sequence. `stream`: sequences with the same seed draw different numbers by its value."""
 
     def __init__(self, settings: Settings, stream: int) -> None:

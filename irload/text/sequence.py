@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.text.beams import beam_search
 from irload.text.decoder import Decoder
 from irload.text.lookup import Lookup
-from irload.text.sampling import Sampler, allowed, log_softmax, require_numbers
+from irload.text.sampling import TokenSampler, allowed, log_softmax, require_numbers
 from irload.text.settings import Settings
 from irload.text.sources import Start
 from irload.text.streaming import TextStream
@@ -59,7 +59,7 @@ class Running:
         self._text = text
         self._ends = ends
         self._cache = None if settings.beams > 1 else decoder.cache(start.context)
-        self._sampler = Sampler(settings, index)
+        self._sampler = TokenSampler(settings, index)
         self._used = dict.fromkeys(self._prompt) if settings.repetition_penalty != 1.0 else {}
         self._lookup = Lookup(self._prompt) if settings.lookup else None
         self._tokens: list[int] = []

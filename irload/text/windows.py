@@ -9,7 +9,7 @@ from irload.text.sequence import Finish, Generation, Running
 from irload.text.sources import Start
 
 
-class Windows:
+class TextWindows:
     """Generates the texts of several starts in sequence, and joins them. `running` creates the generation of a start.
 
     A start is created when its text begins, so only one part has outputs of an encoder in memory.

@@ -58,15 +58,15 @@ FITS = Judgement()
 
 def judge(declared: Declared | None, inferred: TensorType) -> Judgement:
     """Judge one declaration. A port without dims is a scalar or of dynamic rank."""
-    if declared is None or _says_just(declared, inferred):
+    if declared is None or _equals(declared, inferred):
         return FITS
     element = declared.element not in (None, dynamic, inferred.element) and inferred.element is not dynamic
     shape, axis = _judge_shape(declared.dims, inferred)
     return Judgement(element, shape, axis) if element or shape != "fits" else FITS
 
 
-def _says_just(declared: Declared, inferred: TensorType) -> bool:
-    """Fast path for the common case that a declaration equals the inferred type."""
+def _equals(declared: Declared, inferred: TensorType) -> bool:
+    """True if a declaration equals the inferred type, the common case: faster than a judgement."""
     dims, shape = declared.dims, inferred.shape
     if declared.element is not inferred.element or dims is None or shape.rank != len(dims):
         return False

@@ -102,7 +102,7 @@ class _Writer:
             if declaration.supplied:
                 continue
             value = node.op.attributes[name]
-            if declaration.xml_name in node.text or _says_something(declaration, value):
+            if declaration.xml_name in node.text or _is_present(declaration, value):
                 written[declaration.xml_name] = declaration.write(value)
         return written
 
@@ -157,8 +157,8 @@ def variable_reads(graph: Graph) -> set[Node]:
     return reached
 
 
-def _says_something(declaration: Attribute, value: Any) -> bool:
-    """False for values that represent an absent attribute: the attribute's rule rejects them."""
+def _is_present(declaration: Attribute, value: Any) -> bool:
+    """False for a value that represents an absent attribute: the attribute's rule rejects it."""
     if value is None or value == () or value is dynamic:
         return False
     return declaration.rule is None or declaration.rule(value) is None

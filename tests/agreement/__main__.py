@@ -34,15 +34,15 @@ WIDTHS = (44, 4, 6, 6, 5, 8, 9, 8, 8, 8, 6)
 
 def find(words: Sequence[str]) -> list[tuple[Path, str]]:
     """Every IR below the folders, with a unique name. Files are accepted as well."""
-    found: list[tuple[Path, str]] = []
+    paths: list[tuple[Path, str]] = []
     for folder in map(Path, words):
         files = [folder] if folder.is_file() else sorted(folder.rglob("*.xml"))
         for file in filter(is_ir, files):
             base = folder.parent.parent if folder.is_file() else folder
             inside = file.relative_to(base)
             name = inside.parent if inside.name == "model.xml" and inside.parent.name else inside
-            found.append((file, base.name if str(name) == "model.xml" else str(name)))
-    return found
+            paths.append((file, base.name if str(name) == "model.xml" else str(name)))
+    return paths
 
 
 def is_ir(file: Path) -> bool:

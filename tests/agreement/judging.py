@@ -74,18 +74,18 @@ class Row:
     @property
     def faults(self) -> list[str]:
         """The faults of the model; empty if it passes."""
-        found = [self.load] if self.load else []
-        found += [f"false error {e}" for e in self.false_errors]
-        found += [f"shape of {s}" for s in self.shapes_differing]
+        differences = [self.load] if self.load else []
+        differences += [f"false error {e}" for e in self.false_errors]
+        differences += [f"shape of {s}" for s in self.shapes_differing]
         limit = max(PLAN_TOLERANCE.get(self.precision, 0), 4 * self.sensitivity if self.quantized else 0)
         for threads, value in self.plan.items():
             if isinstance(value, str) or not value <= limit:
-                found.append(f"plan at {threads} threads against {self.judge}: {shown(value)}")
+                differences.append(f"plan at {threads} threads against {self.judge}: {shown(value)}")
         value = self.runtime
         limit = max(RUNTIME_TOLERANCE.get(self.precision, 0), 4 * self.sensitivity)
         if isinstance(value, str) or (value is not None and not value <= limit):
-            found.append(f"against the runtime: {shown(value)}")
-        return found
+            differences.append(f"against the runtime: {shown(value)}")
+        return differences
 
 
 def shown(value: float | str | None) -> str:
@@ -119,8 +119,8 @@ def _judge(row: Row, file: Path, *, relaxed: bool) -> None:
     if theirs is not None:
         row.shapes_compared, row.shapes_differing = compare_layers(model, theirs)
         if relaxed:
-            count, found = compare_relaxed(file)
-            row.shapes_compared, row.shapes_differing = row.shapes_compared + count, [*row.shapes_differing, *found]
+            count, differing = compare_relaxed(file)
+            row.shapes_compared, row.shapes_differing = row.shapes_compared + count, [*row.shapes_differing, *differing]
     _check(row, file, {line.split("'")[1] for line in row.shapes_differing})
     _run(row, file, theirs, plain)
 
@@ -165,14 +165,14 @@ def _brief(finding: Finding) -> str:
 
 def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.CompiledModel) -> None:
     steps = STEPS if any(g.sinks for g in compiled.model.walk()) else 1
-    given, expected, run = feeding.stored(file), None, None
+    inputs, expected, run = feeding.stored(file), None, None
     if theirs is not None:
-        given, expected, run = _computed_by_the_runtime(row, theirs, given, steps)
+        inputs, expected, run = _computed_by_the_runtime(row, theirs, inputs, steps)
     if expected is None:  # irload may support it nevertheless
-        given = given or next(feeding.candidates(feeding.wanted_by_irload(compiled.model)))
-    row.inputs = [f"{np.asarray(a).dtype}{list(np.shape(a))}" for a in given]
+        inputs = inputs or next(feeding.candidates(feeding.wanted_by_irload(compiled.model)))
+    row.inputs = [f"{np.asarray(a).dtype}{list(np.shape(a))}" for a in inputs]
     try:
-        plain = _by_irload(compiled, given, steps)
+        plain = _by_irload(compiled, inputs, steps)
     except irload.IRError as error:
         row.load = f"{type(error).__name__}: {error}"
         return
@@ -182,14 +182,14 @@ def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.Compile
     if expected is not None and row.precision == "f16":
         wanted, row.judge = expected, "the runtime"
     for threads in THREADS:
-        row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, given, steps, wanted))
+        row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, inputs, steps, wanted))
     if row.faults and expected is not None and run is not None:
         # Quantized models and detectors amplify rounding errors; two runs of the runtime measure by how much.
-        row.sensitivity = worst(run([_nudged(a, ROUNDING[row.precision]) for a in given]), expected)
+        row.sensitivity = worst(run([_nudged(a, ROUNDING[row.precision]) for a in inputs]), expected)
 
 
 def _computed_by_the_runtime(
-    row: Row, theirs: ov.Model, given: list[Any], steps: int
+    row: Row, theirs: ov.Model, inputs: list[Any], steps: int
 ) -> tuple[list[Any], list[list[Any]] | None, Callable[[list[Any]], list[list[Any]]] | None]:
     """The inputs, the runtime's results, and a function that computes them; no results if it rejects all inputs."""
     wanted = feeding.wanted_by_runtime(theirs)
@@ -197,12 +197,12 @@ def _computed_by_the_runtime(
         compiled = core().compile_model(theirs, "CPU", EXACT)
     except RuntimeError as error:
         row.refused = _last_line(error)
-        return given, None, None
+        return inputs, None, None
 
     def run(arrays: list[Any]) -> list[list[Any]]:
         return _by_runtime(compiled, feeding.tensors(wanted, arrays), steps)
 
-    for arrays in [given] if given else feeding.candidates(wanted):
+    for arrays in [inputs] if inputs else feeding.candidates(wanted):
         try:
             expected = run(arrays)
         except RuntimeError as error:
@@ -210,7 +210,7 @@ def _computed_by_the_runtime(
         else:
             row.refused = ""
             return arrays, expected, run
-    return given, None, None
+    return inputs, None, None
 
 
 def _nudged(array: Any, rounding: float) -> Any:
@@ -228,30 +228,30 @@ def _safely(measure: Callable[[], float]) -> float | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _plan(model: irload.Model, threads: int, given: Sequence[Any], steps: int, wanted: list[list[Any]]) -> float:
+def _plan(model: irload.Model, threads: int, inputs: Sequence[Any], steps: int, wanted: list[list[Any]]) -> float:
     """The difference of the plan from the expected results; each run twice, with results overwritten in between."""
     compiled = irload.compile_model(model, threads=threads)
-    found = 0.0
+    largest = 0.0
     for _ in range(2):
-        results = _by_irload(compiled, given, steps)
-        found = max(found, worst(results, wanted))
+        results = _by_irload(compiled, inputs, steps)
+        largest = max(largest, worst(results, wanted))
         for array in (a for step in results for a in step):
             array[...] = "" if array.dtype == object else 77
-    return found
+    return largest
 
 
-def _by_runtime(compiled: Any, given: Sequence[Any], steps: int) -> list[list[Any]]:
+def _by_runtime(compiled: Any, inputs: Sequence[Any], steps: int) -> list[list[Any]]:
     request = compiled.create_infer_request()
-    found: list[list[Any]] = []
+    results: list[list[Any]] = []
     for _ in range(steps):
-        request.infer(list(given))
-        found.append([array_of(request.get_output_tensor(k)) for k in range(len(compiled.outputs))])
-    return found
+        request.infer(list(inputs))
+        results.append([array_of(request.get_output_tensor(k)) for k in range(len(compiled.outputs))])
+    return results
 
 
-def _by_irload(compiled: irload.CompiledModel, given: Sequence[Any], steps: int) -> list[list[Any]]:
+def _by_irload(compiled: irload.CompiledModel, inputs: Sequence[Any], steps: int) -> list[list[Any]]:
     request = compiled.create_infer_request()
-    return [[np.array(a) for a in request.infer(list(given)).values()] for _ in range(steps)]
+    return [[np.array(a) for a in request.infer(list(inputs)).values()] for _ in range(steps)]
 
 
 def worst(mine: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> float:

@@ -29,9 +29,9 @@ def compare_relaxed(file: Path) -> tuple[int, list[str]]:
             theirs.reshape({k: ov.PartialShape(str(s)) for k, s in shapes.items()})
         except RuntimeError:
             continue  # the runtime cannot represent these shapes
-        count, found = compare_layers(irload.read_model(file).reshape(shapes), theirs)
+        count, lines = compare_layers(irload.read_model(file).reshape(shapes), theirs)
         compared += count
-        differing += [f"{title}: {line}" for line in found]
+        differing += [f"{title}: {line}" for line in lines]
     return compared, differing
 
 
@@ -45,10 +45,10 @@ def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str
         if node is None or op.get_type_name() == "Result" or node.type != _written(op.get_type_name()):
             continue
         compared += 1
-        found = [(o.get_element_type().get_type_name(), shape_of(o.get_partial_shape())) for o in op.outputs()]
-        mine = [(shown.get(node, o.type.element).name, o.type.shape) for o in node.outputs][: len(found)]
-        if mine != found[: len(mine)]:
-            differing.append(f"{node}: {_text(mine)}, the runtime {_text(found)}")
+        outputs = [(o.get_element_type().get_type_name(), shape_of(o.get_partial_shape())) for o in op.outputs()]
+        mine = [(shown.get(node, o.type.element).name, o.type.shape) for o in node.outputs][: len(outputs)]
+        if mine != outputs[: len(mine)]:
+            differing.append(f"{node}: {_text(mine)}, the runtime {_text(outputs)}")
     return compared, differing
 
 

@@ -37,7 +37,7 @@ def digits(folder: Path, count: int) -> np.ndarray:
 
 def children(pid: int) -> list[int]:
     """The worker processes of a parent, from /proc."""
-    found: list[int] = []
+    pids: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
@@ -45,8 +45,8 @@ def children(pid: int) -> list[int]:
         except OSError:
             continue
         if int(fields[1]) == pid and "spawn_main" in words:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def start(inputs: Path, output: Path, workers: int) -> subprocess.Popen[str]:
@@ -127,9 +127,9 @@ def check(output: Path, form: str, samples: np.ndarray, report: dict) -> None:
     model = irload.compile_model(MODEL)
     wanted = np.concatenate([model(samples[k : k + 256])[0] for k in range(0, count, 256)])
     names = [f"{k:06}.npy" for k in range(count)]
-    found = {"folder": of_folder, "parquet": of_parquet, "jsonl": of_lines}[form](output)
-    assert [Path(n).name for n, _ in found] == names
-    for (_, values), expected in zip(found, wanted, strict=True):
+    written = {"folder": of_folder, "parquet": of_parquet, "jsonl": of_lines}[form](output)
+    assert [Path(n).name for n, _ in written] == names
+    for (_, values), expected in zip(written, wanted, strict=True):
         if values is not None:
             np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
     with closing(sqlite3.connect(report["manifest"])) as manifest:

@@ -90,10 +90,10 @@ def test_types_without_a_cast(node):
 def test_integers_are_not_truncated_silently():
     ids = MODEL.parents[1] / "state" / "model.xml"
     assert ids.exists()
-    (found,) = predict(MODEL, [np.full((1, 8, 8), 2**24 + 1)])
-    assert "cannot hold exactly" in found.error
-    (found,) = predict(MODEL, [np.full((1, 8, 8), 2**24 + 1)], cast=True)
-    assert found.error is None
+    (output,) = predict(MODEL, [np.full((1, 8, 8), 2**24 + 1)])
+    assert "cannot hold exactly" in output.error
+    (output,) = predict(MODEL, [np.full((1, 8, 8), 2**24 + 1)], cast=True)
+    assert output.error is None
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def test_columns_of_any_type_are_carried(batch, tmp_path, model, form):
     report = batch(tmp_path / "t.parquet", "-o", tmp_path / f"o.{form}", "--workers", 2, model=model)
     assert (report["done"], report["failed"]) == (2, 0)
     if form == "parquet":
-        with open_parquet(tmp_path / "o.parquet") as found, open_parquet(tmp_path / "t.parquet") as given:
-            assert found.read().select([*STRANGE]).equals(given.read().select([*STRANGE]))
+        with open_parquet(tmp_path / "o.parquet") as file, open_parquet(tmp_path / "t.parquet") as table:
+            assert file.read().select([*STRANGE]).equals(table.read().select([*STRANGE]))
 
 
 def test_columns_of_one_name(batch, tmp_path, model):
@@ -214,12 +214,12 @@ def test_columns_are_mapped_to_inputs(batch, tmp_path, model):
     assert "is not of the form" in batch(*words, "--column", "=a", model=model, code=USAGE)
     assert batch(*words, "--column", "x=b", model=model)["done"] == 1
     batch(tmp_path / "t.parquet", "-o", tmp_path / "only.jsonl", "--column", "b", model=model)
-    found = json.loads((tmp_path / "only.jsonl").read_text(encoding="utf-8"))["x"]
-    assert {item["index"]: item["value"] for item in found} == {0: 3, 1: 4}
+    items = json.loads((tmp_path / "only.jsonl").read_text(encoding="utf-8"))["x"]
+    assert {item["index"]: item["value"] for item in items} == {0: 3, 1: 4}
     two = identity(tmp_path / "two.xml", x="?,2", y="?,2")
     assert "for example --column x=b" in batch(*words, "--column", "b", "--force", model=two, code=USAGE)
-    (found,) = predict(model, tmp_path / "t.parquet", columns={"x": "b"})
-    assert found.outputs["x"].tolist() == [3, 4]
+    (prediction,) = predict(model, tmp_path / "t.parquet", columns={"x": "b"})
+    assert prediction.outputs["x"].tolist() == [3, 4]
     np.save(tmp_path / "a.npy", np.ones(2, np.float32))
     said = batch(tmp_path / "a.npy", "-o", tmp_path / "q.jsonl", "--column", "x=b", model=model, code=USAGE)
     assert "--column requires .parquet files" in said

@@ -35,8 +35,8 @@ def load(image, port, options=None, limits=None, **saved):
     if not isinstance(image, bytes):
         image.save(stream, saved.pop("format", "PNG"), **saved)
         stream.seek(0)
-    found = load_image(stream, port, options or ImageOptions(), limits or Limits())
-    return found.transpose(1, 2, 0)
+    array = load_image(stream, port, options or ImageOptions(), limits or Limits())
+    return array.transpose(1, 2, 0)
 
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 6, 3), np.uint8)
@@ -59,17 +59,17 @@ def test_orientation(tmp_path, form, orientation):
     }[orientation]
     options = {"lossless": True} if form == "WEBP" else {}
     shape = f"?,3,{upright.shape[0]},{upright.shape[1]}"
-    found = load(Image.fromarray(PIXELS), port(tmp_path, shape), format=form, exif=exif, **options)
-    np.testing.assert_array_equal(found, upright)
+    array = load(Image.fromarray(PIXELS), port(tmp_path, shape), format=form, exif=exif, **options)
+    np.testing.assert_array_equal(array, upright)
 
 
 @pytest.mark.parametrize("form", ["PNG", "TIFF"])
 def test_greys_of_16_bits_are_scaled(tmp_path, form):
     values = np.array([[0, 128, 1000, 32768, 65535]], np.uint16)
-    found = load(Image.fromarray(values), port(tmp_path, "?,1,?,?"), format=form)
-    assert found[0, :, 0].tolist() == [0, 0, 4, 128, 255]  # rounded
-    found = load(Image.fromarray(values), port(tmp_path), format=form)
-    assert found[0, 3].tolist() == [128] * 3
+    array = load(Image.fromarray(values), port(tmp_path, "?,1,?,?"), format=form)
+    assert array[0, :, 0].tolist() == [0, 0, 4, 128, 255]  # rounded
+    array = load(Image.fromarray(values), port(tmp_path), format=form)
+    assert array[0, 3].tolist() == [128] * 3
 
 
 def test_greys_of_32_bits_are_rejected(tmp_path):
@@ -91,8 +91,8 @@ def test_modes(tmp_path):
     bits = Image.fromarray(PIXELS[..., 0] > 99)
     assert set(np.unique(load(bits, port(tmp_path, "?,1,?,?")))) == {0, 255}
     frames = [Image.new("RGB", (6, 4), c) for c in ("red", "blue")]
-    found = load(frames[0], port(tmp_path), format="GIF", save_all=True, append_images=frames[1:])
-    assert found[0, 0].tolist() == [255, 0, 0]
+    array = load(frames[0], port(tmp_path), format="GIF", save_all=True, append_images=frames[1:])
+    assert array[0, 0].tolist() == [255, 0, 0]
 
 
 def png(width, height):
@@ -213,7 +213,7 @@ INFO = """<rt_info><model_info>
 <labels value="cat dog"/><embedded_processing value="{embedded}"/></model_info></rt_info>"""
 
 
-def told(model, reverse="True", embedded="False"):
+def with_info(model, reverse="True", embedded="False"):
     text = model.read_text().replace("</net>", INFO.format(reverse=reverse, embedded=embedded) + "</net>")
     model.write_text(text)
     return model
@@ -224,7 +224,7 @@ def told(model, reverse="True", embedded="False"):
 def test_model_metadata_sets_the_image_options(batch, tmp_path, reverse):
     (tmp_path / "in").mkdir()
     Image.fromarray(PIXELS).save(tmp_path / "in" / "a.png")
-    model = told(identity(tmp_path / "m.xml", x="?,3,6,6"), reverse)
+    model = with_info(identity(tmp_path / "m.xml", x="?,3,6,6"), reverse)
     batch(tmp_path / "in", "-o", tmp_path / "out", "--format", "npy", model=model)
     canvas = np.full((6, 6, 3), 114.0, np.float32)
     canvas[1:5] = PIXELS
@@ -240,14 +240,14 @@ def test_model_metadata_sets_the_image_options(batch, tmp_path, reverse):
 def test_embedded_processing_is_not_done_twice(batch, tmp_path):
     (tmp_path / "in").mkdir()
     Image.fromarray(PIXELS).save(tmp_path / "in" / "a.png")
-    model = told(identity(tmp_path / "m.xml", x="?,3,4,6"), embedded="True")
+    model = with_info(identity(tmp_path / "m.xml", x="?,3,4,6"), embedded="True")
     batch(tmp_path / "in", "-o", tmp_path / "out", "--format", "npy", model=model)
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "a.npy").transpose(1, 2, 0), PIXELS)
 
 
 def test_labels_of_the_model(batch, tmp_path):
     np.save(tmp_path / "x.npy", np.array([[1, 3]], np.float32))
-    model = told(unary(tmp_path / "m.xml", "?,2", "ReLU"))
+    model = with_info(unary(tmp_path / "m.xml", "?,2", "ReLU"))
     batch(tmp_path / "x.npy", "-o", tmp_path / "o.jsonl", model=model)
     assert '"label": "dog", "value": 3.0' in (tmp_path / "o.jsonl").read_text()
     batch(tmp_path / "x.npy", "-o", tmp_path / "o.csv", model=model)

@@ -54,9 +54,9 @@ def test_it_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blocked(text: str) -> bool:
-    found = re.search(r"SigBlk:\s*([0-9a-f]+)", text)
-    assert found
-    return bool(int(found[1], 16) & 1 << signal.SIGINT - 1)
+    match = re.search(r"SigBlk:\s*([0-9a-f]+)", text)
+    assert match
+    return bool(int(match[1], 16) & 1 << signal.SIGINT - 1)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

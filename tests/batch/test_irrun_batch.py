@@ -35,9 +35,9 @@ def test_each_result_equals_that_of_a_single_sample(batch, model, tmp_path, size
     report = batch(tmp_path / "in", "-o", tmp_path / "out", "--batch-size", size)
     assert (report["done"], report["failed"], report["samples"]) == (100, 0, 100)
     for k, sample in enumerate(samples):
-        found = np.load(tmp_path / "out" / f"{k:06}.npz")["probabilities"]
-        np.testing.assert_allclose(found, model(sample[None])[0], atol=1e-6)
-        assert found.shape == (1, 10)
+        array = np.load(tmp_path / "out" / f"{k:06}.npz")["probabilities"]
+        np.testing.assert_allclose(array, model(sample[None])[0], atol=1e-6)
+        assert array.shape == (1, 10)
 
 
 def test_lone_samples_stacks_and_npy(batch, model, tmp_path):

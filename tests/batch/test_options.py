@@ -89,8 +89,8 @@ def test_csv(batch, tmp_path):
     batch(tmp_path / "in", "-o", tmp_path / "out", "--format", "npy")
     for k in range(len(samples)):
         wanted = np.load(tmp_path / "out" / f"{k:06}.npy")[0]
-        found = np.array([float(v) for v in list(rows[k].values())[1:]], np.float32)
-        np.testing.assert_array_equal(found, wanted)
+        array = np.array([float(v) for v in list(rows[k].values())[1:]], np.float32)
+        np.testing.assert_array_equal(array, wanted)
 
 
 def test_csv_of_odd_values_and_shapes(batch, tmp_path):

@@ -56,9 +56,9 @@ def test_a_written_table_is_read_back(version, name, rows):
     table = pa.table({"x": COLUMNS[name], **OTHERS}).slice(rows.start, rows.stop - rows.start)
     with open_parquet(written(table)) as file:
         assert (file.schema, file.rows) == (table.schema, len(table))
-        found = file.read()
-        found.validate(full=True)
-        assert found.equals(table)
+        read = file.read()
+        read.validate(full=True)
+        assert read.equals(table)
         assert pa.Table.from_batches(file.batches(2), table.schema).equals(table)
 
 
@@ -74,9 +74,9 @@ def test_row_groups(version):
 def test_files_for_an_old_pyarrow_are_equal_in_a_new_one(monkeypatch, name):
     table = pa.table({"x": COLUMNS[name], **OTHERS})
     monkeypatch.setattr(parquet, "_version", lambda: 18)
-    found = pq.read_table(written(table))
-    assert found.schema == table.schema
-    assert found.equals(table)
+    read = pq.read_table(written(table))
+    assert read.schema == table.schema
+    assert read.equals(table)
 
 
 def test_files_with_other_names_in_their_lists(version, tmp_path):

@@ -56,22 +56,24 @@ def test_models_without_an_axis_of_samples_run_one_by_one():
     predictor = Predictor(MODELS / "pad_ngraph" / "model.xml")
     assert str(predictor.stacking).startswith("one at a time: input 'arg_pad_value' of shape [] has no axis of samples")
     pairs = [np.load(MODELS / "pad_ngraph" / f"input_{k}.npy") for k in range(2)]
-    (found,) = predict(MODELS / "pad_ngraph" / "model.xml", [dict(zip(("arg", "arg_pad_value"), pairs, strict=True))])
-    np.testing.assert_array_equal(next(iter(found.outputs.values())), np.load(MODELS / "pad_ngraph" / "expected_0.npy"))
+    (output,) = predict(MODELS / "pad_ngraph" / "model.xml", [dict(zip(("arg", "arg_pad_value"), pairs, strict=True))])
+    np.testing.assert_array_equal(
+        next(iter(output.outputs.values())), np.load(MODELS / "pad_ngraph" / "expected_0.npy")
+    )
 
 
 def test_state_does_not_pass_from_item_to_item():
     step = np.array([[1, 2, 3]], np.float32)
-    found = list(predict(MODELS / "state" / "model.xml", [step, step]))
-    assert [f.outputs["total"].tolist() for f in found] == [[[1, 2, 3]], [[1, 2, 3]]]
+    predictions = list(predict(MODELS / "state" / "model.xml", [step, step]))
+    assert [f.outputs["total"].tolist() for f in predictions] == [[[1, 2, 3]], [[1, 2, 3]]]
 
 
 def test_other_columns_pass_through(tmp_path):
     predictor = Predictor(MODEL)
     images = digits(tmp_path, 5)
-    found = predictor({"image": images, "id": np.arange(5)})
-    assert sorted(found) == ["id", "probabilities"]
-    np.testing.assert_allclose(found["probabilities"], irload.compile_model(MODEL)(images)[0], atol=1e-6)
+    predictions = predictor({"image": images, "id": np.arange(5)})
+    assert sorted(predictions) == ["id", "probabilities"]
+    np.testing.assert_allclose(predictions["probabilities"], irload.compile_model(MODEL)(images)[0], atol=1e-6)
     assert predictor({"anything": images})["probabilities"].shape == (5, 10)
     with pytest.raises(InputInvalid, match="no column for input 'image'; the batch has 'a', 'b'"):
         predictor({"a": images, "b": images})
@@ -84,9 +86,9 @@ def test_other_columns_pass_through(tmp_path):
 def test_samples_of_one_shape_share_inferences(tmp_path):
     model = unary(tmp_path / "m.xml", "?,?", "SoftMax", 'axis="1"')
     samples = [np.arange(n, dtype=np.float32) for n in (3, 5, 3, 2, 5)]
-    for sample, found in zip(samples, predict(model, samples), strict=True):
+    for sample, predictions in zip(samples, predict(model, samples), strict=True):
         wanted = np.exp(sample - sample.max())
-        np.testing.assert_allclose(found.outputs["y"], wanted / wanted.sum(), atol=1e-6)
+        np.testing.assert_allclose(predictions.outputs["y"], wanted / wanted.sum(), atol=1e-6)
 
 
 def test_uniform_results_do_not_depend_on_other_samples(tmp_path):
@@ -101,34 +103,34 @@ def test_uniform_results_do_not_depend_on_other_samples(tmp_path):
 def test_predictions_include_errors(tmp_path, workers):
     images = [*digits(tmp_path / "x", 6)]
     images[2] = images[2][:, :4]
-    found = {p.input: p for p in predict(MODEL, images, workers=workers, batch_size=4)}
-    assert sorted(found) == list("012345")
-    assert "has shape [1,1,4,8]; the model takes [?,1,8,8]" in (found["2"].error or "")
-    assert found["2"].outputs == {}
+    predictions = {p.input: p for p in predict(MODEL, images, workers=workers, batch_size=4)}
+    assert sorted(predictions) == list("012345")
+    assert "has shape [1,1,4,8]; the model takes [?,1,8,8]" in (predictions["2"].error or "")
+    assert predictions["2"].outputs == {}
     wanted = irload.compile_model(MODEL)(images[5][None])[0][0]
-    np.testing.assert_allclose(found["5"].outputs["probabilities"], wanted, atol=1e-6)
+    np.testing.assert_allclose(predictions["5"].outputs["probabilities"], wanted, atol=1e-6)
 
 
 def test_the_source_is_consumed_as_needed():
-    taken = []
+    consumed = []
 
     def endless():
         while True:
-            taken.append(1)
+            consumed.append(1)
             yield np.zeros((1, 8, 8), np.float32)
 
     results = predict(MODEL, endless(), batch_size=4)
     for _ in range(8):
         next(results)
-    assert len(taken) <= 12
+    assert len(consumed) <= 12
 
 
 def test_files_as_source(tmp_path):
     images = digits(tmp_path, 3)
-    found = list(predict(irload.read_model(MODEL), tmp_path))
-    assert [f.input for f in found] == [str(tmp_path / f"{k:06}.npy") for k in range(3)]
+    predictions = list(predict(irload.read_model(MODEL), tmp_path))
+    assert [f.input for f in predictions] == [str(tmp_path / f"{k:06}.npy") for k in range(3)]
     np.testing.assert_allclose(
-        found[1].outputs["probabilities"], irload.compile_model(MODEL)(images[1:2])[0], atol=1e-6
+        predictions[1].outputs["probabilities"], irload.compile_model(MODEL)(images[1:2])[0], atol=1e-6
     )
     with pytest.raises(InputInvalid, match="neither files nor an iterable"):
         predict(MODEL, 5)
@@ -148,9 +150,9 @@ def test_several_inputs_by_name_and_by_archive(tmp_path, batch):
     batch(f"a={tmp_path}/a/*.npy", f"b={tmp_path / 'b'}", "-o", tmp_path / "o2", model=model)
     for k in range(4):
         for file in (tmp_path / "o1" / f"pair{k}.npz", tmp_path / "o2" / f"{k}.npz"):
-            found = np.load(file)
-            assert (found["a"] == k).all()
-            assert (found["b"] == -k).all()
+            array = np.load(file)
+            assert (array["a"] == k).all()
+            assert (array["b"] == -k).all()
     (tmp_path / "b" / "2.npy").unlink()
     report = batch(f"a={tmp_path / 'a'}", f"b={tmp_path / 'b'}", "-o", tmp_path / "o3", model=model, code=1)
     assert [f["reason"] for f in report["failures"]] == ["there is no file for input 'b'"]

@@ -99,8 +99,8 @@ def test_sizes_that_fail_are_not_tried_again():
 def test_measured_sizes_give_the_results_of_each_alone(tmp_path, count):
     images = digits(tmp_path, count)
     alone = [p.outputs["probabilities"] for p in predict(MODEL, images, batch_size=1)]
-    found = [p.outputs["probabilities"] for p in predict(MODEL, images)]
-    np.testing.assert_allclose(found, alone, atol=1e-6)
+    predictions = [p.outputs["probabilities"] for p in predict(MODEL, images)]
+    np.testing.assert_allclose(predictions, alone, atol=1e-6)
 
 
 def test_interaction_of_samples_is_detected_at_any_size(tmp_path):

@@ -38,12 +38,12 @@ def test_rows_in_rows_out(batch, tmp_path, monkeypatch, form):
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=11)
     report = batch(tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", "--batch-size", 7, "--workers", 2)
     assert (report["items"], report["done"]) == (30, 30)
-    found = pq.read_table(tmp_path / "out.parquet")
-    assert found.schema.field("probabilities").type == pa.list_(pa.float32(), 10)
-    assert found["id"].to_pylist() == [f"row {k}" for k in range(30)]
-    assert found["input"][3].as_py() == f"{tmp_path}/in.parquet#3"
+    written = pq.read_table(tmp_path / "out.parquet")
+    assert written.schema.field("probabilities").type == pa.list_(pa.float32(), 10)
+    assert written["id"].to_pylist() == [f"row {k}" for k in range(30)]
+    assert written["input"][3].as_py() == f"{tmp_path}/in.parquet#3"
     wanted = irload.compile_model(MODEL)(samples)[0]
-    np.testing.assert_allclose(np.array(found["probabilities"].to_pylist()), wanted, atol=1e-6)
+    np.testing.assert_allclose(np.array(written["probabilities"].to_pylist()), wanted, atol=1e-6)
 
 
 def test_bad_rows_are_named(batch, tmp_path):
@@ -108,18 +108,18 @@ def expected(values, *words):
     if "--resize" in options:
         size = tuple(map(int, options["--resize"].split("x")))
         image = image.resize(size if len(size) == 2 else (size[0] * 2, size[0]), PIL.Resampling.BILINEAR)
-    found = np.asarray(image).astype(np.float32)
+    pixels = np.asarray(image).astype(np.float32)
     if "--crop" in options:
         width, height = map(int, options["--crop"].split("x"))
-        top, left = (found.shape[0] - height) // 2, (found.shape[1] - width) // 2
-        found = found[top : top + height, left : left + width]
+        top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+        pixels = pixels[top : top + height, left : left + width]
     if options.get("--channels") == "bgr":
-        found = found[:, :, ::-1]
+        pixels = pixels[:, :, ::-1]
     if "--mean" in options:
-        found = found - np.array(list(map(float, options["--mean"].split(","))), np.float32)
+        pixels = pixels - np.array(list(map(float, options["--mean"].split(","))), np.float32)
     if "--scale" in options:
-        found = found / np.array(list(map(float, options["--scale"].split(","))), np.float32)
-    return found if options.get("--layout") == "NHWC" else found.transpose(2, 0, 1)
+        pixels = pixels / np.array(list(map(float, options["--scale"].split(","))), np.float32)
+    return pixels if options.get("--layout") == "NHWC" else pixels.transpose(2, 0, 1)
 
 
 @pytest.mark.one_in(4)

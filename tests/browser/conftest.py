@@ -32,10 +32,10 @@ def _made(model: irload.Model, folder: Path) -> Path:
     softmax = next(n for n in changed.nodes if n.name == "encoder/layer_3/attention/probabilities")
     softmax.op = type(softmax.op)(axis=1)
     tokens = np.random.default_rng(1).standard_normal((1, LENGTH, WIDTH)).astype(np.float32)
-    made = irload.report(
+    document = irload.report(
         model, tokens, profile=True, comparison=changed, difference=changed, tensors=TENSORS, threads=1
     )
-    made.save(folder / "report.html")
+    document.save(folder / "report.html")
     return folder / "report.html"
 
 

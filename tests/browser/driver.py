@@ -96,10 +96,10 @@ def smallest_text(driver: webdriver.Chrome) -> float:
 def until(driver: webdriver.Chrome, script: str, wanted: Callable[[Any], bool] = bool) -> Any:
     """Runs the script until `wanted` accepts its result, and returns the result."""
     end = time.monotonic() + PATIENCE
-    while not wanted(found := driver.execute_script(script)):
-        assert time.monotonic() < end, f"{script} returned {found!r} for {PATIENCE} s"
+    while not wanted(value := driver.execute_script(script)):
+        assert time.monotonic() < end, f"{script} returned {value!r} for {PATIENCE} s"
         time.sleep(0.05)
-    return found
+    return value
 
 
 def find(driver: webdriver.Chrome, text: str) -> None:

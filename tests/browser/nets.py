@@ -23,8 +23,8 @@ class Encoder:
     def op(
         self, type: str, name: str, *inputs: Ref, dims=(1, LENGTH, WIDTH), version: str = "opset1", **more: str
     ) -> Ref:
-        made = self.g.layer(type, inputs, [("f32", dims)], version=version, name=self.scope + name, attributes=more)
-        return made[0]
+        layer = self.g.layer(type, inputs, [("f32", dims)], version=version, name=self.scope + name, attributes=more)
+        return layer[0]
 
     def weight(self, name: str, *shape: int) -> Ref:
         values = self.rng.normal(0, 0.1, shape).astype(np.float32)

@@ -78,10 +78,10 @@ def test_the_saved_view_is_the_one_on_the_screen(session, sound):
 def test_constants_are_saved(session, report, downloads):
     open_report(session, report, "#graph/layer=encoder/layer_0/attention/query/kernel")
     session.find_element(By.CSS_SELECTOR, "#panel .save").click()
-    found = np.load(downloaded(downloads, ".npy"))
+    array = np.load(downloaded(downloads, ".npy"))
     model = irload.read_model(report.parent / "model.xml")
     constant = next(n for n in model.nodes if n.name == "encoder/layer_0/attention/query/kernel")
-    np.testing.assert_array_equal(found, constant.op.attributes["data"]())
+    np.testing.assert_array_equal(array, constant.op.attributes["data"]())
 
 
 def test_tensors_are_saved(session, report, downloads):
@@ -91,11 +91,11 @@ def test_tensors_are_saved(session, report, downloads):
     )  # 3 iterations, a constant
     row = session.find_element(By.XPATH, "//*[@id='panel']//div[starts-with(text(), 'decay/body[2]/halved')]")
     row.find_element(By.CSS_SELECTOR, ".save").click()
-    found = np.load(downloaded(downloads, ".npy"))
+    array = np.load(downloaded(downloads, ".npy"))
     tokens = np.random.default_rng(1).standard_normal((1, LENGTH, WIDTH)).astype(np.float32)
     compiled = irload.compile_model(report.parent / "model.xml")
     (wanted,) = (a.copy() for _, a in compiled.intermediates(tokens, "decay/body[[]2]/halved"))
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(array, wanted)
 
 
 # -- search ------------------------------------------------------------------------------------------------------------

@@ -237,8 +237,8 @@ def test_paper_shows_the_legible_part(session, sound):
           printed.box = s.getAttribute('viewBox');
           printed.scene = s.querySelector('.scene').getAttribute('transform');
         })""")
-    made = session.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
-    assert base64.b64decode(made["data"]).startswith(b"%PDF")
+    pdf = session.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+    assert base64.b64decode(pdf["data"]).startswith(b"%PDF")
     printed = session.execute_script("return window.printed")
     assert printed["box"] == "0 0 680 900"
     assert float(printed["scene"].rpartition("scale(")[2].rstrip(")")) >= 0.9

@@ -64,8 +64,8 @@ def net(*blocks: Block, version: str = "11") -> tuple[str, bytes]:
     return f"{head}<layers>\n{layers}</layers>\n<edges>\n{edges}</edges>\n</net>\n", blob
 
 
-def port(id: int, given: Port, names: str = "") -> str:
-    precision, dims = given
+def port(id: int, declaration: Port, names: str = "") -> str:
+    precision, dims = declaration
     named = f' names="{names}"' if names else ""
     return f'<port id="{id}" precision="{precision}"{named}>{"".join(f"<dim>{d}</dim>" for d in dims)}</port>'
 
@@ -85,14 +85,14 @@ def layer(
 ) -> str:
     """The text of a layer; ports are numbered as OpenVINO's writer does."""
     count = len(inputs)
-    taken = [port(k, given) for k, given in enumerate(inputs)]
-    given = [port(count + k, p, names[k] if k < len(names) else "") for k, p in enumerate(outputs)]
+    input_ports = [port(k, entry) for k, entry in enumerate(inputs)]
+    ports = [port(count + k, p, names[k] if k < len(names) else "") for k, p in enumerate(outputs)]
     attributes = f' output_names="{names[0]}"' if type == "Result" and names else ""
     lines = [
         f'<layer id="{id}" name="{name}" type="{type}" version="{version}"{attributes}>',
         *([f"<data {data}/>"] if data else []),
-        *(["<input>", *taken, "</input>"] if taken else []),
-        *(["<output>", *given, "</output>"] if given else []),
+        *(["<input>", *input_ports, "</input>"] if input_ports else []),
+        *(["<output>", *ports, "</output>"] if ports else []),
         *([tail] if tail else []),
         "</layer>",
     ]

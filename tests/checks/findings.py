@@ -22,11 +22,11 @@ FILE = Path(__file__).with_name("findings.txt")
 def numbered(rows: list[Row]) -> dict[str, Row]:
     """The rows by rule and number: `IR401-0`."""
     seen: Counter[str] = Counter()
-    found: dict[str, Row] = {}
+    numbers: dict[str, Row] = {}
     for row in rows:
-        found[f"{row.code}-{seen[row.code]}"] = row
+        numbers[f"{row.code}-{seen[row.code]}"] = row
         seen[row.code] += 1
-    return found
+    return numbers
 
 
 ROWS = numbered([*GRAPH_ROWS, *FILE_ROWS])
@@ -45,11 +45,13 @@ def findings(
     return irload.check(file, **(options or {})).findings
 
 
-def shown(found: Finding) -> str:
+def shown(finding: Finding) -> str:
     """The severity, the location, the message and the cause of a finding."""
-    location = ", ".join(filter(None, (found.severity, found.line and f"line {found.line}", found.port, found.layer)))
-    message = found.message if len(found.message) < 400 else f"{found.message[:400]}…"
-    return "\n".join([f"  {location}", f"  {message}", *([f"  because {found.cause}"] if found.cause else [])])
+    location = ", ".join(
+        filter(None, (finding.severity, finding.line and f"line {finding.line}", finding.port, finding.layer))
+    )
+    message = finding.message if len(finding.message) < 400 else f"{finding.message[:400]}…"
+    return "\n".join([f"  {location}", f"  {message}", *([f"  because {finding.cause}"] if finding.cause else [])])
 
 
 def page() -> str:
@@ -57,8 +59,8 @@ def page() -> str:
     parts: list[str] = []
     with TemporaryDirectory() as folder:
         for name, row in ROWS.items():
-            found = findings(Path(folder), row.base, row.bad, row.weights, row.options)
-            parts.append("\n".join([f"{name} on {row.base}", *map(shown, found)]))
+            hits = findings(Path(folder), row.base, row.bad, row.weights, row.options)
+            parts.append("\n".join([f"{name} on {row.base}", *map(shown, hits)]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -96,12 +96,12 @@ def joined(dims: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
 
 def long_const(rank: int) -> tuple[tuple[str, str], ...]:
     """Edits that add a constant with one value and `rank` axes."""
-    given = ("FP32", (1,) * rank)
+    type = ("FP32", (1,) * rank)
     data = f'element_type="f32" shape="{(",1" * rank)[1:]}" offset="432" size="4"'
     ends = f'{TO_RESULT}<edge from-layer="8" from-port="0" to-layer="9" to-port="0"/>\n'
     return (
-        extra(8, "v", "Const", [], [given], data),
-        extra(9, "v_out", "Result", [given], names=["v"]),
+        extra(8, "v", "Const", [], [type], data),
+        extra(9, "v_out", "Result", [type], names=["v"]),
         (TO_RESULT, ends),
     )
 

@@ -105,10 +105,10 @@ def no(text: str) -> tuple[str, str]:
 
 def second_const(shape: str, offset: int, size: int) -> Changes:
     """Another f32 constant, returned by a separate Result."""
-    given = ("FP32", tuple(int(n) for n in shape.split(",")))
+    type = ("FP32", tuple(int(n) for n in shape.split(",")))
     data = f'element_type="f32" shape="{shape}" offset="{offset}" size="{size}"'
     return (
-        extra(8, "v", "Const", [], [given], data),
-        extra(9, "v_out", "Result", [given], names=["v"]),
+        extra(8, "v", "Const", [], [type], data),
+        extra(9, "v_out", "Result", [type], names=["v"]),
         (TO_RESULT, f'{TO_RESULT}<edge from-layer="8" from-port="0" to-layer="9" to-port="0"/>\n'),
     )

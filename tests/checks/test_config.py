@@ -53,10 +53,10 @@ def test_an_untrusted_configuration_is_ignored(irrun, tmp_path, monkeypatch):
         configured(folder, SILENCING)
         assert irrun("check", file).code == FINDINGS
         assert irload.check(file).errors == 1
-    found = irrun("check", file, "--config", tmp_path / ".irload.toml")
-    assert found.code == OK
-    assert ".irload.toml: ignores IR" in found.err
-    assert "1 finding suppressed" in found.out
+    outcome = irrun("check", file, "--config", tmp_path / ".irload.toml")
+    assert outcome.code == OK
+    assert ".irload.toml: ignores IR" in outcome.err
+    assert "1 finding suppressed" in outcome.out
 
 
 def test_the_working_directory_counts_and_is_reported(irrun, tmp_path, monkeypatch):
@@ -64,10 +64,10 @@ def test_the_working_directory_counts_and_is_reported(irrun, tmp_path, monkeypat
     configured(tmp_path, SILENCING + "strict = true\n" + EXEMPT.format("IR2", "*", "*"))
     assert find_config(tmp_path).ignore == ("IR",)
     monkeypatch.chdir(tmp_path)
-    found = irrun("check", file)
-    assert found.code == OK
-    assert "irrun: .irload.toml: ignores IR; 1 exemption; strict" in found.err
-    assert "exemption of IR2 of .irload.toml suppresses nothing" in found.out
+    outcome = irrun("check", file)
+    assert outcome.code == OK
+    assert "irrun: .irload.toml: ignores IR; 1 exemption; strict" in outcome.err
+    assert "exemption of IR2 of .irload.toml suppresses nothing" in outcome.out
     assert irrun("check", file, "--no-config").code == FINDINGS
 
 
@@ -127,9 +127,9 @@ def test_invalid_configuration_is_rejected(text, words, irrun, tmp_path, monkeyp
     configured(tmp_path, text)
     with pytest.raises(IRError, match=words):
         load_config(tmp_path / ".irload.toml")
-    found = irrun("check", write(tmp_path, "IR401"))
-    assert found.code == USAGE
-    assert ".irload.toml" in found.err
+    outcome = irrun("check", write(tmp_path, "IR401"))
+    assert outcome.code == USAGE
+    assert ".irload.toml" in outcome.err
 
 
 @pytest.mark.parametrize("text", ['[check]\nignore = ["IR9x"]', '[check]\ntarget = "soon"'])

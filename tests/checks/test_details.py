@@ -64,11 +64,11 @@ def test_the_summary_of_a_report(tmp_path):
 
 
 def test_findings_cannot_be_changed(tmp_path):
-    (found,) = irload.check(write(tmp_path, "IR401")).findings
+    (finding,) = irload.check(write(tmp_path, "IR401")).findings
     with pytest.raises(AttributeError):
-        found.code = "IR402"  # pyright: ignore[reportAttributeAccessIssue]
-    assert not hasattr(found, "__dict__"), "a file may cause millions of them"
-    for record in (Config(), Exemption("IR4"), Suppression("ignore"), Suppressed(found, Suppression("ignore"))):
+        finding.code = "IR402"  # pyright: ignore[reportAttributeAccessIssue]
+    assert not hasattr(finding, "__dict__"), "a file may cause millions of them"
+    for record in (Config(), Exemption("IR4"), Suppression("ignore"), Suppressed(finding, Suppression("ignore"))):
         with pytest.raises(AttributeError):
             record.__setattr__(next(iter(record.__match_args__)), "x")
 
@@ -96,8 +96,8 @@ def test_models_among_files(tmp_path):
     (tmp_path / "b/pom.xml").write_text("<project/>")
     (tmp_path / "b/other.xml").write_text('<?xml version="1.0"?><!DOCTYPE x><netlist/>')
     (tmp_path / "b/plist.xml").write_text('<?xml version="1.0"?><!DOCTYPE x><plist/>')
-    found, passed = find_models([tmp_path, tmp_path / "a.xml", tmp_path / "b/pom.xml"])
-    assert [str(p.relative_to(tmp_path)) for p in found] == ["a.xml", "b/other.xml", "b/x.xml", "b/y.XML", "b/pom.xml"]
+    models, passed = find_models([tmp_path, tmp_path / "a.xml", tmp_path / "b/pom.xml"])
+    assert [str(p.relative_to(tmp_path)) for p in models] == ["a.xml", "b/other.xml", "b/x.xml", "b/y.XML", "b/pom.xml"]
     assert passed == 2
     assert find_models([tmp_path / "b/pom.xml", tmp_path / "a.xml"], only_ir=True) == ([tmp_path / "a.xml"], 1)
 
@@ -147,10 +147,10 @@ def test_each_circle_is_reported_once(tmp_path):
         (TO_RESULT, TO_RESULT + edges((21, 2, 10, 0), (21, 2, 11, 0), (11, 1, 30, 0))),
     )
     block = block.edited(*((layer(k, f"r{k}", "ReLU", [SIX], [SIX]), "") for k in (12, 13)))
-    found = [f for f in checked(tmp_path, block) if f.severity == "error"]
-    assert [f.code for f in found] == ["IR205", "IR205"]
-    assert {f.cause for f in found} == {"'add20' → 'r9'", "'add21' → 'r10'"}
-    assert {f.message for f in found} == {"is on a cycle of 2 layers"}
+    findings = [f for f in checked(tmp_path, block) if f.severity == "error"]
+    assert [f.code for f in findings] == ["IR205", "IR205"]
+    assert {f.cause for f in findings} == {"'add20' → 'r9'", "'add21' → 'r10'"}
+    assert {f.message for f in findings} == {"is on a cycle of 2 layers"}
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_each_circle_is_reported_once(tmp_path):
 )
 def test_operations_that_no_output_needs_are_a_warning(tmp_path, old, new, code):
     twin = (TWIN[0], TWIN[1].replace(old, new))
-    found = {f.code: f.severity for f in checked(tmp_path, BASES["conv"].edited(twin, TWIN_FED))}
-    assert found == {code: "warning", "IR701": "warning"}
-    found = checked(tmp_path, BASES["conv"].edited(*TWIN_OUT, twin, TWIN_FED))
-    assert [(f.code, f.severity) for f in found] == [(code, "error")]
+    findings = {f.code: f.severity for f in checked(tmp_path, BASES["conv"].edited(twin, TWIN_FED))}
+    assert findings == {code: "warning", "IR701": "warning"}
+    findings = checked(tmp_path, BASES["conv"].edited(*TWIN_OUT, twin, TWIN_FED))
+    assert [(f.code, f.severity) for f in findings] == [(code, "error")]
 
 
 @pytest.mark.parametrize(("count", "reported"), [(0, True), (5, True), (6, False)])
@@ -186,8 +186,8 @@ def test_a_name_on_two_ports_of_one_layer_and_on_three_layers(tmp_path):
     for part in parts:
         (y,) = graph.layer("ReLU", [part], [("f32", (2,))], names=["x"])
         graph.result(y)
-    found = [f for f in irload.check(saved(tmp_path, graph)).findings if f.code == "IR703"]
-    assert [(f.layer_type, f.port) for f in found] == [("ReLU", "output port 1")] * 2
+    findings = [f for f in irload.check(saved(tmp_path, graph)).findings if f.code == "IR703"]
+    assert [(f.layer_type, f.port) for f in findings] == [("ReLU", "output port 1")] * 2
 
 
 def test_parts_of_a_split_are_often_unused(tmp_path):
@@ -212,5 +212,5 @@ def test_values_and_bounds_are_causes(tmp_path, rows, cause):
     data = graph.parameter("data", "f32", ("?",))
     (out,) = graph.layer("Reshape", [data, more], [("f32", (9, 4))], attributes={"special_zero": "false"})
     graph.result(out)
-    (found,) = [f for f in irload.check(saved(tmp_path, graph)).findings if f.code == "IR401"]
-    assert found.cause.split("; ")[0] == cause
+    (findings,) = [f for f in irload.check(saved(tmp_path, graph)).findings if f.code == "IR401"]
+    assert findings.cause.split("; ")[0] == cause

@@ -62,9 +62,9 @@ def test_weights_that_are_a_pointer_are_explained(tmp_path):
     text, _ = net(BASES["conv"])
     (tmp_path / "model.xml").write_text(text)
     (tmp_path / "model.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
-    (found,) = irload.check(tmp_path / "model.xml").findings
-    assert found.code == "IR601"
-    assert "git lfs pull" in found.message
+    (finding,) = irload.check(tmp_path / "model.xml").findings
+    assert finding.code == "IR601"
+    assert "git lfs pull" in finding.message
 
 
 @pytest.mark.parametrize(("layers", "codes"), [(4, ["IR901"]), (5, [])])

@@ -51,9 +51,9 @@ def test_vocabularies_of_tokenizers(tmp_path, type, port, name):
         (SIZE + 1, port + 1, True),
         (0, port, False),
     ):
-        found = said(saved(tmp_path, tokenizer(type, port, tokens, ports), name), "IR010")
+        findings = said(saved(tmp_path, tokenizer(type, port, tokens, ports), name), "IR010")
         message = f"has {tokens} tokens; config.json states a vocabulary of {SIZE}"
-        assert found == ([message] if reported and applies else [])
+        assert findings == ([message] if reported and applies else [])
 
 
 def logits(dims: ir.Dims, name: str = "logits", output: str = "") -> ir.Graph:
@@ -163,6 +163,6 @@ def test_state_without_an_initial_value(tmp_path, shape, start, reported, name):
     (past,) = graph.layer("ReadValue", [x] if start else [], [("f32", ("?", 4))], version="opset6", attributes=variable)
     graph.layer("Assign", [x], [("f32", ("?", 4))], version="opset6", attributes={"variable_id": "v"})
     graph.result(past)
-    found = said(saved(tmp_path, graph, name), "IR013")
+    findings = said(saved(tmp_path, graph, name), "IR013")
     expected = [f"reads variable 'v' [{shape}], which a reset leaves without a batch"]
-    assert found == (expected if reported and name != ENCODER else [])
+    assert findings == (expected if reported and name != ENCODER else [])

@@ -19,10 +19,10 @@ def test_unrelated_faults_are_all_reported(seed, tmp_path):
     rows, text, blob = draw(seed)
     file = tmp_path / "model.xml"
     file.write_text(text, encoding="utf-8")
-    found = irload.check(file, blob).findings
-    assert sorted(f.code for f in found) == sorted(r.code for r in rows), found
+    findings = irload.check(file, blob).findings
+    assert sorted(f.code for f in findings) == sorted(r.code for r in rows), findings
     for k, row in enumerate(rows):  # each finding is in the block with its fault
-        alone = next(f for f in found if f.code == row.code)
+        alone = next(f for f in findings if f.code == row.code)
         if alone.layer_id is not None and not alone.body:
             assert alone.layer_id // BLOCK == k, alone
 

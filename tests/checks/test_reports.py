@@ -66,10 +66,10 @@ def test_exit_codes(irrun, tmp_path, codes, words, exit_code):
 def test_files_that_cannot_be_read_exit_3_and_do_not_hide_the_others(irrun, tmp_path):
     write(tmp_path, "IR401")
     (tmp_path / "a.xml").write_bytes(b"\x1f\x8b\x08gzip")
-    found = irrun("check", tmp_path)
-    assert found.code == UNREADABLE
-    assert "gzip" in found.out
-    assert "IR401" in found.out
+    outcome = irrun("check", tmp_path)
+    assert outcome.code == UNREADABLE
+    assert "gzip" in outcome.out
+    assert "IR401" in outcome.out
     assert irrun("check", tmp_path / "none.xml").code == UNREADABLE
     assert irrun("check").code == 2
 
@@ -190,9 +190,9 @@ def test_reports_are_written_whole_and_not_over_a_file(irrun, tmp_path):
     assert irrun("check", MODELS / "conv_openvino", "-o", out).code == OK
     assert irrun("check", file, "-o", out).code == FINDINGS
     out.write_text("precious")
-    found = irrun("check", file, "-o", out)
-    assert found.code == USAGE
-    assert "is not a report of irrun check; --force replaces it" in found.err
+    outcome = irrun("check", file, "-o", out)
+    assert outcome.code == USAGE
+    assert "is not a report of irrun check; --force replaces it" in outcome.err
     assert irrun("check", file, "-o", file).code == USAGE
     assert irrun("check", file, "-o", out, "--force").code == FINDINGS
 
@@ -204,9 +204,9 @@ def test_annotations_for_github(irrun, tmp_path):
     file = write(tmp_path, "IR401", "IR701", "IR406", name="a,b:100%.xml")
     name = "".join(f"&#{ord(c)};" for c in HOSTILE)
     file.write_text(file.read_text("utf-8").replace('name="b0_conv"', f'name="{name}"'), encoding="utf-8")
-    found = irrun("check", file, "--format", "github")
-    assert found.code == FINDINGS
-    lines = found.out.splitlines()
+    outcome = irrun("check", file, "--format", "github")
+    assert outcome.code == FINDINGS
+    lines = outcome.out.splitlines()
     assert sum(line.startswith("::error ") for line in lines) == 1
     (error,) = [line for line in lines if line.startswith("::error ")]
     assert f"file={tmp_path.as_posix()}/a%2Cb%3A100%25.xml,line=" in error
@@ -234,9 +234,9 @@ def test_junit(irrun, tmp_path):
 
 
 def test_no_files_to_check_is_an_error(irrun, tmp_path):
-    found = irrun("check", tmp_path)
-    assert found.code == UNREADABLE
-    assert "no IR files found" in found.out
+    outcome = irrun("check", tmp_path)
+    assert outcome.code == UNREADABLE
+    assert "no IR files found" in outcome.out
     assert irrun("check", tmp_path, "--ir-only").code == OK  # hooks read the committed content
 
 
@@ -266,13 +266,13 @@ def test_rules_have_a_description_and_an_example(rule):
 def test_findings_contain_location_and_reason(tmp_path):
     file = write(tmp_path, "IR401")
     report = irload.check(file)
-    (found,) = report.findings
+    (finding,) = report.findings
     assert isinstance(report, irload.Report)
-    assert isinstance(found, irload.Finding)
-    assert (found.code, found.severity, found.layer_id, found.layer_name) == ("IR401", "error", 2, "conv")
-    assert (found.port, found.file) == ("output port 2", str(file))
-    assert found.cause.startswith("filters 'w' (id 1) are [4,3,3,3]")
-    assert '<port id="2"' in file.read_text().splitlines()[(found.line or 0) - 1]
+    assert isinstance(finding, irload.Finding)
+    assert (finding.code, finding.severity, finding.layer_id, finding.layer_name) == ("IR401", "error", 2, "conv")
+    assert (finding.port, finding.file) == ("output port 2", str(file))
+    assert finding.cause.startswith("filters 'w' (id 1) are [4,3,3,3]")
+    assert '<port id="2"' in file.read_text().splitlines()[(finding.line or 0) - 1]
     assert not report.ok()
     with pytest.raises(ValueError, match="is not an OpenVINO release"):
         irload.check(file, target="soon")
@@ -284,19 +284,19 @@ def test_bodies_are_named(tmp_path):
     row = next(r for r in GRAPH_ROWS if r.code == "IR401" and r.base == "tensor_iterator")
     text, blob = net(faulty(row))
     (tmp_path / "m.xml").write_text(text)
-    (found,) = irload.check(tmp_path / "m.xml", blob).findings
-    assert (found.body, found.layer) == ("ti/body", "Parameter 'slice' (id 0) in ti/body")
+    (finding,) = irload.check(tmp_path / "m.xml", blob).findings
+    assert (finding.body, finding.layer) == ("ti/body", "Parameter 'slice' (id 0) in ti/body")
 
 
 def claiming(folder: Path, count: int) -> Callable[[], object]:
     """Check a file of that many layers, each with a wrong declaration that follows from the first."""
     port = '<port id="{}" precision="FP32"><dim>1</dim><dim>4</dim></port>'
-    taken, given = f"<input>{port.format(0)}</input>", f"<output>{port.format(1)}</output>"
+    input_text, port_text = f"<input>{port.format(0)}</input>", f"<output>{port.format(1)}</output>"
     head = '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,3" element_type="f32"/>'
     layers = f"{head}<output>{port.format(0)}</output></layer>"
     for k in range(1, count):
-        layers += f'<layer id="{k}" name="r{k}" type="ReLU" version="opset1">{taken}{given}</layer>'
-    layers += f'<layer id="{count}" name="y" type="Result" version="opset1">{taken}</layer>'
+        layers += f'<layer id="{k}" name="r{k}" type="ReLU" version="opset1">{input_text}{port_text}</layer>'
+    layers += f'<layer id="{count}" name="y" type="Result" version="opset1">{input_text}</layer>'
     edges = "".join(
         f'<edge from-layer="{k}" from-port="{min(k, 1)}" to-layer="{k + 1}" to-port="0"/>' for k in range(count)
     )
@@ -304,8 +304,8 @@ def claiming(folder: Path, count: int) -> Callable[[], object]:
     file.write_text(f'<net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>')
 
     def task() -> None:
-        found: Any = [f for f in irload.check(file).findings if f.severity == "error"]
-        assert [(f.code, f.layer_id) for f in found] == [("IR401", 0)]
+        findings: Any = [f for f in irload.check(file).findings if f.severity == "error"]
+        assert [(f.code, f.layer_id) for f in findings] == [("IR401", 0)]
 
     return task
 

@@ -27,16 +27,16 @@ def test_bases_are_sound(base, tmp_path):
 @pytest.mark.parametrize("row", ROWS)
 def test_trigger(row, tmp_path):
     bad = ROWS[row]
-    found = findings(tmp_path, bad.base, bad.bad, bad.weights, bad.options)
-    assert [f.code for f in found] == [bad.code], found
-    assert shown(found[0]) == recorded()[row], "python -m tests.generated findings"
+    hits = findings(tmp_path, bad.base, bad.bad, bad.weights, bad.options)
+    assert [f.code for f in hits] == [bad.code], hits
+    assert shown(hits[0]) == recorded()[row], "python -m tests.generated findings"
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_near_miss(row, tmp_path):
-    found = findings(tmp_path, row.base, row.near, row.near_weights, row.near_options)
-    assert row.code not in {f.code for f in found}
-    assert [f for f in found if f.severity == "error"] == []
+    hits = findings(tmp_path, row.base, row.near, row.near_weights, row.near_options)
+    assert row.code not in {f.code for f in hits}
+    assert [f for f in hits if f.severity == "error"] == []
 
 
 def test_outputs_whose_number_depends_on_values_are_not_counted(tmp_path):

@@ -41,8 +41,8 @@ def test_parts_of_a_result():
 
 
 def test_a_layer_without_a_name_has_its_id():
-    (found,) = results(replace(PLACED, layer_name="", layer_id=0))
-    assert found["locations"][0]["logicalLocations"][0]["name"] == "0"
+    (result,) = results(replace(PLACED, layer_name="", layer_id=0))
+    assert result["locations"][0]["logicalLocations"][0]["name"] == "0"
 
 
 def test_fingerprints_depend_on_the_finding_and_not_on_its_line():
@@ -56,14 +56,14 @@ def test_fingerprints_depend_on_the_finding_and_not_on_its_line():
 
 
 def test_files_are_uris(tmp_path: Path):
-    (found,) = results(replace(PLACED, file=str(tmp_path / "a b.xml")), file=str(tmp_path / "a b.xml"))
-    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "a b.xml").as_uri()
+    (result,) = results(replace(PLACED, file=str(tmp_path / "a b.xml")), file=str(tmp_path / "a b.xml"))
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "a b.xml").as_uri()
 
 
 def test_suppressions_name_their_source_and_reason():
     by = (Suppression("ignore"), Suppression("exemption", "known"))
-    found = results(suppressed=tuple(Suppressed(PLACED, b) for b in by))
-    assert [r["suppressions"] for r in found] == [
+    result = results(suppressed=tuple(Suppressed(PLACED, b) for b in by))
+    assert [r["suppressions"] for r in result] == [
         [{"kind": "external", "justification": text}] for text in ("ignore", "exemption: known")
     ]
     log = to_sarif([Report("m.xml")], RULES, "1.2.0", by[1:])

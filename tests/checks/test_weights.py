@@ -38,8 +38,8 @@ def test_implausible_constants(tmp_path, floats, wild, size, foreign):
     """IR611 requires at least two constants, and a fourth of all, with more than 1/50 of implausible values each."""
     arrays = [odd(100, size if k < wild else 0) for k in range(floats)]
     few = [odd(15, 15)] * 9  # too few values to be weights
-    found = irload.check(constants(tmp_path, [*arrays, *few, np.arange(100)])).findings
-    assert [f.message for f in found if f.code == "IR611"] == (
+    findings = irload.check(constants(tmp_path, [*arrays, *few, np.arange(100)])).findings
+    assert [f.message for f in findings if f.code == "IR611"] == (
         [f"{wild} of {floats} floating-point constants hold values that no model has"] if foreign else []
     )
 
@@ -88,8 +88,8 @@ def test_each_overlap_names_the_constant_that_reaches_farthest(tmp_path):
     file = constants(tmp_path, [np.ones(25, np.float32), np.ones(3, np.float32), np.ones(4, np.float32)])
     text = file.read_text("utf-8").replace('offset="100"', 'offset="8"').replace('offset="112"', 'offset="60"')
     file.write_text(text, encoding="utf-8")
-    found = [f for f in irload.check(file).findings if f.code == "IR605"]
-    assert [f.message for f in found] == [
+    findings = [f for f in irload.check(file).findings if f.code == "IR605"]
+    assert [f.message for f in findings] == [
         "takes bytes 8 to 20, which overlap 'Const_0' (id 0)",
         "takes bytes 60 to 76, which overlap 'Const_0' (id 0)",
     ]
@@ -104,15 +104,15 @@ def test_the_range_of_a_constant(tmp_path, element, size, code):
     for attributes, dims in ((first, (2,)), (second, (8,))):
         graph.result(graph.layer("Const", [], [(str(attributes["element_type"]), dims)], attributes=attributes)[0])
     file = saved(tmp_path, graph)
-    found = irload.check(file, np.ones(10, np.int32).tobytes()).findings
-    assert {f.code for f in found if f.code.startswith("IR6")} == ({code} if code else set())
+    findings = irload.check(file, np.ones(10, np.int32).tobytes()).findings
+    assert {f.code for f in findings if f.code.startswith("IR6")} == ({code} if code else set())
 
 
 def test_the_constants_beyond_a_truncated_file(tmp_path):
     file = constants(tmp_path, [np.ones(25, np.float32)] * 3)
-    (found,) = [f for f in irload.check(file, bytes(150)).findings if f.severity == "error"]
-    assert found.message == "the .bin file has 150 bytes, but its constants reach up to 300"
-    assert found.cause == "2 constants are outside, first 'Const_2' (id 2)"
+    (findings,) = [f for f in irload.check(file, bytes(150)).findings if f.severity == "error"]
+    assert findings.message == "the .bin file has 150 bytes, but its constants reach up to 300"
+    assert findings.cause == "2 constants are outside, first 'Const_2' (id 2)"
 
 
 @pytest.mark.parametrize(

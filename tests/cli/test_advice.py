@@ -46,11 +46,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_errors_contain_a_remedy(words: str, said: str, irrun, folder: Path) -> None:
-    found = irrun(*words.split())
-    assert found.code == UNREADABLE
-    assert said in found.err
-    assert found.err.startswith("irrun: error: ")
-    assert len(found.err.splitlines()) == 1
+    outcome = irrun(*words.split())
+    assert outcome.code == UNREADABLE
+    assert said in outcome.err
+    assert outcome.err.startswith("irrun: error: ")
+    assert len(outcome.err.splitlines()) == 1
 
 
 def test_no_temporary_name_is_shown(irrun, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,16 +58,16 @@ def test_no_temporary_name_is_shown(irrun, folder: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device", str(folder / ".out.npz.x1.part"))
 
     monkeypatch.setattr("tempfile.mkstemp", full)
-    found = irrun("model.xml", "digit_7_0.npy", "-o", "out.npz")
-    assert found.code == UNREADABLE
-    assert found.err.splitlines()[-1] == (
+    outcome = irrun("model.xml", "digit_7_0.npy", "-o", "out.npz")
+    assert outcome.code == UNREADABLE
+    assert outcome.err.splitlines()[-1] == (
         "irrun: error: out.npz: No space left on device; free some space there, or write elsewhere"
     )
 
 
 @pytest.mark.parametrize("words", ["check --format x", "nothing", "inspect --layer", "model.xml --nothing"])
 def test_errors_begin_alike(words: str, irrun, folder: Path) -> None:
-    found = irrun(*words.split())
-    assert found.code in (USAGE, UNREADABLE)
-    assert found.err.splitlines()[-1].startswith("irrun: error: ")
-    assert "\nError: " not in found.err
+    outcome = irrun(*words.split())
+    assert outcome.code in (USAGE, UNREADABLE)
+    assert outcome.err.splitlines()[-1].startswith("irrun: error: ")
+    assert "\nError: " not in outcome.err

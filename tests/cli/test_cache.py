@@ -39,10 +39,10 @@ def test_cached_files_are_counted_and_removed(irrun, folder):
     models_folder().write("a", [b"z" * 10])
     (folder / "tuned.json").write_text("{}", encoding="ascii")
     (folder / "note.txt").write_text("not ours", encoding="ascii")
-    found = entries(irrun)
-    assert found["compiled kernels"] == (2, 1100 + 2 * 32)
-    assert found["compiled models"] == (1, 10)
-    assert found["tuning"] == (1, 2)
+    usage = entries(irrun)
+    assert usage["compiled kernels"] == (2, 1100 + 2 * 32)
+    assert usage["compiled models"] == (1, 10)
+    assert usage["tuning"] == (1, 2)
     done = irrun("cache", "--clear", "--json")
     assert done.json["cleared"]
     assert done.json["removed_bytes"] == 1100 + 2 * 32 + 10 + 2

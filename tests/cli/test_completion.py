@@ -63,9 +63,9 @@ def offered(model: Path, typed: str, shell: str, current: str | None = None) -> 
 
 
 def test_bash_gets_words_that_mean_the_name(tmp_path):
-    for found, name in zip(offered(named(tmp_path, *NAMES), "conv", "bash", "conv"), NAMES, strict=True):
-        assert shlex.split(found) == [name]
-        assert all(found[k - 1] == "\\" for k, c in enumerate(found) if c in "$`;'\"*|:= ")
+    for completion, name in zip(offered(named(tmp_path, *NAMES), "conv", "bash", "conv"), NAMES, strict=True):
+        assert shlex.split(completion) == [name]
+        assert all(completion[k - 1] == "\\" for k, c in enumerate(completion) if c in "$`;'\"*|:= ")
 
 
 @pytest.mark.parametrize(

@@ -40,33 +40,33 @@ def warnings(text):
 
 def test_run_warns_in_one_line(irrun, tmp_path):
     model, x = saved(tmp_path, TWICE)
-    found = irrun(model, x)
-    assert found.code == OK
-    assert "[1,4,6,6]" in found.out
-    (said,) = warnings(found.err)
+    outcome = irrun(model, x)
+    assert outcome.code == OK
+    assert "[1,4,6,6]" in outcome.out
+    (said,) = warnings(outcome.err)
     assert said == (
         "irrun: warning: 2 ports declare other types or shapes than inferred, the first: "
         f"{model}:{line_of(TWICE, '<dim>9</dim>')}: "
         "Parameter 'x' (id 0): output port 0 declares [1,3,9,8], inferred [1,3,8,8]; "
         "'irrun check' explains all, --strict refuses it"
     )
-    assert "warning" not in found.out
-    assert found.out == irrun(saved(tmp_path, CONV)[0], x).out
+    assert "warning" not in outcome.out
+    assert outcome.out == irrun(saved(tmp_path, CONV)[0], x).out
 
 
 def test_run_does_not_warn_of_valid_files(irrun, tmp_path):
     model, x = saved(tmp_path, CONV)
-    found = irrun(model, x, "--strict")
-    assert (found.code, warnings(found.err)) == (OK, [])
+    outcome = irrun(model, x, "--strict")
+    assert (outcome.code, warnings(outcome.err)) == (OK, [])
 
 
 @pytest.mark.parametrize("words", [(), ("--json",), ("--shape", "[1,3,8,8]"), ("-o", "o.npz")])
 def test_strict_refuses_before_anything_runs(irrun, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     model, x = saved(tmp_path, TWICE)
-    found = irrun(model, x, "--strict", *words)
-    assert (found.code, found.out) == (FINDINGS, "")
-    (line,) = found.err.splitlines()
+    outcome = irrun(model, x, "--strict", *words)
+    assert (outcome.code, outcome.out) == (FINDINGS, "")
+    (line,) = outcome.err.splitlines()
     assert line.startswith(
         f"irrun: error: {model}:{line_of(TWICE, '<dim>9</dim>')}: Parameter 'x' (id 0): output port 0 "
     )
@@ -93,8 +93,8 @@ def test_the_report_of_a_run_has_the_warnings(irrun, tmp_path):
 
 def test_inspect_lists_all(irrun, tmp_path):
     model, _ = saved(tmp_path, TWICE)
-    found = document(irrun("inspect", model, "--json"), "inspect")["warnings"]
-    assert [w.partition(" (id ")[0].rpartition(": ")[2] for w in found] == ["Parameter 'x'", "Convolution 'conv'"]
+    messages = document(irrun("inspect", model, "--json"), "inspect")["warnings"]
+    assert [w.partition(" (id ")[0].rpartition(": ")[2] for w in messages] == ["Parameter 'x'", "Convolution 'conv'"]
     assert document(irrun("inspect", model, "--shape", "[1,3,9,9]", "--json"), "inspect")["warnings"] == []
 
 
@@ -102,41 +102,41 @@ def test_a_dynamic_model_is_compared_with_the_shapes_at_hand(irrun, tmp_path):
     model, x = saved(tmp_path, GROWING)
     assert warnings(irrun(model, x).err) == []
     model, x = saved(tmp_path, GROWING, rows=2)
-    found = irrun(model, x, "--profile", "--explain", "--json")
-    assert document(found, "run")["warnings"][0].endswith("output port 1 declares [4,3], inferred [2,3]")
-    assert len(warnings(found.err)) == 1
-    assert "ReLU 'a' (id 1)" in warnings(found.err)[0]
+    outcome = irrun(model, x, "--profile", "--explain", "--json")
+    assert document(outcome, "run")["warnings"][0].endswith("output port 1 declares [4,3], inferred [2,3]")
+    assert len(warnings(outcome.err)) == 1
+    assert "ReLU 'a' (id 1)" in warnings(outcome.err)[0]
     assert irrun(model, x, "--strict").code == FINDINGS
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_batch_warns_in_one_line(irrun, tmp_path, workers):
     model, x = saved(tmp_path, FALSE)
-    found = irrun("batch", model, x, x, "-o", tmp_path / "out", "--workers", workers, "--json")
-    assert found.code == OK
-    assert len(warnings(found.err)) == 1
-    assert "1 port declares other types or shapes than inferred: " in found.err
-    (warning,) = document(found, "batch")["warnings"]
+    outcome = irrun("batch", model, x, x, "-o", tmp_path / "out", "--workers", workers, "--json")
+    assert outcome.code == OK
+    assert len(warnings(outcome.err)) == 1
+    assert "1 port declares other types or shapes than inferred: " in outcome.err
+    (warning,) = document(outcome, "batch")["warnings"]
     assert "Convolution 'conv' (id 2)" in warning
 
 
 def test_batch_strict_begins_nothing(irrun, tmp_path):
     model, x = saved(tmp_path, FALSE)
-    found = irrun("batch", model, x, "-o", tmp_path / "out", "--strict")
-    assert (found.code, found.out, len(found.err.splitlines())) == (FINDINGS, "", 1)
-    assert "DeclaredDiffers" in found.err
+    outcome = irrun("batch", model, x, "-o", tmp_path / "out", "--strict")
+    assert (outcome.code, outcome.out, len(outcome.err.splitlines())) == (FINDINGS, "", 1)
+    assert "DeclaredDiffers" in outcome.err
     assert not (tmp_path / "out").exists()
 
 
 def test_batch_reports_warnings_of_its_workers(irrun, tmp_path):
     model, x = saved(tmp_path, GROWING, rows=3)
     words = ("batch", model, x, "--batch-size", 2)
-    found = irrun(*words, "-o", tmp_path / "out", "--json")
-    assert found.code == OK
-    report = document(found, "batch")
+    outcome = irrun(*words, "-o", tmp_path / "out", "--json")
+    assert outcome.code == OK
+    report = document(outcome, "batch")
     (warning,) = report["warnings"]
     assert "output port 1 declares [4,3], inferred [" in warning
-    assert len(warnings(found.err)) == 1
+    assert len(warnings(outcome.err)) == 1
     with closing(sqlite3.connect(report["manifest"])) as manifest:
         (kept,) = manifest.execute("SELECT value FROM job WHERE name = 'warnings'").fetchone()
     manifest.close()
@@ -145,7 +145,7 @@ def test_batch_reports_warnings_of_its_workers(irrun, tmp_path):
 
 def test_batch_strict_fails_the_items_whose_shapes_differ(irrun, tmp_path):
     model, x = saved(tmp_path, GROWING, rows=2)
-    found = irrun("batch", model, x, "-o", tmp_path / "out", "--strict", "--batch-size", 2, "--json")
-    assert found.code == FINDINGS
-    (failure,) = document(found, "batch")["failures"]
+    outcome = irrun("batch", model, x, "-o", tmp_path / "out", "--strict", "--batch-size", 2, "--json")
+    assert outcome.code == FINDINGS
+    (failure,) = document(outcome, "batch")["failures"]
     assert "output port 1 declares [4,3], inferred [" in failure["reason"]

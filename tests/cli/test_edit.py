@@ -20,10 +20,10 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "edit.schema.json")
 
 def test_two_parts_of_a_model(irrun, tmp_path: Path) -> None:
     assert irrun("extract", DIGITS, "--to", "pool0", "-o", tmp_path / "a.xml").code == OK
-    found = irrun("extract", DIGITS, "--from", "pool0", "-o", tmp_path / "b.xml", "--json")
-    assert found.code == OK
-    validate(found.json, SCHEMA)
-    assert found.json["inputs"] == [{"name": "pool0", "type": "f32", "shape": "[?,16,4,4]"}]
+    outcome = irrun("extract", DIGITS, "--from", "pool0", "-o", tmp_path / "b.xml", "--json")
+    assert outcome.code == OK
+    validate(outcome.json, SCHEMA)
+    assert outcome.json["inputs"] == [{"name": "pool0", "type": "f32", "shape": "[?,16,4,4]"}]
     middle = irload.compile_model(tmp_path / "a.xml")(IMAGE)[0]
     expected = irload.compile_model(DIGITS)(IMAGE)[0]
     np.testing.assert_allclose(irload.compile_model(tmp_path / "b.xml")(middle)[0], expected, atol=1e-6)
@@ -42,10 +42,16 @@ def test_steps_are_applied_in_order(irrun, tmp_path: Path) -> None:
         "--rename",
         "ReLU_*=r*",
     )
-    found = irrun("edit", DIGITS, *words, "-o", tmp_path / "new.xml", "--json")
-    assert found.code == OK
-    validate(found.json, SCHEMA)
-    assert found.json["edits"] == ["rename image=x", "strip names", "rename x=photo", "set-batch 2", "rename ReLU_*=r*"]
+    outcome = irrun("edit", DIGITS, *words, "-o", tmp_path / "new.xml", "--json")
+    assert outcome.code == OK
+    validate(outcome.json, SCHEMA)
+    assert outcome.json["edits"] == [
+        "rename image=x",
+        "strip names",
+        "rename x=photo",
+        "set-batch 2",
+        "rename ReLU_*=r*",
+    ]
     model = irload.read_model(tmp_path / "new.xml")
     assert [str(p) for p in model.inputs] == ["<photo f32[2,1,8,8]>"]
     assert {"r0", "r1"} <= {n.name for n in model.nodes}
@@ -70,17 +76,17 @@ def test_preprocessing_and_layouts(irrun, tmp_path: Path) -> None:
         "probabilities=NC->CN",
         "--fold",
     )
-    found = irrun("edit", DIGITS, *steps, "-o", tmp_path / "new.xml", "--json")
-    assert found.code == OK
-    assert [p["shape"] for p in (*found.json["inputs"], *found.json["outputs"])] == ["[?,?,?,1]", "[10,?]"]
+    outcome = irrun("edit", DIGITS, *steps, "-o", tmp_path / "new.xml", "--json")
+    assert outcome.code == OK
+    assert [p["shape"] for p in (*outcome.json["inputs"], *outcome.json["outputs"])] == ["[?,?,?,1]", "[10,?]"]
     words = ("--pure-layout", "image=NHWC", "-o", tmp_path / "no.xml")
     assert "Convolution 'conv0' depends on the present layout" in irrun("edit", DIGITS, *words).err
 
 
 def test_compressed_weights(irrun, tmp_path: Path) -> None:
-    found = irrun("edit", DIGITS, "--convert", "int4,group=32,all-layers", "-o", tmp_path / "small.xml", "--json")
-    assert found.code == OK
-    assert found.json["constant_bytes"] < 0.35 * irrun("inspect", DIGITS, "--json").json["costs"]["constants"]
+    outcome = irrun("edit", DIGITS, "--convert", "int4,group=32,all-layers", "-o", tmp_path / "small.xml", "--json")
+    assert outcome.code == OK
+    assert outcome.json["constant_bytes"] < 0.35 * irrun("inspect", DIGITS, "--json").json["costs"]["constants"]
     assert irload.compile_model(tmp_path / "small.xml")(IMAGE)[0].argmax() == 7
 
 
@@ -102,9 +108,9 @@ def test_compressed_weights(irrun, tmp_path: Path) -> None:
     ],
 )
 def test_usage(irrun, tmp_path: Path, words, fact: str) -> None:
-    found = irrun("edit", DIGITS, *words, "-o", tmp_path / "new.xml")
-    assert found.code == USAGE
-    assert fact in found.err
+    outcome = irrun("edit", DIGITS, *words, "-o", tmp_path / "new.xml")
+    assert outcome.code == USAGE
+    assert fact in outcome.err
 
 
 def test_files_are_replaced_only_with_force(irrun, tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ DIGITS = MODELS / "digits" / "model.xml"
 def judged(element, dims, inferred, *, static=True):
     node = Node(0, "n", UnknownOp("X", "opset1", {}))
     output = Output(node, 0, declared=Declared(element, dims), type=inferred)
-    found = compare(output, static_file=static)
-    return found.element, found.shape
+    comparison = compare(output, static_file=static)
+    return comparison.element, comparison.shape
 
 
 @pytest.mark.parametrize(
@@ -61,34 +61,34 @@ def test_static_files(name, static):
 
 
 def test_a_sound_model(irrun):
-    found = irrun("infer", DIGITS)
-    assert found.code == OK
-    assert "23 layers: all as declared" in found.out
+    outcome = irrun("infer", DIGITS)
+    assert outcome.code == OK
+    assert "23 layers: all as declared" in outcome.out
 
 
 def test_a_difference_is_marked_and_exits_1(irrun, tmp_path):
     port = '<port id="2" precision="FP32">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t\t<dim>{}</dim>'
     file = broken(tmp_path, (port.format(32), port.format(33)))
-    found = irrun("infer", file, "--differences")
-    assert found.code == FINDINGS
-    rows = [line for line in found.out.splitlines() if line.startswith("≠")]
+    outcome = irrun("infer", file, "--differences")
+    assert outcome.code == FINDINGS
+    rows = [line for line in outcome.out.splitlines() if line.startswith("≠")]
     assert len(rows) == 1
     assert rows[0].split()[1:] == ["10", "Convolution", "conv1", "f32[?,32,4,4]", "f32[?,33,4,4]"]
     assert irrun("infer", file, "--json").json["differing"] == 1
 
 
 def test_inference_continues_after_a_layer_that_fails(irrun, tmp_path):
-    found = irrun("infer", broken(tmp_path, ("16,1,3,3", "8,2,3,3")))
-    assert found.code == FINDINGS
-    assert "✗" in found.out
-    assert "23 layers, " in found.out
+    outcome = irrun("infer", broken(tmp_path, ("16,1,3,3", "8,2,3,3")))
+    assert outcome.code == FINDINGS
+    assert "✗" in outcome.out
+    assert "23 layers, " in outcome.out
 
 
 def test_unknown_operations_are_no_difference(irrun, tmp_path):
     file = broken(tmp_path, ('type="ReLU" version="opset1"', 'type="FooBar" version="opset1"'))
-    found = irrun("infer", file)
-    assert found.code == OK
-    assert "1 unknown" in found.out
+    outcome = irrun("infer", file)
+    assert outcome.code == OK
+    assert "1 unknown" in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_unknown_operations_are_no_difference(irrun, tmp_path):
     [("image[2,1,8,8]", "f32[2,10]", True), ("[2..4,1,8,8]", "f32[2..4,10]", True), ("[1,1,12,12]", "", False)],
 )
 def test_other_input_shapes(irrun, text, shape, agrees):
-    found = irrun("infer", DIGITS, "--shape", text, "--json")
-    assert found.json["agrees"] is agrees
-    assert found.code == (OK if agrees else FINDINGS)
+    outcome = irrun("infer", DIGITS, "--shape", text, "--json")
+    assert outcome.json["agrees"] is agrees
+    assert outcome.code == (OK if agrees else FINDINGS)
     if agrees:
-        assert found.json["layers"][-2]["outputs"][0]["inferred"] == shape
+        assert outcome.json["layers"][-2]["outputs"][0]["inferred"] == shape
 
 
 def test_bodies_are_shown(irrun):
@@ -111,9 +111,9 @@ def test_write_corrects_the_ports_and_nothing_else(irrun, tmp_path):
     port = '<port id="2" precision="FP32">\n\t\t\t\t\t<dim>-1</dim>\n\t\t\t\t\t<dim>{}</dim>'
     file = broken(tmp_path, (port.format(32), port.format(33)))
     weights = file.with_suffix(".bin").read_bytes()
-    found = irrun("infer", file, "--differences", "--write", tmp_path / "fixed.xml")
-    assert found.code == OK
-    assert "fixed.xml, 1 port corrected" in found.err
+    outcome = irrun("infer", file, "--differences", "--write", tmp_path / "fixed.xml")
+    assert outcome.code == OK
+    assert "fixed.xml, 1 port corrected" in outcome.err
     assert (tmp_path / "fixed.xml").read_bytes() == DIGITS.read_bytes()
     assert irrun("infer", file, "--write", file).code == USAGE
     assert irrun("infer", file, "--write", file, "--force").code == OK
@@ -123,8 +123,8 @@ def test_write_corrects_the_ports_and_nothing_else(irrun, tmp_path):
 
 def test_write_leaves_invalid_layers_unchanged(irrun, tmp_path):
     file = broken(tmp_path, ("16,1,3,3", "8,2,3,3"))
-    found = irrun("infer", file, "--write", tmp_path / "fixed.xml")
-    assert found.code == FINDINGS
+    outcome = irrun("infer", file, "--write", tmp_path / "fixed.xml")
+    assert outcome.code == FINDINGS
     assert (tmp_path / "fixed.xml").exists()
 
 
@@ -135,6 +135,6 @@ def test_write_needs_no_weights(irrun, tmp_path):
 
 
 def test_write_and_shape_exclude_each_other(irrun, tmp_path):
-    found = irrun("infer", DIGITS, "--shape", "[1,1,8,8]", "--write", tmp_path / "fixed.xml")
-    assert found.code == USAGE
-    assert "--shape" in found.err
+    outcome = irrun("infer", DIGITS, "--shape", "[1,1,8,8]", "--write", tmp_path / "fixed.xml")
+    assert outcome.code == USAGE
+    assert "--shape" in outcome.err

@@ -81,9 +81,9 @@ def test_names_are_escaped(model: str, irrun, tmp_path: Path, monkeypatch: pytes
         text = text.replace('type="ReLU"', f'type="{ENCODED}"').replace("<dim>8</dim>", "<dim>9</dim>")
         file.write_text(text.replace('version="opset1"', f'version="{ENCODED}"', 2), encoding="utf-8")
     for words in COMMANDS:
-        found = irrun(*(w.format(file) if w == "{}" else w for w in words))
-        assert found.code != 70, found.err
-        assert_harmless(found.out + found.err)
+        outcome = irrun(*(w.format(file) if w == "{}" else w for w in words))
+        assert outcome.code != 70, outcome.err
+        assert_harmless(outcome.out + outcome.err)
 
 
 def test_batches(irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +95,8 @@ def test_batches(irrun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     np.save(tmp_path / "in" / f"{name}good.npy", np.zeros((1, 8, 8), np.float32))
     np.save(tmp_path / "in" / f"{name}bad.npy", np.zeros((1, 7, 8), np.float32))
     for more in ((), ("--json",), ("--resume",)):
-        found = irrun("batch", file, "in", "-o", "out.jsonl", "--force", *more)
-        assert_harmless(found.out + found.err)
+        outcome = irrun("batch", file, "in", "-o", "out.jsonl", "--force", *more)
+        assert_harmless(outcome.out + outcome.err)
 
 
 def test_the_api(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -25,17 +25,21 @@ def broken(tmp_path, *replacements: tuple[str, str], weights: bool = True):
 
 
 def test_the_report(irrun):
-    found = irrun("inspect", DIGITS, "--json").json
+    document = irrun("inspect", DIGITS, "--json").json
     image = {"name": "image", "names": ["image"], "type": "f32", "shape": "[?,1,8,8]", "graph_type": "f32"}
-    assert found["inputs"] == [image]
-    assert found["outputs"][0]["shape"] == "[?,10]"
-    assert {(o["type"], o["count"]) for o in found["operations"]} >= {("Convolution", 2), ("Const", 8), ("MatMul", 1)}
-    floats, integers = found["constants"]
+    assert document["inputs"] == [image]
+    assert document["outputs"][0]["shape"] == "[?,10]"
+    assert {(o["type"], o["count"]) for o in document["operations"]} >= {
+        ("Convolution", 2),
+        ("Const", 8),
+        ("MatMul", 1),
+    }
+    floats, integers = document["constants"]
     values = 1 + 16 * 9 + 16 + 32 * 16 * 9 + 32 + 10 * 128 + 10
     assert floats == {"type": "f32", "count": 7, "values": values, "bytes": 4 * values}
     assert integers == {"type": "i64", "count": 1, "values": 2, "bytes": 16}
-    assert found["warnings"] == []
-    assert "layers" not in found
+    assert document["warnings"] == []
+    assert "layers" not in document
 
 
 def test_layers_of_bodies_follow_their_layer(irrun):
@@ -46,11 +50,11 @@ def test_layers_of_bodies_follow_their_layer(irrun):
 
 
 def test_without_weights(irrun, tmp_path):
-    found = irrun("inspect", broken(tmp_path, weights=False), "--json")
-    assert found.code == OK
-    assert found.json["weights"] is None
-    assert found.json["outputs"][0]["shape"] == "[?,10]"
-    (warning,) = found.json["warnings"]
+    outcome = irrun("inspect", broken(tmp_path, weights=False), "--json")
+    assert outcome.code == OK
+    assert outcome.json["weights"] is None
+    assert outcome.json["outputs"][0]["shape"] == "[?,10]"
+    (warning,) = outcome.json["warnings"]
     assert ".bin" in warning
 
 
@@ -70,9 +74,9 @@ def test_without_weights(irrun, tmp_path):
     ],
 )
 def test_faults_become_warnings(irrun, tmp_path, old, new, said):
-    found = irrun("inspect", broken(tmp_path, (old, new)), "--json")
-    assert found.code == OK
-    assert any(said in warning for warning in found.json["warnings"])
+    outcome = irrun("inspect", broken(tmp_path, (old, new)), "--json")
+    assert outcome.code == OK
+    assert any(said in warning for warning in outcome.json["warnings"])
 
 
 def test_unknown_operations_are_marked(irrun, tmp_path):
@@ -91,20 +95,20 @@ def test_long_lists_of_warnings_are_cut(irrun, tmp_path):
 def test_warnings_of_one_kind_are_one_line(irrun, tmp_path):
     xml = DIGITS.read_text()
     (tmp_path / "model.xml").write_text(xml.replace('<data strides="', '<data output_padding="" strides="'))
-    found = irrun("inspect", tmp_path / "model.xml")
+    outcome = irrun("inspect", tmp_path / "model.xml")
     count = xml.count('<data strides="')
     assert count > 1
-    assert next(line for line in found.out.splitlines() if "output_padding" in line).endswith(
+    assert next(line for line in outcome.out.splitlines() if "output_padding" in line).endswith(
         f"unknown attribute output_padding ({count - 1} more of this kind)"
     )
-    assert found.out.count("output_padding") == 1
+    assert outcome.out.count("output_padding") == 1
 
 
 def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     (tmp_path / "x.xml").write_text("<net")
-    found = irrun("inspect", tmp_path / "x.xml")
-    assert found.code == UNREADABLE
-    assert not found.out
+    outcome = irrun("inspect", tmp_path / "x.xml")
+    assert outcome.code == UNREADABLE
+    assert not outcome.out
 
 
 CONVERTED = """<rt_info>
@@ -115,9 +119,9 @@ CONVERTED = """<rt_info>
 
 
 def test_the_summary_has_parameters_macs_and_memory(irrun):
-    found = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--json").json
+    document = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--json").json
     parts = irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--macs", "--memory", "--json").json
-    assert found["costs"] == {
+    assert document["costs"] == {
         "parameters": 1 + 16 * 9 + 16 + 32 * 16 * 9 + 32 + 10 * 128 + 10,  # not the target of a Reshape
         "macs": 84_224,
         "unknown_macs": 0,

@@ -21,9 +21,9 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "inspect.schema.jso
 
 @pytest.mark.parametrize("folder", sorted(p.parent for p in MODELS.glob("*/model.xml")), ids=lambda f: f.name)
 def test_every_part_of_every_model(irrun, folder):
-    found = irrun("inspect", folder / "model.xml", *EVERYTHING, "--layer", "0", "--json")
-    assert found.code == OK
-    Draft202012Validator(SCHEMA).validate(found.json)
+    outcome = irrun("inspect", folder / "model.xml", *EVERYTHING, "--layer", "0", "--json")
+    assert outcome.code == OK
+    Draft202012Validator(SCHEMA).validate(outcome.json)
     shown = irrun("inspect", folder / "model.xml", *EVERYTHING, "--layer", "0")
     assert shown.code == OK
     assert "activations at their peak" in shown.out
@@ -41,19 +41,19 @@ def test_every_part_of_every_model(irrun, folder):
 @pytest.mark.parametrize("weights", [True, False])
 def test_faulty_models_are_shown(irrun, tmp_path, change, weights):
     file = broken(tmp_path, change, weights=weights)
-    found = irrun("inspect", file, *EVERYTHING, "--layer", "conv0", "--json")
-    assert found.code == OK
-    Draft202012Validator(SCHEMA).validate(found.json)
-    assert found.json["warnings"]
+    outcome = irrun("inspect", file, *EVERYTHING, "--layer", "conv0", "--json")
+    assert outcome.code == OK
+    Draft202012Validator(SCHEMA).validate(outcome.json)
+    assert outcome.json["warnings"]
 
 
 def test_one_layer(irrun):
     (row,) = irrun("inspect", DIGITS, "--layer", "conv1", "--json").json["layer"]
     assert (row["id"], row["type"], row["opset"], row["line"]) == (10, "Convolution", "opset1", 171)
     assert row["about"].startswith("Convolves data")
-    given = {a["name"]: (a["value"], a["given"], a["default"]) for a in row["attributes"]}
-    assert given["auto_pad"] == ("explicit", True, "explicit")
-    assert given["strides"][:2] == ("1,1", True)
+    values = {a["name"]: (a["value"], a["given"], a["default"]) for a in row["attributes"]}
+    assert values["auto_pad"] == ("explicit", True, "explicit")
+    assert values["strides"][:2] == ("1,1", True)
     assert [i["name"] for i in row["inputs"]] == ["data", "filters"]
     assert row["inputs"][1]["from"] == {"id": 9, "type": "Const", "name": "conv1/weights", "port": 0}
     assert row["outputs"][0]["consumers"] == [{"id": 12, "type": "Add", "name": "conv1/bias", "port": 0}]
@@ -74,9 +74,9 @@ def test_layers_of_that_name_in_bodies(irrun):
 
 
 def test_an_unknown_layer_is_a_usage_error(irrun):
-    found = irrun("inspect", DIGITS, "--layer", "conv9")
-    assert found.code == USAGE
-    assert "did you mean 'conv" in found.err
+    outcome = irrun("inspect", DIGITS, "--layer", "conv9")
+    assert outcome.code == USAGE
+    assert "did you mean 'conv" in outcome.err
 
 
 def test_a_fault_is_reported_with_its_layer(irrun, tmp_path):
@@ -142,10 +142,10 @@ def test_nonfinite_constants_are_reported(irrun, tmp_path):
 
 
 def test_macs(irrun):
-    found = irrun("inspect", DIGITS, "--macs", "--shape", "[1,1,8,8]", "--json").json["macs"]
-    assert [r["macs"] for r in found["layers"]] == [64 * 16 * 9, 16 * 32 * 16 * 9, 1280]
-    assert found["total"] == 84224
-    assert found["unknown"] == 0
+    document = irrun("inspect", DIGITS, "--macs", "--shape", "[1,1,8,8]", "--json").json["macs"]
+    assert [r["macs"] for r in document["layers"]] == [64 * 16 * 9, 16 * 32 * 16 * 9, 1280]
+    assert document["total"] == 84224
+    assert document["unknown"] == 0
     unknown = irrun("inspect", DIGITS, "--macs", "--json").json["macs"]
     assert (unknown["total"], unknown["unknown"]) == (0, 3)
     assert "--shape" in irrun("inspect", DIGITS, "--macs").out
@@ -179,5 +179,5 @@ def test_filters_of_bodies(irrun):
 
 def test_the_bin_file(irrun, tmp_path):
     file = broken(tmp_path, weights=False)
-    found = irrun("inspect", file, "--weights", DIGITS.with_suffix(".bin"), "--constants", "--json").json
-    assert all(r["min"] is not None for r in found["tensors"])
+    document = irrun("inspect", file, "--weights", DIGITS.with_suffix(".bin"), "--constants", "--json").json
+    assert all(r["min"] is not None for r in document["tensors"])

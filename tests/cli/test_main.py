@@ -80,23 +80,23 @@ def layer(type: str, data: str = "") -> str:
 def test_exit_codes(irrun, tmp_path, text, words, code, said):
     file = tmp_path / "model.xml"
     file.write_text(text)
-    found = irrun("run", file, *words)
-    assert found.code == code
-    assert said in found.err
-    assert "Traceback" not in found.err
-    assert (found.out != "") == (code == main.OK)
+    outcome = irrun("run", file, *words)
+    assert outcome.code == code
+    assert said in outcome.err
+    assert "Traceback" not in outcome.err
+    assert (outcome.out != "") == (code == main.OK)
 
 
 def test_errors_are_one_line_on_stderr(irrun, tmp_path):
-    found = irrun("run", tmp_path / "missing.xml", "--random", "1")
-    assert found.err.startswith("irrun: error: ")
-    assert found.err.count("\n") == 1
+    outcome = irrun("run", tmp_path / "missing.xml", "--random", "1")
+    assert outcome.err.startswith("irrun: error: ")
+    assert outcome.err.count("\n") == 1
 
 
 def test_a_misspelt_command_is_not_treated_as_a_model(irrun):
-    found = irrun("inspct", DIGITS)
-    assert found.code == main.USAGE
-    assert "Did you mean 'inspect'?" in found.err
+    outcome = irrun("inspct", DIGITS)
+    assert outcome.code == main.USAGE
+    assert "Did you mean 'inspect'?" in outcome.err
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, EOFError])
@@ -108,10 +108,10 @@ def test_an_internal_error_shows_no_traceback(irrun, monkeypatch, kind):
 
     monkeypatch.setattr("irload.loading.read_model", broken)
     monkeypatch.delenv("IRRUN_TRACEBACK", raising=False)
-    found = irrun("run", DIGITS)
-    assert found.code == main.INTERNAL
-    assert f"internal error: {kind.__name__}: boom" in found.err
-    assert "Traceback" not in found.err
+    outcome = irrun("run", DIGITS)
+    assert outcome.code == main.INTERNAL
+    assert f"internal error: {kind.__name__}: boom" in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def test_an_interrupt_exits_130(irrun, monkeypatch):
@@ -119,9 +119,9 @@ def test_an_interrupt_exits_130(irrun, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("irload.loading.read_model", interrupted)
-    found = irrun("run", DIGITS)
-    assert found.code == main.INTERRUPTED
-    assert "interrupted" in found.err
+    outcome = irrun("run", DIGITS)
+    assert outcome.code == main.INTERRUPTED
+    assert "interrupted" in outcome.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
@@ -150,13 +150,13 @@ def test_shell_completion(shell):
 )
 def test_completion_covers_commands_and_options(words, expected):
     count = str(len(words.split()) - 1)
-    found = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
-    assert expected <= set(found.stdout.split("\n"))
+    outcome = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
+    assert expected <= set(outcome.stdout.split("\n"))
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (("inspect", MODELS / "digits/model.xml", "--layer", "ima"), "image"),
         (("inspect", MODELS / "loop/model.xml", "--layer", "dou"), "doubled"),
@@ -167,9 +167,9 @@ def test_completion_covers_commands_and_options(words, expected):
         (("check", "--explain", "IR80"), "IR802"),
     ],
 )
-def test_names_of_layers_and_codes_of_rules_are_completed(words, found):
+def test_names_of_layers_and_codes_of_rules_are_completed(words, expected):
     line = " ".join(["irrun", *map(str, words)])
     shown = irrun_process(_IRRUN_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words)))
     assert shown.stderr == ""
     values = [entry.partition(",")[2] for entry in shown.stdout.split()]
-    assert found in values if found else values == []
+    assert expected in values if expected else values == []

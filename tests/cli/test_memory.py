@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import irload
-from irload.batch.items import Done, Record
+from irload.batch.items import Done, ItemRecord
 from irload.batch.job import Summary
 from irload.batch.predictor import Predictor
 from irload.batch.samples import Samples
@@ -87,7 +87,13 @@ def test_weights_that_do_not_fit(monkeypatch):
 def test_a_batch_that_finds_no_memory(monkeypatch):
     summary = Summary()
     summary.count(
-        Done([Record("a", reason="out of memory for the item"), Record("b", reason="is damaged"), Record("c")])
+        Done(
+            [
+                ItemRecord("a", reason="out of memory for the item"),
+                ItemRecord("b", reason="is damaged"),
+                ItemRecord("c"),
+            ]
+        )
     )
     assert (summary.failed, summary.out_of_memory, summary.done) == (2, 1, 1)
 
@@ -107,7 +113,7 @@ def test_a_batch_that_finds_no_memory(monkeypatch):
 def test_the_code_of_a_batch(irrun, monkeypatch, tmp_path, reason, code):
     def failed(job, *_: object) -> Summary:
         summary = Summary(total=2, finished=True)
-        summary.count(Done([Record("a", reason=reason), Record("b")]))
+        summary.count(Done([ItemRecord("a", reason=reason), ItemRecord("b")]))
         return summary
 
     monkeypatch.setattr("irload.batch.run_job.run_job", failed)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from irrun.app import app
 from irrun.records import records
 
-MOST = 9
+MAX_PARAMETERS = 9
 """The maximum number of parameters of a command."""
 
 
@@ -73,4 +73,4 @@ def test_commands_have_few_parameters(name):
     command = app.get_command(click.Context(app), name)
     assert command is not None
     function = command.callback.__wrapped__
-    assert function.__code__.co_argcount <= MOST
+    assert function.__code__.co_argcount <= MAX_PARAMETERS

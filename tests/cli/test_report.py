@@ -20,19 +20,19 @@ def test_a_page_is_written(irrun, tmp_path):
     done = irrun("report", DIGITS, "-o", tmp_path / "r.html")
     assert done.code == OK
     assert "23 layers" in done.out
-    found = data(tmp_path / "r.html")
-    assert found["model"]["name"] == "digits"
-    assert not {"profile", "comparison", "difference"} & set(found)
+    contents = data(tmp_path / "r.html")
+    assert contents["model"]["name"] == "digits"
+    assert not {"profile", "comparison", "difference"} & set(contents)
 
 
 def test_the_report_contains_the_requested_parts(irrun, tmp_path):
     more = ("--profile", "--compare", "fast", "--diff", DIGITS, "--threads", 1, "--no-constants")
     assert irrun("report", DIGITS, SEVEN, "-o", tmp_path / "r.html", *more).code == OK
-    found = data(tmp_path / "r.html")
-    assert found["profile"]
-    assert found["comparison"]["passed"]
-    assert found["difference"]["summary"] == "the same: 23 layers"
-    assert not any("statistics" in layer.get("constant", {}) for layer in found["layers"])
+    contents = data(tmp_path / "r.html")
+    assert contents["profile"]
+    assert contents["comparison"]["passed"]
+    assert contents["difference"]["summary"] == "the same: 23 layers"
+    assert not any("statistics" in layer.get("constant", {}) for layer in contents["layers"])
 
 
 def test_title_and_counts_match_inspect(irrun, tmp_path):
@@ -43,11 +43,11 @@ def test_title_and_counts_match_inspect(irrun, tmp_path):
         document = json.loads(irrun("inspect", path, "--json").out)
         assert irrun("report", path, "-o", tmp_path / f"{k}.html").code == OK
         page = Page((tmp_path / f"{k}.html").read_text(encoding="utf-8"))
-        found = json.loads(page.scripts["data"])
-        assert found["model"]["layers"] == len(found["layers"]) == document["layer_count"]
+        contents = json.loads(page.scripts["data"])
+        assert contents["model"]["layers"] == len(contents["layers"]) == document["layer_count"]
         costs = document["costs"]
-        assert found["model"]["parameters"] == costs["parameters"]
-        assert found["model"]["macs"] == costs["macs"]
+        assert contents["model"]["parameters"] == costs["parameters"]
+        assert contents["model"]["macs"] == costs["macs"]
         assert page.title.strip() == (document["name"] or document["model"])
 
 

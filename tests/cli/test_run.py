@@ -73,9 +73,9 @@ def test_top_names_the_digit(irrun):
 )
 def test_inputs_by_order_and_by_name(irrun, two, monkeypatch, words):
     monkeypatch.chdir(two)
-    found = irrun("m.xml", *words, "--json")
-    assert found.code == OK
-    assert [o["first"] for o in found.json["outputs"]] == [[1, 2], [3, 4, 5]]
+    outcome = irrun("m.xml", *words, "--json")
+    assert outcome.code == OK
+    assert [o["first"] for o in outcome.json["outputs"]] == [[1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_inputs_by_order_and_by_name(irrun, two, monkeypatch, words):
 )
 def test_inputs_that_do_not_fit(irrun, two, monkeypatch, words, code, said):
     monkeypatch.chdir(two)
-    found = irrun("m.xml", *words)
-    assert found.code == code
-    assert said in found.err
+    outcome = irrun("m.xml", *words)
+    assert outcome.code == code
+    assert said in outcome.err
 
 
 def test_a_name_may_hold_an_equals_sign(irrun, tmp_path, monkeypatch):
@@ -158,9 +158,9 @@ def test_one_seed_gives_one_result(irrun):
 
 
 def test_dynamic_inputs_require_a_shape(irrun):
-    found = irrun(DIGITS / "model.xml", "--random", 1)
-    assert found.code == USAGE
-    assert "--shape 'image[1,1,8,8]'" in found.err
+    outcome = irrun(DIGITS / "model.xml", "--random", 1)
+    assert outcome.code == USAGE
+    assert "--shape 'image[1,1,8,8]'" in outcome.err
     shaped = irrun(DIGITS / "model.xml", "--random", 1, "--shape", "image[3,1,8,8]", "--json")
     assert shaped.json["outputs"][0]["shape"] == [3, 10]
 
@@ -170,15 +170,15 @@ def test_dynamic_inputs_require_a_shape(irrun):
     [("image", "not of the form"), ("[1,x]", "is not a dimension"), ("other[1]", "no input named 'other'")],
 )
 def test_shapes_that_cannot_be_read(irrun, text, said):
-    found = irrun(DIGITS / "model.xml", "--random", 1, "--shape", text)
-    assert found.code == USAGE
-    assert said in found.err
+    outcome = irrun(DIGITS / "model.xml", "--random", 1, "--shape", text)
+    assert outcome.code == USAGE
+    assert said in outcome.err
 
 
 def test_a_shape_that_the_model_rejects(irrun):
-    found = irrun(DIGITS / "model.xml", "--random", 1, "--shape", "[1,2,8,8]")
-    assert found.code == FINDINGS
-    assert "Convolution 'conv0'" in found.err
+    outcome = irrun(DIGITS / "model.xml", "--random", 1, "--shape", "[1,2,8,8]")
+    assert outcome.code == FINDINGS
+    assert "Convolution 'conv0'" in outcome.err
 
 
 def test_random_fills_the_inputs_without_files(two):

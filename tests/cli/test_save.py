@@ -19,9 +19,9 @@ IMAGE = np.load(MODELS / "digits" / "digit_7_0.npy")
 
 def test_the_same_model_again(irrun, tmp_path: Path) -> None:
     target = tmp_path / "again.xml"
-    found = irrun("save", DIGITS, target)
-    assert found.code == OK
-    assert found.err.count("wrote ") == 2
+    outcome = irrun("save", DIGITS, target)
+    assert outcome.code == OK
+    assert outcome.err.count("wrote ") == 2
     expected = irload.compile_model(DIGITS)(IMAGE)[0]
     np.testing.assert_array_equal(irload.compile_model(target)(IMAGE)[0], expected)
     theirs = core().compile_model(str(target), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(IMAGE)[0]
@@ -77,9 +77,9 @@ def test_targets_that_are_rejected(target: str, words: str, irrun, tmp_path: Pat
     for suffix in (".xml", ".bin"):
         (tmp_path / f"m{suffix}").write_bytes(DIGITS.with_suffix(suffix).read_bytes())
     (tmp_path / "taken.bin").write_text("precious")
-    found = irrun("save", tmp_path / "m.xml", tmp_path / target)
-    assert found.code == USAGE
-    assert words in found.err
+    outcome = irrun("save", tmp_path / "m.xml", tmp_path / target)
+    assert outcome.code == USAGE
+    assert words in outcome.err
     assert (tmp_path / "taken.bin").read_text() == "precious"
     if target == "taken.xml":
         assert irrun("save", tmp_path / "m.xml", tmp_path / target, "--force").code == OK
@@ -96,11 +96,11 @@ def test_upgrade_writes_version_11_and_lists_the_rewritten_layers(irrun, tmp_pat
     text, blob = legacy_net("ScaleShift", "", [(1, 3)], [(1, 3)], {"weights": np.array([1, 2, 3], np.float32)})
     (tmp_path / "old.xml").write_bytes(text)
     (tmp_path / "old.bin").write_bytes(blob)
-    found = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml", "--json")
-    assert found.code == OK
-    assert found.json["ir_version"] == 6
-    assert found.json["rewritten"] == ["Input 'in0' → Parameter", "ScaleShift 'layer' → Multiply"]
-    assert found.json["unknown"] == []
+    outcome = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml", "--json")
+    assert outcome.code == OK
+    assert outcome.json["ir_version"] == 6
+    assert outcome.json["rewritten"] == ["Input 'in0' → Parameter", "ScaleShift 'layer' → Multiply"]
+    assert outcome.json["unknown"] == []
     x = np.array([[5, 6, 7]], np.float32)
     assert core().compile_model(str(tmp_path / "new.xml"), "CPU")(x)[0].tolist() == [[5, 12, 21]]
     assert irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "old.xml").code == USAGE
@@ -108,6 +108,6 @@ def test_upgrade_writes_version_11_and_lists_the_rewritten_layers(irrun, tmp_pat
 
 def test_upgrade_reports_layers_without_an_equivalent(irrun, tmp_path: Path) -> None:
     (tmp_path / "old.xml").write_bytes(legacy_net("Oddity", "", [(1, 3)], [(1, 3)])[0])
-    found = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml")
-    assert found.code == FINDINGS
-    assert "Oddity" in found.out
+    outcome = irrun("upgrade", tmp_path / "old.xml", "-o", tmp_path / "new.xml")
+    assert outcome.code == FINDINGS
+    assert "Oddity" in outcome.out

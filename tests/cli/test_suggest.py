@@ -73,15 +73,15 @@ def model(kind: str, folder: Path) -> Path:
 )
 def test_suggested_shapes_run(kind: str, shapes: dict[str, str], irrun, tmp_path: Path) -> None:
     file = model(kind, tmp_path)
-    found = irrun("run", file, "--random", "0")
-    assert found.code == USAGE
-    words = shlex.split(found.err.rpartition("this shape fits the model: ")[2])
+    outcome = irrun("run", file, "--random", "0")
+    assert outcome.code == USAGE
+    words = shlex.split(outcome.err.rpartition("this shape fits the model: ")[2])
     assert {m[1]: m[2] for w in words for m in [re.fullmatch(r"(\w+)\[(.*)\]", w)] if m} == shapes
     assert irrun("run", file, "--random", "0", *words).code == OK
 
 
 def test_no_shape_is_suggested_if_none_suits(irrun, tmp_path: Path) -> None:
     x, output = sound(window=70_000)  # longer than any candidate
-    found = irrun("run", saved(tmp_path, [x], [output]), "--random", "0")
-    assert found.code == USAGE
-    assert "give them sizes that suit the model, as --shape 'samples[…]'" in found.err
+    outcome = irrun("run", saved(tmp_path, [x], [output]), "--random", "0")
+    assert outcome.code == USAGE
+    assert "give them sizes that suit the model, as --shape 'samples[…]'" in outcome.err

@@ -28,13 +28,13 @@ def main(names: list[str]) -> int:
     for client in CLIENTS:
         if not names or client.name in names:
             try:
-                found = tried(client)
+                outcome = tried(client)
             except Failed as error:
-                found = [str(error)]
-            print(f"{client.name}: {'failed' if found else 'passed'} ({', '.join(client.uses)})", flush=True)
-            for line in found:
+                outcome = [str(error)]
+            print(f"{client.name}: {'failed' if outcome else 'passed'} ({', '.join(client.uses)})", flush=True)
+            for line in outcome:
                 print(f"    {line}")
-            failed += bool(found)
+            failed += bool(outcome)
     print(f"{len(names or CLIENTS) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

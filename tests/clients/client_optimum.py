@@ -8,17 +8,17 @@ MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1]])
 
 
 def outputs(folder):
-    found = {}
+    arrays = {}
     model = OVModelForSequenceClassification.from_pretrained(folder / "classifier")
-    found["logits"] = model(input_ids=IDS, attention_mask=MASK, token_type_ids=torch.zeros_like(IDS)).logits
+    arrays["logits"] = model(input_ids=IDS, attention_mask=MASK, token_type_ids=torch.zeros_like(IDS)).logits
     model = OVModelForFeatureExtraction.from_pretrained(folder / "features")
-    found["features"] = model(input_ids=IDS, attention_mask=MASK).last_hidden_state
+    arrays["features"] = model(input_ids=IDS, attention_mask=MASK).last_hidden_state
     model = OVModelForCausalLM.from_pretrained(folder / "llama")
     one, mask = IDS[:1], MASK[:1]
-    found["causal"] = model(input_ids=one, attention_mask=mask).logits
-    found["greedy"] = model.generate(one, attention_mask=mask, max_new_tokens=24, do_sample=False)
-    found["beams"] = model.generate(one, attention_mask=mask, max_new_tokens=16, num_beams=3, do_sample=False)
-    found["batch"] = model.generate(IDS, attention_mask=MASK, max_new_tokens=12, do_sample=False)
+    arrays["causal"] = model(input_ids=one, attention_mask=mask).logits
+    arrays["greedy"] = model.generate(one, attention_mask=mask, max_new_tokens=24, do_sample=False)
+    arrays["beams"] = model.generate(one, attention_mask=mask, max_new_tokens=16, num_beams=3, do_sample=False)
+    arrays["batch"] = model.generate(IDS, attention_mask=MASK, max_new_tokens=12, do_sample=False)
     torch.manual_seed(7)
-    found["sampled"] = model.generate(one, attention_mask=mask, max_new_tokens=16, do_sample=True, top_k=20)
-    return {name: tensor.numpy() for name, tensor in found.items()}
+    arrays["sampled"] = model.generate(one, attention_mask=mask, max_new_tokens=16, do_sample=True, top_k=20)
+    return {name: tensor.numpy() for name, tensor in arrays.items()}

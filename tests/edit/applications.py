@@ -50,7 +50,7 @@ def extract(source: Source, rng: Random) -> Edited | None:
     if chosen is None:
         part = edit.extract(source.model, None, outputs and list(map(name_of, outputs)))
         names = [p.node.name for p in part.inputs]
-        given = [g for p, g in zip(source.model.inputs, source.given, strict=True) if p.node.name in names]
+        inputs = [g for p, g in zip(source.model.inputs, source.inputs, strict=True) if p.node.name in names]
     else:
         rest = [p.output for p in source.model.inputs if p.output not in chosen]
         for candidates in (chosen, [*chosen, *rest]):
@@ -60,11 +60,11 @@ def extract(source: Source, rng: Random) -> Edited | None:
                 break
         else:
             return None
-        given = [source.values[o] for o in chosen]
-        if len(part.inputs) != len(given):
+        inputs = [source.values[o] for o in chosen]
+        if len(part.inputs) != len(inputs):
             return None
     expected = source.outputs if outputs is None else [source.values[o] for o in dict.fromkeys(outputs)]
-    return Edited(f"from {chosen} to {outputs}", part, given, expected)
+    return Edited(f"from {chosen} to {outputs}", part, inputs, expected)
 
 
 def add_output(source: Source, rng: Random) -> Edited | None:
@@ -75,7 +75,7 @@ def add_output(source: Source, rng: Random) -> Edited | None:
         return None
     chosen = list({int(k): None for k in rng.integers(len(new), size=3)})
     model = edit.add_output(source.model, *(name_of(new[k]) for k in chosen))
-    return Edited(f"{chosen}", model, source.given, [*source.outputs, *(source.values[new[k]] for k in chosen)])
+    return Edited(f"{chosen}", model, source.inputs, [*source.outputs, *(source.values[new[k]] for k in chosen)])
 
 
 def rename(source: Source, rng: Random) -> Edited:
@@ -88,23 +88,23 @@ def rename(source: Source, rng: Random) -> Edited:
     model = edit.rename(source.model, names)
     for old, new in zip(source.model.inputs, model.inputs, strict=True):
         assert names.get(old.any_name, f"prefix/{old.any_name}") == new.any_name
-    return Edited(f"{names}", model, source.given, source.outputs)
+    return Edited(f"{names}", model, source.inputs, source.outputs)
 
 
 def strip(source: Source, rng: Random) -> Edited:
     """Random parts removed."""
     choice = {key: bool(rng.random() < 0.5) for key in ("names", "rt_info", "unused")}
-    return Edited(f"{choice}", edit.strip(source.model, **choice), source.given, source.outputs)
+    return Edited(f"{choice}", edit.strip(source.model, **choice), source.inputs, source.outputs)
 
 
 def reshape(source: Source, rng: Random) -> Edited:
     """Inputs with the shapes of the arrays, dynamic in random axes of dynamic inputs."""
     shapes = {}
-    for port, array in zip(source.model.inputs, source.given, strict=True):
+    for port, array in zip(source.model.inputs, source.inputs, strict=True):
         dims = port.partial_shape if port.partial_shape.rank is not None else [None] * np.ndim(array)
         free = rng.random(len(np.shape(array))) < 0.5
         shapes[port] = [d if f else n for d, n, f in zip(dims, np.shape(array), free, strict=True)]
-    return Edited(f"{shapes}", edit.reshape(source.model, shapes), source.given, source.outputs)
+    return Edited(f"{shapes}", edit.reshape(source.model, shapes), source.inputs, source.outputs)
 
 
 _NUMBERING = {"DetectionOutput", "NonMaxSuppression", "MatrixNms", "MulticlassNms"}
@@ -114,24 +114,24 @@ _NUMBERING = {"DetectionOutput", "NonMaxSuppression", "MatrixNms", "MulticlassNm
 def set_batch(source: Source, rng: Random) -> Edited | None:
     """Two or three copies of the samples, in one batch; each output repeats, or concatenates, the original's."""
     numbers = any(n.type in _NUMBERING for n in source.model.nodes)
-    if numbers or any(np.ndim(a) < 2 or len(a) != 1 for a in source.given):
+    if numbers or any(np.ndim(a) < 2 or len(a) != 1 for a in source.inputs):
         return None
     count = int(rng.integers(2, 4))
     size = pick(rng, [count, None, (1, 4)])
     model = edit.set_batch(source.model, size)
     batched = [not p.partial_shape[0].is_static or p.partial_shape[0].size > 1 for p in model.inputs]
-    given = [np.concatenate([a] * count) if b else a for a, b in zip(source.given, batched, strict=True)]
+    inputs = [np.concatenate([a] * count) if b else a for a, b in zip(source.inputs, batched, strict=True)]
     dims = [(o.partial_shape, p.partial_shape) for o, p in zip(source.model.outputs, model.outputs, strict=True)]
     grown = [b.rank is not None and b.rank > 0 and (a != b or not b[0].is_static) for a, b in dims]
     expected = [np.concatenate([a] * count) if g else a for a, g in zip(source.outputs, grown, strict=True)]
-    return Edited(f"{size}", model, given, expected)
+    return Edited(f"{size}", model, inputs, expected)
 
 
 def fold(source: Source, rng: Random) -> Edited:
     """Constants folded, in half of the cases after the inputs have the shapes of the arrays."""
-    shapes = {p: np.shape(a) for p, a in zip(source.model.inputs, source.given, strict=True)}
+    shapes = {p: np.shape(a) for p, a in zip(source.model.inputs, source.inputs, strict=True)}
     model = edit.reshape(source.model, shapes) if rng.random() < 0.5 else source.model
-    return Edited(f"static {model is not source.model}", edit.fold(model), source.given, source.outputs)
+    return Edited(f"static {model is not source.model}", edit.fold(model), source.inputs, source.outputs)
 
 
 def layout(source: Source, rng: Random) -> Edited | None:
@@ -152,7 +152,7 @@ def layout(source: Source, rng: Random) -> Edited | None:
     def turned(arrays: list[Any], kind: str) -> list[Any]:
         return [np.transpose(a, by_place[kind, k]) if (kind, k) in by_place else a for k, a in enumerate(arrays)]
 
-    return Edited(f"{layouts}", model, turned(source.given, "Parameter"), turned(source.outputs, "Result"))
+    return Edited(f"{layouts}", model, turned(source.inputs, "Parameter"), turned(source.outputs, "Result"))
 
 
 def embed(source: Source, rng: Random) -> Edited | None:
@@ -163,7 +163,7 @@ def embed(source: Source, rng: Random) -> Edited | None:
     port = pick(rng, ports)
     shape = port.partial_shape
     is_image = shape.rank == 4 and all(d.is_static for d in list(shape)[1:])
-    values = np.asarray(rng.integers(0, 256, np.shape(source.given[port.index])), np.uint8)
+    values = np.asarray(rng.integers(0, 256, np.shape(source.inputs[port.index])), np.uint8)
     count = shape[1].size if shape[1].is_static and rng.random() < 0.5 else 1
     mean, scale = (rng.integers(1, 8, count).astype(np.float32) / 4 for _ in range(2))
     swap = bool(shape[1].is_static and rng.random() < 0.5)
@@ -175,7 +175,7 @@ def embed(source: Source, rng: Random) -> Edited | None:
         steps |= {"resize": pick(rng, ["linear", "nearest", "bilinear_pillow"]), "layout": "NHWC"}
         values = values.transpose(0, 2, 3, 1)
     model = edit.embed(source.model, port, **steps)
-    others = list(source.given)
+    others = list(source.inputs)
     others[port.index] = prepared
     expected = list(irload.compile_model(source.model, optimize=False)(others).values())
     others[port.index] = values
@@ -188,9 +188,9 @@ def convert(source: Source, rng: Random) -> Edited | None:
     formats = ["fp16", "bf16", "int8_asym", "int8_sym", "int4_sym", "int4_asym"]
     format, size = pick(rng, formats), pick(rng, [None, 16, 32, 64, 128])
     model = edit.convert(source.model, format, group_size=size, all_layers=bool(rng.random() < 0.5))
-    expected = list(irload.compile_model(restored(model), optimize=False)(source.given).values())
+    expected = list(irload.compile_model(restored(model), optimize=False)(source.inputs).values())
     # The runtime multiplies codes by scales in f32, plain execution rounds the products to f16.
-    return Edited(f"{format} {size}", model, source.given, expected, by_runtime=5e-2)
+    return Edited(f"{format} {size}", model, source.inputs, expected, by_runtime=5e-2)
 
 
 def restored(model: irload.Model) -> irload.Model:

@@ -39,7 +39,7 @@ class Edited:
 
     text: str
     model: irload.Model
-    given: list[Any]
+    inputs: list[Any]
     expected: list[Array]
     tolerance: float = TOLERANCE
     by_runtime: float = BY_RUNTIME
@@ -49,11 +49,11 @@ class Edited:
 
 @dataclass
 class Source:
-    """A model file. `given` are its inputs, `values` the values of all tensors for them, by plain execution."""
+    """A model file. `inputs` are its inputs, `values` the values of all tensors for them, by plain execution."""
 
     file: Path
     model: irload.Model
-    given: list[Any]
+    inputs: list[Any]
     values: dict[Output, Array] = field(default_factory=dict[Output, Array])
     outputs: list[Array] = field(default_factory=list[Array])
 
@@ -67,7 +67,7 @@ class Source:
             raise irload.Unsupported("the runtime rejects the model") from None
         compiled = irload.compile_model(model, optimize=False)
         stored = feeding.stored(file)
-        for given in [stored] if stored else feeding.candidates(feeding.wanted_by_irload(model), seed):
+        for candidate in [stored] if stored else feeding.candidates(feeding.wanted_by_irload(model), seed):
             values: dict[Output, Array] = {}
 
             def note(visit: Visit, values: dict[Output, Array] = values) -> None:
@@ -75,13 +75,13 @@ class Source:
                     values.update(zip(visit.node.outputs, visit.outputs, strict=False))
 
             try:
-                outputs = list(compiled.observe(given, note))
+                outputs = list(compiled.observe(candidate, note))
             except irload.IRError as error:
                 fault = error
                 continue
-            ports = zip(model.inputs, given, strict=True)
+            ports = zip(model.inputs, candidate, strict=True)
             values |= {p.output: np.asarray(a).astype(p.output.type.element.dtype) for p, a in ports}
-            return Source(file, model, given, values, outputs)
+            return Source(file, model, candidate, values, outputs)
         raise fault
 
     @cached_property
@@ -92,7 +92,7 @@ class Source:
     @cached_property
     def by_runtime(self) -> list[Array]:
         """The outputs of the file by the runtime."""
-        return run_file(self.file, self.model, self.given)
+        return run_file(self.file, self.model, self.inputs)
 
     @cached_property
     def is_exact(self) -> bool:
@@ -102,31 +102,31 @@ class Source:
 
     def faults(self, edited: Edited, folder: Path) -> list[str]:
         """The differences of an edited model from the expected outputs, and the new findings in its file."""
-        found: list[str] = []
+        texts: list[str] = []
         file = folder / "edited.xml"
         irload.save_model(edited.model, file)
         new = (f for f in check(file).findings if f.code not in self.codes | edited.codes)
-        found += [f"{f.code} {f.layer}: {f.message}" for f in new]
+        texts += [f"{f.code} {f.layer}: {f.message}" for f in new]
         compiled = irload.compile_model(edited.model, optimize=False)
-        found += _differences("irload", list(compiled(edited.given).values()), edited.expected, edited.tolerance)
+        texts += _differences("irload", list(compiled(edited.inputs).values()), edited.expected, edited.tolerance)
         again = irload.read_model(file)
         if again.differences or str(again.inputs + again.outputs) != str(edited.model.inputs + edited.model.outputs):
-            found.append(f"the file differs: {again}, {again.differences[:1]}")
+            texts.append(f"the file differs: {again}, {again.differences[:1]}")
         try:
-            actual = run_file(file, edited.model, edited.given)
+            actual = run_file(file, edited.model, edited.inputs)
         except RuntimeError as error:
-            return [*found, f"the runtime: {str(error)[:300]}"]
+            return [*texts, f"the runtime: {str(error)[:300]}"]
         types = (Counter(n.type for n in m.nodes) for m in (self.model, edited.model))
-        same = all(any(a is b for b in self.given) for a in edited.given) and (self.is_exact or operator.eq(*types))
+        same = all(any(a is b for b in self.inputs) for a in edited.inputs) and (self.is_exact or operator.eq(*types))
         own = {id(a): b for a, b in zip(self.outputs, self.by_runtime, strict=True)} if same else {}
         expected = [own.get(id(a), a if self.is_exact else b) for a, b in zip(edited.expected, actual, strict=True)]
-        return found + _differences("the runtime", actual, expected, max(edited.by_runtime, edited.tolerance))
+        return texts + _differences("the runtime", actual, expected, max(edited.by_runtime, edited.tolerance))
 
 
-def run_file(file: Path, model: irload.Model, given: Sequence[Any]) -> list[Array]:
+def run_file(file: Path, model: irload.Model, inputs: Sequence[Any]) -> list[Array]:
     """The outputs of a file by the runtime. `model` has the types of the inputs."""
     request = core().compile_model(core().read_model(file), "CPU", EXACT).create_infer_request()
-    for k, (port, array) in enumerate(zip(model.inputs, given, strict=True)):
+    for k, (port, array) in enumerate(zip(model.inputs, inputs, strict=True)):
         element = port.element_type
         request.set_input_tensor(k, tensor(np.asarray(array).astype(element.dtype), element))
     request.infer()

@@ -58,11 +58,11 @@ def main(words: list[str]) -> int:
                 done[tool] += 1
                 with tempfile.TemporaryDirectory() as folder:
                     try:
-                        found = source.faults(edited, Path(folder))
+                        errors = source.faults(edited, Path(folder))
                     except irload.IRError as error:
-                        found = [f"raised {type(error).__name__}: {error}"]
-                faults[tool] += bool(found)
-                for fault in found[:4]:
+                        errors = [f"raised {type(error).__name__}: {error}"]
+                faults[tool] += bool(errors)
+                for fault in errors[:4]:
                     print(f"{tool} {file.parent.name} {edited.text[:200]}: {fault}", flush=True)
     for tool in tools:
         print(f"{tool}: {done[tool]} applications, {faults[tool]} with faults, {refused[tool]} models refused")

@@ -76,13 +76,13 @@ def test_the_runtime_executes_weights_compressed(format, element, model, tmp_pat
     irload.save_model(edit.convert(model, format, all_layers=True, group_size=64), tmp_path / "small.xml")
     graph = core().compile_model(str(tmp_path / "small.xml"), "CPU").get_runtime_model()
     ports = {"FullyConnected": 1, "Gather": 0}
-    found = Counter[tuple[str, str]]()
+    kinds = Counter[tuple[str, str]]()
     for node in graph.get_ops():
         info = node.get_rt_info()
         kind = info["layerType"].astype(str) if "layerType" in info else ""
         if kind in ports:
-            found[kind, node.input(ports[kind]).get_element_type().get_type_name()] += 1
-    assert found == {("FullyConnected", element): 2, ("Gather", element): 1}
+            kinds[kind, node.input(ports[kind]).get_element_type().get_type_name()] += 1
+    assert kinds == {("FullyConnected", element): 2, ("Gather", element): 1}
 
 
 def test_the_pattern_and_its_names(model) -> None:
@@ -102,19 +102,19 @@ def test_codes_are_the_nearest_ones(mode) -> None:
     weights = RNG.standard_normal((5, 3, 40)).astype(np.float32)
     weights[0] = 0
     weights[1] = np.abs(weights[1])
-    found = quantized(weights, MODES[mode], [2])
+    codes = quantized(weights, MODES[mode], [2])
     low, high = MODES[mode].levels
-    zero = 0 if found.zero_point is None else found.zero_point.astype(np.float32)
-    scale = found.scale.astype(np.float32)
-    assert found.codes.min() >= low
-    assert found.codes.max() <= high
-    restored = (found.codes - zero) * scale
+    zero = 0 if codes.zero_point is None else codes.zero_point.astype(np.float32)
+    scale = codes.scale.astype(np.float32)
+    assert codes.codes.min() >= low
+    assert codes.codes.max() <= high
+    restored = (codes.codes - zero) * scale
     every = (np.arange(low, high + 1, dtype=np.float32)[:, None, None, None] - zero) * scale
     nearest = np.abs(every - weights).min(0)
     np.testing.assert_allclose(np.abs(restored - weights), nearest, atol=1e-6)
     steps = high - low
     extent = weights.max(2, keepdims=True).clip(0) - weights.min(2, keepdims=True).clip(max=0)
-    if found.zero_point is not None:
+    if codes.zero_point is not None:
         np.testing.assert_allclose(scale[1:], extent[1:] / steps, rtol=1e-3)
 
 
@@ -156,8 +156,8 @@ def test_bodies_are_rounded_too(tmp_path) -> None:
     assert any(
         n.op.attributes["element_type"].name == "bf16" for g in small.walk() for n in g.nodes if n.type == "Const"
     )
-    found = irload.compile_model(small)({small.inputs[0]: np.float32([1, 2]), small.inputs[1]: np.array(True)})
-    assert found[0].tolist() == [1.5, 4.0]
+    result = irload.compile_model(small)({small.inputs[0]: np.float32([1, 2]), small.inputs[1]: np.array(True)})
+    assert result[0].tolist() == [1.5, 4.0]
 
 
 def test_refused_formats(digits) -> None:

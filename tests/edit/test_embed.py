@@ -44,22 +44,22 @@ def test_as_the_runtime_preprocesses(mode, file, model, tmp_path) -> None:
     steps.input().preprocess().convert_element_type(ov.Type.f32).resize(algorithm).reverse_channels()
     steps.input().preprocess().mean(list(MEAN)).scale(list(SCALE))
     expected = ov.Core().compile_model(steps.build(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(PHOTO)[0] - 300
-    found = edit.embed(model, element="u8", layout="NHWC", resize=mode, swap_channels=True, mean=MEAN, scale=SCALE)
-    assert str(found.inputs[0]) == "<x u8[1,?,?,3]>"
-    np.testing.assert_allclose(run(found, PHOTO), expected, atol=1e-4)
-    irload.save_model(found, tmp_path / "m.xml")
+    embedded = edit.embed(model, element="u8", layout="NHWC", resize=mode, swap_channels=True, mean=MEAN, scale=SCALE)
+    assert str(embedded.inputs[0]) == "<x u8[1,?,?,3]>"
+    np.testing.assert_allclose(run(embedded, PHOTO), expected, atol=1e-4)
+    irload.save_model(embedded, tmp_path / "m.xml")
     theirs = ov.Core().compile_model(tmp_path / "m.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(PHOTO)[0] - 300
     np.testing.assert_allclose(theirs, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_as_pillow_resizes(mode, model, tmp_path) -> None:
-    found = edit.embed(model, element="u8", layout="NHWC", resize=f"{mode}_pillow")
+    embedded = edit.embed(model, element="u8", layout="NHWC", resize=f"{mode}_pillow")
     resized = Image.fromarray(PHOTO[0]).resize((16, 12), getattr(Image.Resampling, mode.upper()))
     expected = np.asarray(resized, np.float32).transpose(2, 0, 1)[None]
-    irload.save_model(found, tmp_path / "m.xml")
+    irload.save_model(embedded, tmp_path / "m.xml")
     theirs = ov.Core().compile_model(tmp_path / "m.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(PHOTO)[0] - 300
-    for actual in (run(found, PHOTO), theirs):  # Pillow rounds and clips after each axis
+    for actual in (run(embedded, PHOTO), theirs):  # Pillow rounds and clips after each axis
         np.testing.assert_allclose(np.clip(actual, 0, 255), expected, atol=1.6)
 
 

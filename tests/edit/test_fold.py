@@ -41,10 +41,10 @@ def test_large_constants_are_computed_and_keep_their_names(tmp_path) -> None:
     folded = edit.fold(model)
     assert types(folded) == ["Parameter", "Const", "MatMul", "Const", "Result", "Result"]
     assert "total" in [n.name for n in folded.nodes]
-    given = rng.standard_normal((1, 300)).astype(np.float32)
-    found, expected = (irload.compile_model(m)(given) for m in (folded, model))
+    data = rng.standard_normal((1, 300)).astype(np.float32)
+    folded_output, expected = (irload.compile_model(m)(data) for m in (folded, model))
     for k in range(2):
-        np.testing.assert_allclose(found[k], expected[k], atol=1e-4)
+        np.testing.assert_allclose(folded_output[k], expected[k], atol=1e-4)
 
 
 def test_layers_with_larger_outputs_than_inputs_are_not_folded(tmp_path) -> None:

@@ -85,6 +85,6 @@ def test_an_output_that_is_an_input(tmp_path) -> None:
     x = op.parameter([2, 3], np.float32, name="x")
     x.output(0).set_names({"x"})
     model = edit.layout(read(ov.Model([x, op.relu(x)], [x]), tmp_path), {"result_0": "NC->CN"})
-    found = irload.compile_model(model)(np.float32([[1, 2, 3], [4, 5, 6]]))
-    assert found[0].tolist() == [[1, 4], [2, 5], [3, 6]]
+    result = irload.compile_model(model)(np.float32([[1, 2, 3], [4, 5, 6]]))
+    assert result[0].tolist() == [[1, 4], [2, 5], [3, 6]]
     assert model.inputs[0].any_name == "x"

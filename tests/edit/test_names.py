@@ -80,8 +80,8 @@ def test_stripped_metadata_and_unused_layers(tmp_path) -> None:
 def test_outputs_are_added_in_order(digits, image) -> None:
     model = edit.add_output(digits, "pool*", "flat")
     assert [p.any_name for p in model.outputs] == ["probabilities", "pool0", "pool1", "flat"]
-    found = irload.compile_model(model)(image)
-    np.testing.assert_array_equal(found["flat"].reshape(-1), found["pool1"].reshape(-1))
+    result = irload.compile_model(model)(image)
+    np.testing.assert_array_equal(result["flat"].reshape(-1), result["pool1"].reshape(-1))
     with pytest.raises(irload.InputInvalid, match="'softmax' is an output of the model already"):
         edit.add_output(digits, "probabilities")
 

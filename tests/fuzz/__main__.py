@@ -32,8 +32,8 @@ def main(arguments: Sequence[str]) -> int:
     folder = options.failures or Path(tempfile.mkdtemp(prefix="irload-fuzz-"))
     folder.mkdir(parents=True, exist_ok=True)
     tally, began = Tally(options.seed), time.perf_counter()
-    for found in outcomes(options.count, options.seed, folder, options.workers, options.start):
-        tally.add(found)
+    for outcome in outcomes(options.count, options.seed, folder, options.workers, options.start):
+        tally.add(outcome)
         if tally.count % 500 == 0:
             print(f"{tally.count} mutants, {len(tally.failures)} failures", file=sys.stderr)
     tally.wall = time.perf_counter() - began

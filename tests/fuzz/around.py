@@ -35,7 +35,7 @@ def command(file: Path, words: Sequence[str]) -> str | None:
     return None if code in CODES else f"irrun {' '.join(words)} exits {code}"
 
 
-def saved_again(file: Path, given: Sequence[Array], plain: Sequence[Array]) -> str | None:
+def saved_again(file: Path, inputs: Sequence[Array], plain: Sequence[Array]) -> str | None:
     """Why the model differs after saving and reading it again, or None if its results are bit-identical."""
     folder = file.parent / "saved"
     folder.mkdir()
@@ -43,8 +43,8 @@ def saved_again(file: Path, given: Sequence[Array], plain: Sequence[Array]) -> s
         with writing():
             irload.save_model(irload.read_model(file, limits=LIMITS), folder / "model.xml")
         again = irload.read_model(folder / "model.xml", limits=LIMITS)
-        found = list(irload.compile_model(again, 1, optimize=False)(list(given)).values())
-        for k, (a, b) in enumerate(zip(plain, found, strict=True)):
+        results = list(irload.compile_model(again, 1, optimize=False)(list(inputs)).values())
+        for k, (a, b) in enumerate(zip(plain, results, strict=True)):
             if not same(a, b):
                 return f"saved and read again, output {k} is not the same"
         wrong = [f for f in irload.check(folder / "model.xml", limits=LIMITS).findings if f.code in DECLARED]

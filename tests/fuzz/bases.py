@@ -54,14 +54,14 @@ def chosen(rng: Random) -> Base:
 @cache
 def models() -> list[Base]:
     """The models of models/ and nets.py; read once per process."""
-    found: list[Base] = []
+    bases: list[Base] = []
     for file in sorted(MODELS.glob("*/model.xml")):
         inputs = [np.load(f) for f in sorted(file.parent.glob("input_*.npy"))]
-        found.append(Base(file.parent.name, file.read_bytes(), file.with_suffix(".bin").read_bytes(), inputs))
+        bases.append(Base(file.parent.name, file.read_bytes(), file.with_suffix(".bin").read_bytes(), inputs))
     for name, make in NETS.items():
         net = make()
-        found.append(Base(name, *saved(*net.body.model()), net.inputs))
-    return found
+        bases.append(Base(name, *saved(*net.body.model()), net.inputs))
+    return bases
 
 
 def saved(xml: bytes, blob: bytes) -> tuple[bytes, bytes]:

@@ -29,15 +29,15 @@ def main(arguments: Sequence[str]) -> int:
     from irload.plan.backends.llvm.kernels import quantized
     from tests.plan.llvm.quantized_chain import difference
 
-    found: list[str] = []
+    results: list[str] = []
     with patch.object(quantized, "fits_winograd", lambda *_: False):
         for k in range(options.count):
             differs = difference(CHAINS * options.seed + k)
             if differs is not None:
-                found.append(differs)
+                results.append(differs)
                 print(differs)
-    print(f"{options.count} chains of quantized layers, {len(found)} differ")
-    return int(bool(found))
+    print(f"{options.count} chains of quantized layers, {len(results)} differ")
+    return int(bool(results))
 
 
 if __name__ == "__main__":

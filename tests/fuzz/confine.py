@@ -65,16 +65,16 @@ class Confinement:
         lines, late = _heard(here, child, start + self.seconds * self.patience)
         _, status, usage = os.wait4(child, 0)
         os.close(here)
-        found = _message(lines)
+        message = _message(lines)
         code = os.waitstatus_to_exitcode(status)
         if late or code == -signal.SIGXCPU:
-            found |= {"outcome": "hang", "words": f"more than {self.seconds} s", "trace": _trace(lines)}
-        elif code or "outcome" not in found:
+            message |= {"outcome": "hang", "words": f"more than {self.seconds} s", "trace": _trace(lines)}
+        elif code or "outcome" not in message:
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            found |= {"outcome": "crash", "words": name, "trace": _trace(lines)}
+            message |= {"outcome": "crash", "words": name, "trace": _trace(lines)}
         elif {f.name for f in inside.iterdir()} - {"model.xml", "model.bin"}:
-            found |= {"outcome": "file left behind", "words": ", ".join(f.name for f in inside.iterdir())}
-        return found | {"seconds": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
+            message |= {"outcome": "file left behind", "words": ", ".join(f.name for f in inside.iterdir())}
+        return message | {"seconds": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024}
 
 
 def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
@@ -100,11 +100,11 @@ def _heard(pipe: int, child: int, deadline: float) -> tuple[list[str], bool]:
 
 
 def _message(lines: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     for line in lines:
         if line.startswith("{"):
-            found |= json.loads(line)
-    return found
+            message |= json.loads(line)
+    return message
 
 
 def _trace(lines: list[str]) -> str:

@@ -19,22 +19,22 @@ LARGEST = 1 << 20
 
 def inputs_for(model: irload.Model, good: Sequence[Array], rng: Random) -> list[Array] | None:
     """An array for each input of the model, or None if one would exceed `LARGEST`."""
-    found: list[Array] = []
+    arrays: list[Array] = []
     for k, port in enumerate(model.inputs):
         element, shape = port.element_type, port.partial_shape
         if k < len(good) and good[k].dtype == element.dtype and shape.contains(Shape(*good[k].shape)):
-            found.append(good[k])
+            arrays.append(good[k])
             continue
         sizes = [_size(d, rng) for d in (shape.dims if shape.rank is not None else (Dim(2), Dim(3)))]
         if len(sizes) > RANK or float(np.prod(np.array(sizes, float))) > LARGEST:
             return None
         if element is irload.elements.string:
-            found.append(np.full(sizes, "text", object))
+            arrays.append(np.full(sizes, "text", object))
         elif element is irload.elements.dynamic:
-            found.append(np.zeros(sizes, np.float32))
+            arrays.append(np.zeros(sizes, np.float32))
         else:
-            found.append(random_array(rng, sizes, element))
-    return found
+            arrays.append(random_array(rng, sizes, element))
+    return arrays
 
 
 def _size(dim: Dim, rng: Random) -> int:

@@ -106,10 +106,10 @@ def constant(m: Mutant) -> bool:
 def identity(m: Mutant) -> bool:
     """Two layers of one graph, or two ports of one layer, have one id."""
     graph = m.graph()
-    found = [] if graph is None else layers(graph)
-    if m.chance(0.5) and found:
-        found = (m.of(found)).findall("*/port")
-    one, other = m.of(found), m.of(found)
+    candidates = [] if graph is None else layers(graph)
+    if m.chance(0.5) and candidates:
+        candidates = (m.of(candidates)).findall("*/port")
+    one, other = m.of(candidates), m.of(candidates)
     if one is None or one is other:
         return False
     one.set("id", other.get("id"))
@@ -145,13 +145,13 @@ def source(m: Mutant) -> bool:
     chosen = None if graph is None else m.of(edges(graph))
     if chosen is None:
         return False
-    found = layers(graph)
-    target = next(x for x in found if x.get("id") == chosen.get("to-layer"))
+    candidates = layers(graph)
+    target = next(x for x in candidates if x.get("id") == chosen.get("to-layer"))
     port = next(p for p in target.findall("input/port") if p.get("id") == chosen.get("to-port"))
     known = (None, "UNSPECIFIED", port.get("precision"))
     if port.get("precision") in known[:2]:
         return False
-    others = [p for x in found for p in x.findall("output/port") if p.get("precision") not in known]
+    others = [p for x in candidates for p in x.findall("output/port") if p.get("precision") not in known]
     other = m.of(others)
     if other is None:
         return False

@@ -24,7 +24,7 @@ KINDS = (VALUES, VALUES, VALUES, VALUES, VALUES, STRUCTURE, STRUCTURE, PLAUSIBLE
 
 
 @dataclass(frozen=True)
-class Made:
+class MutantFiles:
     """A mutant as files, with its base, its family and its changes."""
 
     base: Base
@@ -45,7 +45,7 @@ class Made:
         return file
 
 
-def make(seed: int, index: int) -> Made:
+def make(seed: int, index: int) -> MutantFiles:
     """Mutant `index` of a seed."""
     rng = generator(seed, index)
     m = Mutant(chosen(rng), rng)
@@ -79,7 +79,7 @@ def _apply(m: Mutant, changes: Sequence[Callable[[Mutant], Any]]) -> None:
             return
 
 
-def _finished(m: Mutant, family: str, text: bytes) -> Made:
-    return Made(
+def _finished(m: Mutant, family: str, text: bytes) -> MutantFiles:
+    return MutantFiles(
         m.base, family, text, None if m.blob is None else bytes(m.blob), m.inputs, m.done, m.between(0, 1 << 30)
     )

@@ -75,14 +75,14 @@ def generator(seed: int, index: int) -> Random:
 
 def layers(graph: Element) -> list[Element]:
     """The layers of a graph, without the layers of its bodies."""
-    found = graph.find("layers")
-    return [] if found is None else found.findall("layer")
+    element = graph.find("layers")
+    return [] if element is None else element.findall("layer")
 
 
 def edges(graph: Element) -> list[Element]:
     """The edges of a graph."""
-    found = graph.find("edges")
-    return [] if found is None else found.findall("edge")
+    element = graph.find("edges")
+    return [] if element is None else element.findall("edge")
 
 
 def layer_of(element: Element) -> Element:

@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.element import ElementType, element_of_dtype
-from tests.harness.body import Body, Value, back_edges, given, port_map, taken
+from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
 from tests.harness.case import Array
 from tests.harness.material import random_array
 
@@ -146,7 +146,7 @@ def selection() -> Net:
     n = Net()
     x = n.input(n.random(4, 6))
     where = n.input(np.array([1, 0, 3], np.int64), "?")
-    got = n.op("Gather", x, where, n.scalar(0, et.i64), version="opset8", batch_dims=0)
+    layer = n.op("Gather", x, where, n.scalar(0, et.i64), version="opset8", batch_dims=0)
     points = n.body.constant(np.array([[0, 1], [3, 5]], np.int64))
     deep = n.op("GatherND", x, points, version="opset8", batch_dims=0)
     put = n.op("ScatterUpdate", x, n.ints(2, 0), n.const(2, 6), n.scalar(0, et.i64), version="opset3")
@@ -156,7 +156,7 @@ def selection() -> Net:
     )
     top = n.many("TopK", 2, put, n.scalar(3, et.i64), version="opset11", axis=1, mode="max", sort="value", stable=True)
     hot = n.op("OneHot", where, n.scalar(5, et.i64), n.scalar(1), n.scalar(0), axis=-1)
-    total = n.op("CumSum", got, n.scalar(1, et.i64), version="opset3", exclusive=False, reverse=True)
+    total = n.op("CumSum", layer, n.scalar(1, et.i64), version="opset3", exclusive=False, reverse=True)
     kinds: dict[str, Any] = {
         "version": "opset10",
         "sorted": True,
@@ -266,7 +266,12 @@ def recurrent() -> Net:
     after = inner.op("GRUCell", flat, before, *gates, version="opset3", hidden_size=4, linear_before_reset=False)
     each = inner.result(inner.op("Unsqueeze", after, inner.constant(np.array([1]))))
     carried = inner.result(after)
-    lines = (taken(0, step, axis=1), taken(1, before), given(2, each, axis=1), given(3, carried))
+    lines = (
+        input_entry(0, step, axis=1),
+        input_entry(1, before),
+        output_entry(2, each, axis=1),
+        output_entry(3, carried),
+    )
     tail = port_map(*lines) + back_edges((carried, before)) + inner.xml()
     walked = n.many("TensorIterator", 2, x, start, version="opset1", tail=tail)
 
@@ -282,12 +287,17 @@ def _doubling(weights: bytearray) -> str:
     body.parameter(et.i64, "")
     value = body.parameter(et.f32, "2,4")
     more, doubled = body.result(body.constant(np.array(True))), body.result(body.op("Add", value, value, **NUMPY))
-    purpose = taken(-1, Value(0, 0), purpose="current_iteration")
-    lines = (purpose, taken(2, value), given(-1, more, purpose="execution_condition"), given(3, doubled))
+    purpose = input_entry(-1, Value(0, 0), purpose="current_iteration")
+    lines = (
+        purpose,
+        input_entry(2, value),
+        output_entry(-1, more, purpose="execution_condition"),
+        output_entry(3, doubled),
+    )
     tail = port_map(*lines) + back_edges((doubled, value)) + body.xml()
     trips, go = then.constant(np.array(3)), then.constant(np.array(True))
     out = then.result(then.nested("Loop", "opset5", [trips, go, outer], 1, tail)[0])
-    return port_map(taken(1, outer), given(2, out), tag="then_port_map") + then.xml("then_body")
+    return port_map(input_entry(1, outer), output_entry(2, out), tag="then_port_map") + then.xml("then_body")
 
 
 def _halving(weights: bytearray) -> str:
@@ -295,7 +305,7 @@ def _halving(weights: bytearray) -> str:
     other = Body(weights)
     value = other.parameter(et.f32, "2,4")
     out = other.result(other.op("Multiply", value, other.constant(np.float32(0.5)), **NUMPY))
-    return port_map(taken(1, value), given(2, out), tag="else_port_map") + other.xml("else_body")
+    return port_map(input_entry(1, value), output_entry(2, out), tag="else_port_map") + other.xml("else_body")
 
 
 def states() -> Net:

@@ -17,7 +17,7 @@ from irload.read import read_graph
 from tests.fuzz.around import COMMANDS, command, same, saved_again
 from tests.fuzz.confine import LIMITS
 from tests.fuzz.feed import inputs_for
-from tests.fuzz.make import HARMLESS, LIE, Made
+from tests.fuzz.make import HARMLESS, LIE, MutantFiles
 from tests.harness.case import Array, Random
 from tests.harness.material import pick
 from tests.harness.verify import same_up_to_rounding
@@ -48,12 +48,12 @@ class Fault(Exception):
         self.words = words
 
 
-def play(made: Made, file: Path, stage: Stage) -> Verdict:
+def play(mutant: MutantFiles, file: Path, stage: Stage) -> Verdict:
     """Run the mutant in `file` through all stages. `stage` receives the name of each stage before it starts."""
     try:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            verdict = _play(made, file, stage)
+            verdict = _play(mutant, file, stage)
         return verdict | ({"warned": str(heard[0].message)[:100]} if heard else {})
     except Fault as fault:
         return {"outcome": str(fault), "words": fault.words}
@@ -68,39 +68,39 @@ def play(made: Made, file: Path, stage: Stage) -> Verdict:
         }
 
 
-def _play(made: Made, file: Path, stage: Stage) -> Verdict:
+def _play(mutant: MutantFiles, file: Path, stage: Stage) -> Verdict:
     stage("check")
     report = irload.check(file, limits=LIMITS)
     json.dumps(report.to_dict())
     errors = Counter(f.code for f in report.findings if f.severity != "note")
-    if made.family == LIE and not errors:
-        raise Fault(ACCEPTED, "; ".join(made.done))
-    if made.family == HARMLESS and errors:
+    if mutant.family == LIE and not errors:
+        raise Fault(ACCEPTED, "; ".join(mutant.done))
+    if mutant.family == HARMLESS and errors:
         finding = next(f for f in report.findings if f.severity != "note")
-        raise Fault(FLAGGED, f"{'; '.join(made.done)}: {finding.code} {finding.layer} {finding.message}")
+        raise Fault(FLAGGED, f"{'; '.join(mutant.done)}: {finding.code} {finding.layer} {finding.message}")
     verdict: Verdict = {"codes": sorted(errors), "also": []}
-    rng = np.random.default_rng(made.seed)
-    if made.family != HARMLESS and rng.random() < AROUND:
+    rng = np.random.default_rng(mutant.seed)
+    if mutant.family != HARMLESS and rng.random() < AROUND:
         words = pick(rng, COMMANDS)
         stage(f"irrun {' '.join(words)}")
         _none(command(file, words))
         verdict["also"] += [f"irrun {words[0]}"]
-    if made.family == LIE:
+    if mutant.family == LIE:
         verdict |= {"outcome": REPORTED}
     odd = any(f.code in ODD_WEIGHTS for f in report.findings)
     try:
-        given, results = run(file, made.inputs, np.random.default_rng(made.seed), stage, odd=odd)
+        fed, results = run(file, mutant.inputs, np.random.default_rng(mutant.seed), stage, odd=odd)
     except irload.IRError as error:
-        if made.family == HARMLESS:
-            raise Fault(CHANGED, f"{'; '.join(made.done)}: {error}") from None
+        if mutant.family == HARMLESS:
+            raise Fault(CHANGED, f"{'; '.join(mutant.done)}: {error}") from None
         return {"outcome": ERROR, "error": type(error).__name__, "words": str(error)[:200]} | verdict
     if results is not None and rng.random() < AROUND:
         stage("save")
-        _none(saved_again(file, given, results[0]))
+        _none(saved_again(file, fed, results[0]))
         verdict["also"] += ["saved"]
-    if made.family == HARMLESS:
+    if mutant.family == HARMLESS:
         stage("compare")
-        return verdict | {"outcome": PRESERVED if _as_base(made, results) else SKIPPED}
+        return verdict | {"outcome": PRESERVED if _as_base(mutant, results) else SKIPPED}
     return {"outcome": TOO_LARGE if results is None else RAN} | verdict
 
 
@@ -125,13 +125,13 @@ def run(
         irload.compile_model(model, threads=1, optimize=False),
         irload.compile_model(model, threads=2 if rng.random() < 0.15 else 1),
     ]
-    given = inputs_for(model, good, rng)
-    if given is None:
+    inputs = inputs_for(model, good, rng)
+    if inputs is None:
         return [], None
     stage("run")
-    plain = _settled(compiled[0], given)
+    plain = _settled(compiled[0], inputs)
     stage("run the plan")
-    planned = _settled(compiled[1], given)
+    planned = _settled(compiled[1], inputs)
     if isinstance(plain, irload.IRError):
         if not isinstance(planned, irload.IRError) and not isinstance(plain, irload.LimitExceeded):
             raise Fault(PLAN, f"compute: {plain}; the plan: runs")
@@ -139,7 +139,7 @@ def run(
     if isinstance(planned, irload.IRError):
         raise Fault(PLAN, f"compute: runs; the plan: {planned}")
     # Fast kernels add and multiply in another order, so infinities may cancel in one result and not in the other.
-    finite = not odd and all(np.isfinite(a).all() for a in given if a.dtype.kind == "f")
+    finite = not odd and all(np.isfinite(a).all() for a in inputs if a.dtype.kind == "f")
     finite = finite and not any(np.isinf(a).any() for a in (*plain, *planned) if a.dtype.kind == "f")
     for port, a, b in zip(model.outputs, plain, planned, strict=True):
         if a.dtype != port.element_type.dtype and port.element_type is not irload.elements.dynamic:
@@ -148,29 +148,29 @@ def run(
             raise Fault(MISLEADING, f"'{port.any_name}': computed {a.shape}, inferred {port.partial_shape}")
         if finite and not same_up_to_rounding(a, b, 1e-4):
             raise Fault(PLAN, f"'{port.any_name}': compute {_brief(a)}, the plan {_brief(b)}")
-    return given, [plain, planned]
+    return inputs, [plain, planned]
 
 
-def _settled(compiled: irload.CompiledModel, given: list[Array]) -> list[Array] | irload.IRError:
+def _settled(compiled: irload.CompiledModel, inputs: list[Array]) -> list[Array] | irload.IRError:
     try:
-        return list(compiled(given).values())
+        return list(compiled(inputs).values())
     except irload.IRError as error:
         return error
 
 
-def _as_base(made: Made, results: list[list[Array]] | None) -> bool:
+def _as_base(mutant: MutantFiles, results: list[list[Array]] | None) -> bool:
     """Compare the results with the base's bit by bit. False if the base is not deterministic (random numbers)."""
-    model = irload.read_model(made.base.xml, made.base.blob, limits=LIMITS)
-    given = inputs_for(model, made.inputs, np.random.default_rng(made.seed))
-    if given is None or results is None:
+    model = irload.read_model(mutant.base.xml, mutant.base.blob, limits=LIMITS)
+    inputs = inputs_for(model, mutant.inputs, np.random.default_rng(mutant.seed))
+    if inputs is None or results is None:
         return False
-    for optimize, found in zip((False, True), results, strict=True):
-        one, two = (list(irload.compile_model(model, 1, optimize=optimize)(given).values()) for _ in range(2))
+    for optimize, result in zip((False, True), results, strict=True):
+        one, two = (list(irload.compile_model(model, 1, optimize=optimize)(inputs).values()) for _ in range(2))
         if any(not same(a, b) for a, b in zip(one, two, strict=True)):
             return False
-        for k, (a, b) in enumerate(zip(one, found, strict=True)):
+        for k, (a, b) in enumerate(zip(one, result, strict=True)):
             if not same(a, b):
-                raise Fault(CHANGED, f"{'; '.join(made.done)}: output {k}: {_brief(a)}, now {_brief(b)}")
+                raise Fault(CHANGED, f"{'; '.join(mutant.done)}: output {k}: {_brief(a)}, now {_brief(b)}")
     return True
 
 

@@ -18,35 +18,35 @@ import numpy as np
 
 from tests.fuzz.bases import Base
 from tests.fuzz.confine import Confinement, confine
-from tests.fuzz.make import LIE, SPOILT, Made
+from tests.fuzz.make import LIE, SPOILT, MutantFiles
 from tests.fuzz.play import FAILURES, play
 from tests.harness.children import preload
 
 
-def loaded(file: Path) -> Made:
+def loaded(file: Path) -> MutantFiles:
     """The files as a mutant."""
     blob, inputs = file.with_suffix(".bin"), file.with_suffix(".npz")
     arrays = list(np.load(inputs).values()) if inputs.exists() else []
     family = LIE if file.name.startswith("lie_") else SPOILT
     data = blob.read_bytes() if blob.exists() else None
-    return Made(Base(file.stem, b"", b""), family, file.read_bytes(), data, arrays, [])
+    return MutantFiles(Base(file.stem, b"", b""), family, file.read_bytes(), data, arrays, [])
 
 
 def replay(files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
     """The outcome of each file, each in a separate process."""
     preload()
     confinement = Confinement(folder)
-    found: list[dict[str, Any]] = []
+    outcomes: list[dict[str, Any]] = []
     for file in files:
 
         def task(inside: Path, stage: Callable[[str], None], file: Path = file) -> dict[str, Any]:
-            made = loaded(file)
-            written = made.write(inside)
+            mutant = loaded(file)
+            written = mutant.write(inside)
             confine()
-            return play(made, written, stage)
+            return play(mutant, written, stage)
 
-        found.append({"file": str(file)} | confinement.run(task))
-    return found
+        outcomes.append({"file": str(file)} | confinement.run(task))
+    return outcomes
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,15 +55,15 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="irload-fuzz-"))
     try:
         if "--open" in arguments:
-            made = loaded(files[0])
-            print(json.dumps(play(made, made.write(folder), print), indent=2))
+            mutant = loaded(files[0])
+            print(json.dumps(play(mutant, mutant.write(folder), print), indent=2))
             return 0
-        found = replay(files, folder)
+        outcomes = replay(files, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    for one in found:
+    for one in outcomes:
         print(json.dumps(one), flush=True)
-    return int(any(one["outcome"] in FAILURES for one in found))
+    return int(any(one["outcome"] in FAILURES for one in outcomes))
 
 
 if __name__ == "__main__":

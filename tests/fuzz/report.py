@@ -28,19 +28,19 @@ class Tally:
     seconds: list[float] = field(default_factory=list[float])
     peak: tuple[int, int] = (0, -1)
 
-    def add(self, found: dict[str, Any]) -> None:
+    def add(self, verdict: dict[str, Any]) -> None:
         """Count one outcome."""
         self.count += 1
-        self.outcomes[found.get("family", "?"), found["outcome"]] += 1
-        if "error" in found:
-            self.errors[found["error"]] += 1
-        self.also.update(found.get("also", ()))
-        if "warned" in found:
-            self.warned[found["warned"]] += 1
-        if found["outcome"] in FAILURES:
-            self.failures.append(found)
-        self.seconds.append(found["seconds"])
-        self.peak = max(self.peak, (found["peak"], found["index"]))
+        self.outcomes[verdict.get("family", "?"), verdict["outcome"]] += 1
+        if "error" in verdict:
+            self.errors[verdict["error"]] += 1
+        self.also.update(verdict.get("also", ()))
+        if "warned" in verdict:
+            self.warned[verdict["warned"]] += 1
+        if verdict["outcome"] in FAILURES:
+            self.failures.append(verdict)
+        self.seconds.append(verdict["seconds"])
+        self.peak = max(self.peak, (verdict["peak"], verdict["index"]))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data. Times in seconds of the processor, memory in bytes."""
@@ -85,13 +85,13 @@ class Tally:
 
     def _failed(self, folder: Path) -> list[str]:
         kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for found in self.failures:
-            words = found.get("place") or found.get("words", "")[:60]
-            kinds.setdefault((found["outcome"], words), []).append(found)
+        for failure in self.failures:
+            words = failure.get("place") or failure.get("words", "")[:60]
+            kinds.setdefault((failure["outcome"], words), []).append(failure)
         lines: list[str] = []
-        for (outcome, place), found in sorted(kinds.items(), key=lambda item: -len(item[1])):
-            lines.append(f"\n{outcome} ({len(found)}): {place}")
-            for one in found[:SHOWN]:
+        for (outcome, place), failures in sorted(kinds.items(), key=lambda item: -len(item[1])):
+            lines.append(f"\n{outcome} ({len(failures)}): {place}")
+            for one in failures[:SHOWN]:
                 done = "; ".join(one.get("done", ()))
                 lines.append(f"  {self.seed}_{one['index']} {one.get('base')} [{one.get('stage')}] {done}")
                 lines.append(f"    {one.get('words', '')[:400]}")

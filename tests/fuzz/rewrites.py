@@ -26,9 +26,9 @@ def _shuffled(m: Mutant, items: list[Any]) -> list[Any]:
 def reorder_layers(m: Mutant) -> bool:
     """Permute the layers; inputs and outputs keep their order."""
     for graph in _graphs(m):
-        place, found = graph.find("layers"), layers(graph)
-        fixed = {kind: iter([x for x in found if x.get("type") == kind]) for kind in FIXED}
-        mixed = _shuffled(m, found)
+        place, candidates = graph.find("layers"), layers(graph)
+        fixed = {kind: iter([x for x in candidates if x.get("type") == kind]) for kind in FIXED}
+        mixed = _shuffled(m, candidates)
         place[:] = [next(fixed[x.get("type")]) if x.get("type") in fixed else x for x in mixed]
     return m.note("layers reordered")
 
@@ -43,10 +43,10 @@ def reorder_edges(m: Mutant) -> bool:
 def renumber_layers(m: Mutant) -> bool:
     """Give layers other ids."""
     for graph in _graphs(m):
-        found = layers(graph)
-        numbers = m.rng.choice(10 * len(found) + 10, len(found), replace=False)
-        new = {x.get("id"): str(n) for x, n in zip(found, numbers, strict=True)}
-        for layer in found:
+        candidates = layers(graph)
+        numbers = m.rng.choice(10 * len(candidates) + 10, len(candidates), replace=False)
+        new = {x.get("id"): str(n) for x, n in zip(candidates, numbers, strict=True)}
+        for layer in candidates:
             layer.set("id", new[layer.get("id")])
         for edge in edges(graph):
             for key in ("from-layer", "to-layer"):
@@ -142,8 +142,8 @@ def metadata(m: Mutant) -> bool:
 
 def move_constants(m: Mutant) -> bool:
     """Permute the constants in the .bin file, some with a gap before them."""
-    found = [d for d in m.all("data") if "offset" in d.attrib and "size" in d.attrib]
-    ranges = sorted({(int(d.get("offset")), int(d.get("size"))) for d in found})
+    constants = [d for d in m.all("data") if "offset" in d.attrib and "size" in d.attrib]
+    ranges = sorted({(int(d.get("offset")), int(d.get("size"))) for d in constants})
     if any(a + n > b for (a, n), (b, _) in pairwise(ranges)):
         return False
     old, new, moved = bytes(m.blob or b""), bytearray(), {}
@@ -151,7 +151,7 @@ def move_constants(m: Mutant) -> bool:
         new += bytes(m.of((0, 0, 1, 3, 64)))
         moved[offset, size] = len(new)
         new += old[offset : offset + size]
-    for data in found:
+    for data in constants:
         data.set("offset", str(moved[int(data.get("offset")), int(data.get("size"))]))
     m.blob = new
     return m.note("constants moved")

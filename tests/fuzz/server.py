@@ -19,7 +19,7 @@ import irrun
 from irload.checks import all_rules
 from tests.fuzz.bases import models
 from tests.fuzz.confine import Confinement, confine
-from tests.fuzz.make import Made, make
+from tests.fuzz.make import MutantFiles, make
 from tests.fuzz.play import FAILURES, play
 from tests.harness.children import preload
 from tests.ops.families import load_families
@@ -32,16 +32,16 @@ def serve(seed: int, indices: range, folder: Path) -> None:
     for index in indices:
 
         def task(inside: Path, stage: Callable[[str], None], index: int = index) -> dict[str, Any]:
-            made = make(seed, index)
-            file = made.write(inside)
+            mutant = make(seed, index)
+            file = mutant.write(inside)
             stage("made")
             confine()
-            return about(made) | play(made, file, stage)
+            return about(mutant) | play(mutant, file, stage)
 
-        found = confinement.run(task)
-        if found["outcome"] in FAILURES:
-            found = confinement.run(lambda _, stage, k=index: _keep(make(seed, k), folder.parent, seed, k)) | found
-        print(json.dumps({"index": index} | found), flush=True)
+        outcome = confinement.run(task)
+        if outcome["outcome"] in FAILURES:
+            outcome = confinement.run(lambda _, stage, k=index: _keep(make(seed, k), folder.parent, seed, k)) | outcome
+        print(json.dumps({"index": index} | outcome), flush=True)
 
 
 def prepare() -> None:
@@ -55,19 +55,19 @@ def prepare() -> None:
     models()
 
 
-def _keep(made: Made, folder: Path, seed: int, index: int) -> dict[str, Any]:
+def _keep(mutant: MutantFiles, folder: Path, seed: int, index: int) -> dict[str, Any]:
     """Write the files of a mutant that failed, and the inputs it was run with."""
     target = folder / f"{seed}_{index}.xml"
-    target.write_bytes(made.xml)
-    if made.blob is not None:
-        target.with_suffix(".bin").write_bytes(made.blob)
-    np.savez(target.with_suffix(".npz"), *[a for a in made.inputs if a.dtype != object])
-    return {"outcome": "kept"} | about(made)
+    target.write_bytes(mutant.xml)
+    if mutant.blob is not None:
+        target.with_suffix(".bin").write_bytes(mutant.blob)
+    np.savez(target.with_suffix(".npz"), *[a for a in mutant.inputs if a.dtype != object])
+    return {"outcome": "kept"} | about(mutant)
 
 
-def about(made: Made) -> dict[str, Any]:
+def about(mutant: MutantFiles) -> dict[str, Any]:
     """The description of a mutant: index, base, family, changes."""
-    return {"base": made.base.name, "family": made.family, "done": list(made.done)}
+    return {"base": mutant.base.name, "family": mutant.family, "done": list(mutant.done)}
 
 
 if __name__ == "__main__":

@@ -74,8 +74,8 @@ def repeat(m: Mutant, text: bytes) -> bytes:
 def doctype(m: Mutant, text: bytes) -> bytes:
     """Add a document type with entities, and use them."""
     used = text.replace(b'name="', b'name="&c;', 1) if m.chance(0.5) else text
-    head, found, rest = used.partition(b"?>")
-    return head + found + m.of(LAUGHS).encode() + rest if found else m.of(LAUGHS).encode() + used
+    head, end, rest = used.partition(b"?>")
+    return head + end + m.of(LAUGHS).encode() + rest if end else m.of(LAUGHS).encode() + used
 
 
 def encode(m: Mutant, text: bytes) -> bytes:

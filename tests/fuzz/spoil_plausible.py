@@ -25,13 +25,13 @@ def _sides(port: Element) -> tuple[str | None, list[str]]:
 
 def _later(graph: Element, start: str) -> set[str]:
     """The ids of the layers that depend on a layer, itself included."""
-    found, pending = {start}, [start]
+    reached, pending = {start}, [start]
     while pending:
         here = pending.pop()
-        new = {e.get("to-layer") for e in edges(graph) if e.get("from-layer") == here} - found
-        found |= new
+        new = {e.get("to-layer") for e in edges(graph) if e.get("from-layer") == here} - reached
+        reached |= new
         pending += new
-    return found
+    return reached
 
 
 def _edge_of(m: Mutant, end: str) -> tuple[Element, Element, Element]:
@@ -85,10 +85,10 @@ def _layer(m: Mutant, graph: Element, what: str, source: Element, *, result: boo
     dims = "".join(f"<dim>{d}</dim>" for d in _sides(source)[1])
     data = {'"Convert"': '<data destination_type="f16"/>', '"Softmax"': '<data axis="-1"/>'}
     line = data.get(what.split()[0], '<data axis="-1"/>' if "Softmax" in what else "")
-    given = "" if result else f'<output><port id="1" precision={precision}>{dims}</port></output>'
+    ports_text = "" if result else f'<output><port id="1" precision={precision}>{dims}</port></output>'
     text = (
         f'<layer id="{id}" name="added{id}" type={what}>{line}<input><port id="0" precision={precision}>{dims}</port>'
-        f"</input>{given}</layer>"
+        f"</input>{ports_text}</layer>"
     )
     graph.find("layers").append(etree.fromstring(text))
     _edge(graph, layer_of(source).get("id"), source.get("id"), id, "0")

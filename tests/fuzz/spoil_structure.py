@@ -57,14 +57,14 @@ def move_edge(m: Mutant) -> bool:
 def close_circle(m: Mutant) -> bool:
     """Redirect an edge so that a layer consumes the output of its consumer."""
     graph = m.graph()
-    found = [] if graph is None else edges(graph)
-    edge = m.of(found)
+    candidates = [] if graph is None else edges(graph)
+    edge = m.of(candidates)
     if edge is None:
         return False
-    after = m.of([e for e in found if e.get("from-layer") == edge.get("to-layer")])
+    after = m.of([e for e in candidates if e.get("from-layer") == edge.get("to-layer")])
     if after is None:
         return False
-    back = m.of([e for e in found if e.get("to-layer") == edge.get("to-layer")])
+    back = m.of([e for e in candidates if e.get("to-layer") == edge.get("to-layer")])
     back.set("from-layer", after.get("to-layer"))
     target = layer_with(graph, after.get("to-layer"))
     ports = [] if target is None else target.findall("output/port")
@@ -153,8 +153,8 @@ def move_subtree(m: Mutant) -> bool:
 def swap_bodies(m: Mutant) -> bool:
     """Swap the types and attributes of two layers of one graph."""
     graph = m.graph()
-    found = [] if graph is None else layers(graph)
-    one, other = m.of(found), m.of(found)
+    candidates = [] if graph is None else layers(graph)
+    one, other = m.of(candidates), m.of(candidates)
     if one is None or one is other:
         return False
     for key in ("type", "version"):

@@ -79,15 +79,15 @@ def dims(m: Mutant) -> bool:
     chosen = m.one("port")
     if chosen is None:
         return False
-    found = chosen.findall("dim")
-    if found and m.chance(0.5):
-        chosen.remove(m.of(found))
+    elements = chosen.findall("dim")
+    if elements and m.chance(0.5):
+        chosen.remove(m.of(elements))
     else:
         for _ in range(m.of((1, 1, 2, 70))):
             extra = chosen.makeelement("dim", {})
             extra.text = number_text(m)
             chosen.insert(m.between(0, len(chosen)), extra)
-    return m.note(f"dims of a port: {len(found)} → {len(chosen.findall('dim'))}")
+    return m.note(f"dims of a port: {len(elements)} → {len(chosen.findall('dim'))}")
 
 
 def attribute(m: Mutant) -> bool:
@@ -252,7 +252,7 @@ def header(m: Mutant) -> bool:
     return m.note(f"net {key} = {m.root.get(key)}")
 
 
-def given(m: Mutant) -> bool:
+def feeds(m: Mutant) -> bool:
     """Change the inputs: indices out of range, NaN and infinity."""
     k = m.of(range(len(m.inputs)))
     if k is None or not m.inputs[k].size:
@@ -276,5 +276,5 @@ def given(m: Mutant) -> bool:
 
 VALUES = (
     *(attribute, attribute, attribute, attribute, attribute, attribute, constant, constant, constant, constant),
-    *(dim, dim, dims, drop_attribute, add_attribute, precision, operation, operation, name, header, given, given),
+    *(dim, dim, dims, drop_attribute, add_attribute, precision, operation, operation, name, header, feeds, feeds),
 )

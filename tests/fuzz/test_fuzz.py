@@ -27,8 +27,8 @@ def in_a_new_process(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_mutants(tmp_path):
     tally = Tally(SEED)
-    for found in outcomes(COUNT, SEED, tmp_path):
-        tally.add(found)
+    for outcome in outcomes(COUNT, SEED, tmp_path):
+        tally.add(outcome)
     assert tally.failures == [], tally.text(tmp_path)
     assert tally.count == COUNT
     assert tally.outcomes[LIE, REPORTED] == tally.to_dict()["lies"] > COUNT / 10
@@ -41,9 +41,9 @@ def test_mutants(tmp_path):
 def test_regressions():
     assert REGRESSIONS
     done = in_a_new_process("-m", "tests.fuzz.replay", *map(str, REGRESSIONS))
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(found) == len(REGRESSIONS), done.stderr
-    assert [f for f in found if f["outcome"] in FAILURES] == []
+    verdicts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(verdicts) == len(REGRESSIONS), done.stderr
+    assert [f for f in verdicts if f["outcome"] in FAILURES] == []
     assert done.returncode == 0
 
 

@@ -16,7 +16,7 @@ from tests.fuzz.programs.make import make
 from tests.fuzz.programs.play import Wrong, in_short, plainly, play
 from tests.fuzz.programs.replay import replayed
 from tests.fuzz.programs.shrink import shrunk
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.fuzz.programs.widened import rounded_inside
 from tests.harness.tiers import tiered
 
@@ -32,8 +32,8 @@ def test_regressions(file):
 
 def test_random_programs(tmp_path):
     tally = Tally(SEED)
-    for found in outcomes(COUNT, SEED, tmp_path, share=0.1):
-        tally.add(found)
+    for outcome in outcomes(COUNT, SEED, tmp_path, share=0.1):
+        tally.add(outcome)
     assert tally.failures == [], tally.text(tmp_path)
     assert tally.count == COUNT
     assert tally.outputs["exact"] > COUNT / 3
@@ -46,8 +46,8 @@ def test_random_programs_in_bf16(tmp_path, monkeypatch):
     """On processors without bf16 instructions, kernels compute in f32, which is at least as accurate."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     tally = Tally(BF16_SEED)
-    for found in outcomes(BF16_COUNT, BF16_SEED, tmp_path, share=0, precision="bf16"):
-        tally.add(found)
+    for outcome in outcomes(BF16_COUNT, BF16_SEED, tmp_path, share=0, precision="bf16"):
+        tally.add(outcome)
     assert tally.failures == [], tally.text(tmp_path)
     assert tally.count == BF16_COUNT
     assert tally.outputs["blunt"] < 0.15 * tally.outputs["outputs"]
@@ -137,7 +137,7 @@ def test_thresholds_are_brought_down_and_back():
     from irload.plan.backends.numpy.kernels import matmul, winograd
 
     before = matmul.PRODUCTS, winograd.suits
-    with lowered():
+    with lowered_thresholds():
         assert matmul.PRODUCTS < 100
         assert winograd.suits is winograd.can
     assert (matmul.PRODUCTS, winograd.suits) == before

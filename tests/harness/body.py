@@ -84,18 +84,18 @@ class Body:
         return [Value(id, count + k) for k in range(max(outputs, 1))]
 
 
-def taken(external: int, inner: Value, **rest: Any) -> str:
+def input_entry(external: int, inner: Value, **rest: Any) -> str:
     """An entry of a port map: an input port feeds a Parameter. `rest`: axis, start, end, stride, part_size, purpose."""
     return _line("input", external, inner, rest)
 
 
-def given(external: int, inner: Value, **rest: Any) -> str:
+def output_entry(external: int, inner: Value, **rest: Any) -> str:
     """An entry of a port map: a Result feeds an output port."""
     return _line("output", external, inner, rest)
 
 
 def port_map(*lines: str, tag: str = "port_map") -> str:
-    """The element around the entries of `taken` and `given`."""
+    """The element around the entries of `input_entry` and `output_entry`."""
     return f"<{tag}>{''.join(lines)}</{tag}>"
 
 

@@ -21,7 +21,7 @@ class Input:
     value: Array
     element: ElementType
     constant: bool = False
-    rigid: bool = False
+    static_shape: bool = False
     """The shape stays static in dynamic variants of the case."""
 
 
@@ -60,7 +60,7 @@ class Case:
     weights: bytes = b""
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
     """Replaces the elementwise comparison if the order or padding of outputs is unspecified: (ours, theirs) → agree."""
-    wider: bool = False
+    inconsistent_shapes: bool = False
     """True if the runtime's results contradict its inferred shapes. irload's must then only be compatible."""
 
     @property

@@ -22,10 +22,10 @@ def operation(type: str, version: str, **attributes: Any) -> Any:
 def computed(type: str, version: str, *inputs: Any, **attributes: Any) -> list[Array]:
     """Infers and computes an operation; an input is an array or a pair (values, element type)."""
     op = operation(type, version, **attributes)
-    given = [_input(i) for i in inputs]
+    values = [_input(i) for i in inputs]
     context: Any = SimpleNamespace(outputs=())
-    context.outputs = infer_outputs(op, given, context)
-    arrays: Sequence[Array] = [t.value for t in given if t.value is not None]
+    context.outputs = infer_outputs(op, values, context)
+    arrays: Sequence[Array] = [t.value for t in values if t.value is not None]
     results = evaluate(op, arrays, context.outputs, context)
     for result, inferred in zip(results, context.outputs, strict=True):
         assert result.dtype == inferred.element.dtype
@@ -33,9 +33,9 @@ def computed(type: str, version: str, *inputs: Any, **attributes: Any) -> list[A
     return list(results)
 
 
-def _input(given: Any) -> TensorType:
-    if isinstance(given, tuple):
-        values, element = given
+def _input(operand: Any) -> TensorType:
+    if isinstance(operand, tuple):
+        values, element = operand
         assert isinstance(element, ElementType)
         return TensorType.of(np.asarray(values, element.dtype), element)
-    return TensorType.of(np.asarray(given))
+    return TensorType.of(np.asarray(operand))

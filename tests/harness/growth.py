@@ -26,13 +26,13 @@ def growth(prepare: Callable[[int], Task], large: int) -> float:
     few, many = prepare(large // FACTOR), prepare(large)
     few()  # the first run imports modules
     least = min(_spent(few) for _ in range(3))
-    found = FACTOR + 1.0
+    smallest = FACTOR + 1.0
     for _ in range(3):
-        found = min(found, _spent(many) / least / FACTOR)
-        if found < LINEAR:
+        smallest = min(smallest, _spent(many) / least / FACTOR)
+        if smallest < LINEAR:
             break
         least = min(least, _spent(few))
-    return found
+    return smallest
 
 
 def calls(task: Task) -> int:

@@ -20,20 +20,20 @@ def ir_of(case: Case, shapes: ShapeText | None = None, version: int = 11) -> tup
     edges: list[str] = []
     blob = bytearray(case.weights)
     count = len(case.inputs)
-    for k, given in enumerate(case.inputs):
-        shape = ",".join(map(str, given.value.shape))
-        if given.constant:
-            raw = pack(given.value, given.element)
+    for k, operand in enumerate(case.inputs):
+        shape = ",".join(map(str, operand.value.shape))
+        if operand.constant:
+            raw = pack(operand.value, operand.element)
             size = max(len(raw), 1)  # the writer stores one byte even for empty tensors
-            data = f'<data element_type="{given.element}" shape="{shape}" offset="{len(blob)}" size="{size}"/>'
+            data = f'<data element_type="{operand.element}" shape="{shape}" offset="{len(blob)}" size="{size}"/>'
             blob += raw or b"\0"
             layers.append(
-                layer_text(k, f"in{k}", "Const", "opset1", data, 0, [(given.element.precision, given.value.shape)])
+                layer_text(k, f"in{k}", "Const", "opset1", data, 0, [(operand.element.precision, operand.value.shape)])
             )
         else:
             shape_text = shapes[k] if shapes is not None and shapes[k] is not None else shape
-            data = f'<data element_type="{given.element}" shape="{shape_text}"/>'
-            layers.append(layer_text(k, f"in{k}", "Parameter", "opset1", data, 0, [(given.element.precision, ())]))
+            data = f'<data element_type="{operand.element}" shape="{shape_text}"/>'
+            layers.append(layer_text(k, f"in{k}", "Parameter", "opset1", data, 0, [(operand.element.precision, ())]))
         edges.append(f'<edge from-layer="{k}" from-port="0" to-layer="{count}" to-port="{k}"/>')
     attributes = " ".join(f"{name}={quoteattr(text(value))}" for name, value in case.attributes.items())
     data = f"<data {attributes}/>" if attributes else ""
@@ -58,10 +58,12 @@ def layer_text(
     tail: str = "",
 ) -> str:
     ports = "".join(f'<port id="{k}"/>' for k in range(inputs))
-    taken = f"<input>{ports}</input>" if inputs else ""
-    given = "".join(
+    input_text = f"<input>{ports}</input>" if inputs else ""
+    ports_text = "".join(
         f'<port id="{inputs + k}" precision="{p}">{"".join(f"<dim>{d}</dim>" for d in dims)}</port>'
         for k, (p, dims) in enumerate(outputs)
     )
-    given = f"<output>{given}</output>" if outputs else ""
-    return f'<layer id="{id}" name="{name}" type="{type}" version="{version}">{data}{taken}{given}{tail}</layer>'
+    ports_text = f"<output>{ports_text}</output>" if outputs else ""
+    return (
+        f'<layer id="{id}" name="{name}" type="{type}" version="{version}">{data}{input_text}{ports_text}{tail}</layer>'
+    )

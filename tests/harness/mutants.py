@@ -93,15 +93,15 @@ def malform_attribute(rng: Random, case: Case) -> Case | None:
 def change_rank(rng: Random, case: Case) -> Case | None:
     """Add or remove an axis of an input."""
 
-    def changed(given: Input) -> Input | None:
-        value = given.value
+    def changed(operand: Input) -> Input | None:
+        value = operand.value
         roll = rng.random()
         if roll < 0.15:
-            return replace(given, value=value.reshape(-1)[:1].reshape(())) if value.size else None
+            return replace(operand, value=value.reshape(-1)[:1].reshape(())) if value.size else None
         if roll < 0.5 and value.ndim:
             axis = int(rng.integers(value.ndim))
-            return replace(given, value=np.take(value, [0], axis).squeeze(axis)) if value.size else None
-        return replace(given, value=np.expand_dims(value, int(rng.integers(value.ndim + 1))))
+            return replace(operand, value=np.take(value, [0], axis).squeeze(axis)) if value.size else None
+        return replace(operand, value=np.expand_dims(value, int(rng.integers(value.ndim + 1))))
 
     return _one_input(rng, case, changed)
 
@@ -109,13 +109,13 @@ def change_rank(rng: Random, case: Case) -> Case | None:
 def change_dim(rng: Random, case: Case) -> Case | None:
     """Change a dim of an input."""
 
-    def changed(given: Input) -> Input | None:
-        if not given.value.ndim or not given.value.size:
+    def changed(operand: Input) -> Input | None:
+        if not operand.value.ndim or not operand.value.size:
             return None
-        axis, size = int(rng.integers(given.value.ndim)), pick(rng, DIMS)
-        if given.value.size // max(given.value.shape[axis], 1) * size > BIG:
+        axis, size = int(rng.integers(operand.value.ndim)), pick(rng, DIMS)
+        if operand.value.size // max(operand.value.shape[axis], 1) * size > BIG:
             return None
-        return replace(given, value=np.take(given.value, np.arange(size) % given.value.shape[axis], axis))
+        return replace(operand, value=np.take(operand.value, np.arange(size) % operand.value.shape[axis], axis))
 
     return _one_input(rng, case, changed)
 
@@ -123,14 +123,14 @@ def change_dim(rng: Random, case: Case) -> Case | None:
 def change_type(rng: Random, case: Case) -> Case | None:
     """Change the element type of an input."""
 
-    def changed(given: Input) -> Input | None:
+    def changed(operand: Input) -> Input | None:
         to = pick(rng, ELEMENTS)
-        if to is given.element or (to is et.string and given.constant):
+        if to is operand.element or (to is et.string and operand.constant):
             return None
-        if given.element is et.string or to is et.string:
-            return replace(given, value=np.zeros(given.value.shape, to.dtype), element=to)
+        if operand.element is et.string or to is et.string:
+            return replace(operand, value=np.zeros(operand.value.shape, to.dtype), element=to)
         with np.errstate(all="ignore"):
-            return replace(given, value=given.value.astype(np.float64).astype(to.dtype), element=to)
+            return replace(operand, value=operand.value.astype(np.float64).astype(to.dtype), element=to)
 
     return _one_input(rng, case, changed)
 
@@ -138,14 +138,14 @@ def change_type(rng: Random, case: Case) -> Case | None:
 def change_constant(rng: Random, case: Case) -> Case | None:
     """Set an integer of a small secondary input out of range; the input may become a constant."""
 
-    def changed(given: Input) -> Input | None:
-        kind = given.value.dtype.kind
-        if kind not in "iu" or not 0 < given.value.size <= 64:
+    def changed(operand: Input) -> Input | None:
+        kind = operand.value.dtype.kind
+        if kind not in "iu" or not 0 < operand.value.size <= 64:
             return None
-        value = given.value.copy()
+        value = operand.value.copy()
         spot = int(rng.integers(value.size))
         value.ravel()[spot] = np.array(pick(rng, INTEGERS)).astype(value.dtype)
-        return replace(given, value=value, constant=given.constant or bool(rng.random() < 0.5))
+        return replace(operand, value=value, constant=operand.constant or bool(rng.random() < 0.5))
 
     return _one_input(rng, case, changed)
 

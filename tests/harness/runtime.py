@@ -68,9 +68,9 @@ def shape_of(partial: Any) -> Shape:
     return Shape(*(Dim(d.get_min_length(), _upper(d.get_max_length())) for d in partial))
 
 
-def _upper(most: int) -> int | None:
+def _upper(limit: int) -> int | None:
     """The upper end of a dim. After a division and a multiplication, the runtime's infinity is some huge number."""
-    return None if most == -1 or most > 1 << 53 else most
+    return None if limit == -1 or limit > 1 << 53 else limit
 
 
 def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:
@@ -87,23 +87,23 @@ def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:
 
 
 def _reference(model: ov.Model, case: Case) -> list[Array]:
-    given = [tensor(i.value, i.element) for i in case.inputs if not i.constant]
-    got = [ov.Tensor(r.get_element_type(), ov.Shape([])) for r in model.get_results()]
+    inputs = [tensor(i.value, i.element) for i in case.inputs if not i.constant]
+    results = [ov.Tensor(r.get_element_type(), ov.Shape([])) for r in model.get_results()]
     try:
-        done = model.evaluate(got, given)
+        done = model.evaluate(results, inputs)
     except RuntimeError as error:
         raise NoKernel(f"reference: {error}") from None
     if not done:
         raise NoKernel("reference: not implemented")
-    return [array_of(t) for t in got]
+    return [array_of(t) for t in results]
 
 
 def _cpu(model: ov.Model, case: Case) -> list[Array]:
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_MMAP": False}
     try:
         request = core().compile_model(model, "CPU", config).create_infer_request()
-        for k, given in enumerate(i for i in case.inputs if not i.constant):
-            request.set_input_tensor(k, tensor(given.value, given.element))
+        for k, operand in enumerate(i for i in case.inputs if not i.constant):
+            request.set_input_tensor(k, tensor(operand.value, operand.element))
         request.infer()
     except RuntimeError as error:
         raise NoKernel(f"CPU: {error}") from None

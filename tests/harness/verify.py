@@ -35,11 +35,11 @@ def run(case: Case) -> list[Array]:
     Inference agrees, inputs are not mutated, and the planned run gives the same outputs as the plain one.
     """
     model = load(case)
-    given = _given(case)
-    before = [g.copy() for g in given]
-    result = list(irload.compile_model(model, optimize=False)(given).values())
-    planned = irload.compile_model(model, threads=2)(given)
-    for old, new in zip(before, given, strict=True):
+    inputs = _given(case)
+    before = [g.copy() for g in inputs]
+    result = list(irload.compile_model(model, optimize=False)(inputs).values())
+    planned = irload.compile_model(model, threads=2)(inputs)
+    for old, new in zip(before, inputs, strict=True):
         if not _same_bytes(old, new):
             raise Disagreement(f"{case}: an input was mutated")
     for port, array in zip(model.outputs, result, strict=True):
@@ -72,10 +72,10 @@ def same_up_to_rounding(plain: Array, fast: Array, tolerance: float = 1e-5) -> b
 def relax(case: Case, rng: Random) -> list[str | None]:
     """Shapes for the case's Parameters that still accept its inputs: some dims any, some bounded, sometimes no rank."""
     shapes: list[str | None] = []
-    for given in case.inputs:
-        dims = [_relaxed(rng, n) for n in given.value.shape]
+    for operand in case.inputs:
+        dims = [_relaxed(rng, n) for n in operand.value.shape]
         unranked = rng.random() < 0.08
-        shapes.append(None if given.constant or given.rigid else "..." if unranked else ",".join(dims))
+        shapes.append(None if operand.constant or operand.static_shape else "..." if unranked else ",".join(dims))
     return shapes
 
 
@@ -100,7 +100,7 @@ def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: 
     tally["shapes"] += 1
     if ours == theirs:
         return
-    if case.wider and all(a[0] == b[0] and a[1].meet(b[1]) for a, b in zip(ours, theirs, strict=True)):
+    if case.inconsistent_shapes and all(a[0] == b[0] and a[1].meet(b[1]) for a, b in zip(ours, theirs, strict=True)):
         tally["compatible"] += 1
     else:
         tally["differing"] += 1
@@ -170,7 +170,7 @@ class Proofs:
     def evidence(self) -> Iterator[bytes]:
         """Everything on irload's side that `check` compares or runs."""
         case = self.case
-        yield f"{case.oracle} {case.rtol} {case.atol} {case.wider} {case.compare is None}".encode()
+        yield f"{case.oracle} {case.rtol} {case.atol} {case.inconsistent_shapes} {case.compare is None}".encode()
         arrays = [*(i.value for i in case.inputs), *self.results, *map(np.asarray, case.expected or ())]
         for shapes in (None, self.relaxed):
             yield from ir_of(case, shapes)

@@ -79,17 +79,17 @@ def attribute(rng: Random, chosen: Attribute, now: object) -> str:
 def _with_input(rng: Random, case: Case) -> Case:
     """Replace one input, if it is small, by extreme values. It may change between constant and runtime input."""
     k = int(rng.integers(len(case.inputs)))
-    given = case.inputs[k]
-    spoilt = extreme(rng, given)
+    operand = case.inputs[k]
+    spoilt = extreme(rng, operand)
     return replace(case, inputs=[spoilt if i == k else other for i, other in enumerate(case.inputs)])
 
 
-def extreme(rng: Random, given: Input) -> Input:
+def extreme(rng: Random, operand: Input) -> Input:
     """Return the input with one or all of its elements replaced by an extreme value."""
-    kind = given.value.dtype.kind
-    if kind not in "iuf" or not 0 < given.value.size <= 64:
-        return given
-    value = given.value.copy()
+    kind = operand.value.dtype.kind
+    if kind not in "iuf" or not 0 < operand.value.size <= 64:
+        return operand
+    value = operand.value.copy()
     if kind == "f":
         number = np.array(pick(rng, FLOATS))
     else:
@@ -97,7 +97,7 @@ def extreme(rng: Random, given: Input) -> Input:
         number = np.array(pick(rng, [n for n in INTEGERS if info.min <= n <= info.max] or [0]), value.dtype)
     with np.errstate(all="ignore"):
         value.ravel()[int(rng.integers(value.size)) if rng.random() < 0.6 else slice(None)] = number.astype(value.dtype)
-    return replace(given, value=value, constant=bool(rng.random() < 0.5))
+    return replace(operand, value=value, constant=bool(rng.random() < 0.5))
 
 
 def tried(case: Case) -> Verdict:
@@ -105,13 +105,13 @@ def tried(case: Case) -> Verdict:
     arrays = [i.value for i in case.inputs if not i.constant]
     try:
         model = irload.read_model(*ir_of(case), limits=LIMITS)
-        found: list[list[np.ndarray]] = []
+        answers: list[list[np.ndarray]] = []
         for optimize in (False, True):
             results = list(irload.compile_model(model, threads=1, optimize=optimize)(arrays).values())
             for port, result in zip(model.outputs, results, strict=True):
                 if not port.partial_shape.contains(Shape(*result.shape)):
                     return "failed", f"inferred {port.partial_shape}, computed {result.shape} ({optimize=})"
-            found.append(results)
+            answers.append(results)
     except irload.IRError as error:
         words = f"{type(error).__name__}: {error}"
         loose = [w for w in ("out of memory", "not enough memory", "cannot be inferred from") if w in words]
@@ -123,8 +123,8 @@ def tried(case: Case) -> Verdict:
 
 def verdicts(seed: int, count: int, rows: Sequence[tuple[str, str]]) -> list[tuple[int, Verdict]]:
     """Return the verdict on each case, run in a child process. A child that dies or hangs is a failure."""
-    found = in_children(lambda k: tried(boundary_case(seed, k, rows)), count, SECONDS, MEMORY)
-    return [(k, ("failed", str(v)) if isinstance(v, Died) else v) for k, v in enumerate(found)]
+    outcome = in_children(lambda k: tried(boundary_case(seed, k, rows)), count, SECONDS, MEMORY)
+    return [(k, ("failed", str(v)) if isinstance(v, Died) else v) for k, v in enumerate(outcome)]
 
 
 def main(count: int, seed: int, wanted: Sequence[str]) -> int:

@@ -50,20 +50,20 @@ def describing(descr: str, shape: str, data: bytes = b"") -> bytes:
 def test_every_dtype_in_both_byte_orders(tmp_path, dtype, order):
     array = np.array([[0, 1, 1], [1, 0, 1]]).astype(np.dtype(dtype).newbyteorder(order))
     (tmp_path / "x.npy").write_bytes(npy(array))
-    found = load_npy(tmp_path / "x.npy")
-    assert found.dtype == np.dtype(dtype)
-    assert found.dtype.isnative
-    np.testing.assert_array_equal(found, array)
+    loaded = load_npy(tmp_path / "x.npy")
+    assert loaded.dtype == np.dtype(dtype)
+    assert loaded.dtype.isnative
+    np.testing.assert_array_equal(loaded, array)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 3), (2, 3, 4)])
 def test_shapes_are_kept_and_fortran_order_is_undone(tmp_path, shape):
     array = np.array(np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape), order="F")
     np.save(tmp_path / "x.npy", array)
-    found = load_npy(tmp_path / "x.npy")
-    assert found.shape == shape
-    assert found.flags.c_contiguous
-    np.testing.assert_array_equal(found, array)
+    loaded = load_npy(tmp_path / "x.npy")
+    assert loaded.shape == shape
+    assert loaded.flags.c_contiguous
+    np.testing.assert_array_equal(loaded, array)
 
 
 REFUSED = {
@@ -134,8 +134,8 @@ def test_the_check_precedes_reading_the_data(tmp_path):
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_archives(tmp_path, save):
     save(tmp_path / "x.npz", a=np.arange(3), b=np.zeros((2, 2), ">f4"))
-    found = load_npz(tmp_path / "x.npz")
-    assert {k: v.shape for k, v in found.items()} == {"a": (3,), "b": (2, 2)}
+    arrays = load_npz(tmp_path / "x.npz")
+    assert {k: v.shape for k, v in arrays.items()} == {"a": (3,), "b": (2, 2)}
 
 
 def test_a_bomb_is_refused_by_its_declared_size(tmp_path):
@@ -261,12 +261,12 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS)
 def test_refused_on_the_command_line(tmp_path, row):
     (tmp_path / "x.npy").write_bytes(ROWS[row])
-    found = irrun_confined(
+    outcome = irrun_confined(
         "run", DIGITS, tmp_path / "x.npy", "-o", tmp_path / "out.npz", memory=MEMORY, seconds=SECONDS
     )
-    assert found.returncode in (2, 3), found.stderr
-    assert found.stdout == ""
-    assert len(found.stderr.splitlines()) == 1
+    assert outcome.returncode in (2, 3), outcome.stderr
+    assert outcome.stdout == ""
+    assert len(outcome.stderr.splitlines()) == 1
     assert [f.name for f in tmp_path.iterdir()] == ["x.npy"]
 
 
@@ -275,9 +275,9 @@ def test_a_pickle_is_never_loaded(tmp_path, suffix):
     mark = tmp_path / "touched"
     array = np.array([Touch(mark)], object)
     (np.savez if suffix == "npz" else np.save)(tmp_path / f"x.{suffix}", array)
-    found = irrun_confined("run", DIGITS, tmp_path / f"x.{suffix}", memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3
-    assert "holds Python objects (a pickle), which irload never loads" in found.stderr
+    outcome = irrun_confined("run", DIGITS, tmp_path / f"x.{suffix}", memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3
+    assert "holds Python objects (a pickle), which irload never loads" in outcome.stderr
     assert not mark.exists()
 
 
@@ -295,8 +295,8 @@ def test_0_d_arrays_stay_0_d(tmp_path, irrun):
     np.save(tmp_path / "count.npy", np.array(4, ">i8"))
     np.save(tmp_path / "start.npy", np.array([[1, 3]], np.float32))
     words = [f"{name}={tmp_path / name}.npy" for name in ("count", "start")]
-    found = irrun("run", ROOT / "models" / "loop" / "model.xml", *words, "-o", tmp_path / "out.npz")
-    assert found.code == 0, found.err
+    outcome = irrun("run", ROOT / "models" / "loop" / "model.xml", *words, "-o", tmp_path / "out.npz")
+    assert outcome.code == 0, outcome.err
     assert load_npz(tmp_path / "out.npz")["every"].tolist() == [[2, 6], [4, 12], [8, 24], [16, 48]]
 
 
@@ -334,20 +334,20 @@ def bomb(path: Path, name: str, declared: int | None = None) -> None:
 def test_an_archive_of_2_mb_that_holds_2_gb(tmp_path, declared, name, word):
     bomb(tmp_path / "x.npz", name, declared)
     assert (tmp_path / "x.npz").stat().st_size < 3_000_000
-    found = irrun_confined("run", DIGITS, word.format(tmp_path / "x.npz"), memory=MEMORY, seconds=SECONDS)
-    assert found.returncode in (2, 3), found.stderr
-    assert len(found.stderr.splitlines()) == 1
-    assert "out of memory" not in found.stderr
+    outcome = irrun_confined("run", DIGITS, word.format(tmp_path / "x.npz"), memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode in (2, 3), outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert "out of memory" not in outcome.stderr
 
 
 def test_the_same_in_a_batch(tmp_path):
     bomb(tmp_path / "x.npz", "other")
-    found = irrun_confined(
+    outcome = irrun_confined(
         "batch", DIGITS, tmp_path / "x.npz", "-o", tmp_path / "out", memory=2 * MEMORY, seconds=SECONDS
     )
-    assert found.returncode == 1, found.stderr
-    assert "memory" not in found.stdout + found.stderr
-    assert "has shape [2147483648]" in found.stdout + found.stderr
+    assert outcome.returncode == 1, outcome.stderr
+    assert "memory" not in outcome.stdout + outcome.stderr
+    assert "has shape [2147483648]" in outcome.stdout + outcome.stderr
 
 
 def test_the_limit_holds_for_an_archive_as_a_whole(tmp_path):
@@ -367,9 +367,9 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 sys.exit(main(sys.argv[1:]))
 """
     words = ["run", DIGITS, "--shape", "[100,1,8,8]", "--random", 0, "-o", tmp_path / "out.npy"]
-    found = confined(["-c", code, *words], memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr
-    assert "File too large" in found.stderr
+    outcome = confined(["-c", code, *words], memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr
+    assert "File too large" in outcome.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -386,9 +386,9 @@ def test_outputs_are_forced_to_disk_and_renamed(tmp_path, monkeypatch):
 def test_an_existing_output_is_kept_without_force(tmp_path, irrun):
     (tmp_path / "out.npz").write_bytes(b"precious")
     words = ["run", DIGITS, "--shape", "[1,1,8,8]", "--random", "0", "-o", tmp_path / "out.npz"]
-    found = irrun(*words)
-    assert found.code == 2
-    assert "--force" in found.err
+    outcome = irrun(*words)
+    assert outcome.code == 2
+    assert "--force" in outcome.err
     assert (tmp_path / "out.npz").read_bytes() == b"precious"
     assert irrun(*words, "--force").code == 0
     assert set(load_npz(tmp_path / "out.npz")) == {"probabilities"}

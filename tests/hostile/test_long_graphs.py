@@ -76,8 +76,8 @@ def run(folder: Path, kind: str, links: int, *, compared: bool = True) -> tuple[
 
 
 def test_a_long_chain_is_read_inferred_and_run_within_2_gib(tmp_path: Path) -> None:
-    grown, found = run(tmp_path, "relu", MANY - 2)
-    assert found == [(1, MANY)] * 2
+    grown, output = run(tmp_path, "relu", MANY - 2)
+    assert output == [(1, MANY)] * 2
     assert grown < LINEAR
 
 
@@ -85,8 +85,8 @@ def test_a_long_chain_is_read_inferred_and_run_within_2_gib(tmp_path: Path) -> N
 @pytest.mark.parametrize("kind", LINKS)
 def test_chains_and_wide_graphs_run(kind: str, tmp_path: Path) -> None:
     links, expected = LINKS[kind]
-    grown, found = run(tmp_path, kind, links, compared=links > FACTOR**2)
-    for first, _ in found:
+    grown, output = run(tmp_path, kind, links, compared=links > FACTOR**2)
+    for first, _ in output:
         assert first == pytest.approx(expected)
     assert grown < LINEAR, f"{FACTOR} times as many links take {FACTOR * grown:.0f} times as long"
 

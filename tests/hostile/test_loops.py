@@ -36,10 +36,10 @@ def loop(trips: int, *, constant: bool, rows: int = 1, known: bool = True) -> tu
         axes, zero = body.constant(np.array([0, 1])), body.constant(np.array(0, np.float32))
         greatest = body.layer("ReduceMax", [row, axes], [("f32", ())], attributes={"keep_dims": "false"})[0]
         condition = body.layer("Greater", [greatest, zero], [("boolean", ())])[0]
-    made, going = body.result(tall), body.result(condition)
+    outputs, going = body.result(tall), body.result(condition)
     inner = (
         f'<port_map><input external_port_id="2" internal_layer_id="{row.layer}"/>'
-        f'<output external_port_id="3" internal_layer_id="{made}" axis="0"/>'
+        f'<output external_port_id="3" internal_layer_id="{outputs}" axis="0"/>'
         f'<output external_port_id="-1" internal_layer_id="{going}" purpose="execution_condition"/></port_map>'
         f"<body>{body.text()}</body>"
     )
@@ -86,11 +86,11 @@ def iterator(**attributes: object) -> tuple[bytes, bytes]:
     x = g.parameter("x", "f32", (1, 4))
     body = g.body()
     row = body.parameter("row", "f32", (1, 4))
-    made = body.result(body.layer("ReLU", [row], [("f32", (1, 4))])[0])
+    outputs = body.result(body.layer("ReLU", [row], [("f32", (1, 4))])[0])
     text = " ".join(f'{key}="{value}"' for key, value in attributes.items())
     inner = (
         f'<port_map><input external_port_id="0" internal_layer_id="{row.layer}"/>'
-        f'<output external_port_id="1" internal_layer_id="{made}" axis="0" {text}/></port_map>'
+        f'<output external_port_id="1" internal_layer_id="{outputs}" axis="0" {text}/></port_map>'
         f"<body>{body.text()}</body>"
     )
     g.result(g.layer("TensorIterator", [x], [("f32", ("?", 4))], inner=inner)[0])

@@ -130,8 +130,8 @@ def confined(cases: Sequence[Case]) -> list[str]:
     """`ended` of each case plainly and by the plan, in child processes with limited memory and time."""
     preload()
     tasks = [(c, optimize) for c in cases for optimize in (False, True)]
-    found = in_children(lambda k: ended(*tasks[k]), len(tasks), SECONDS, MEMORY)
-    return [str(f) if isinstance(f, Died) else f for f in found]
+    outcome = in_children(lambda k: ended(*tasks[k]), len(tasks), SECONDS, MEMORY)
+    return [str(f) if isinstance(f, Died) else f for f in outcome]
 
 
 def toggled(case: Case) -> Case:

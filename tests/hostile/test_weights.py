@@ -74,8 +74,8 @@ for name, text in json.load(open(sys.argv[1])).items():
             print(name, "does not name the layer:", error)
 """
     (tmp_path / "rows.json").write_text(json.dumps({name: const_net(data) for name, data in ROWS.items()}))
-    found = confined(["-c", code, tmp_path / "rows.json", FLOATS.hex()], memory=MEMORY, seconds=SECONDS)
-    assert (found.returncode, found.stdout) == (0, ""), found.stderr[-2000:]
+    outcome = confined(["-c", code, tmp_path / "rows.json", FLOATS.hex()], memory=MEMORY, seconds=SECONDS)
+    assert (outcome.returncode, outcome.stdout) == (0, ""), outcome.stderr[-2000:]
 
 
 def test_size_is_more_than_shape_times_bits() -> None:
@@ -131,22 +131,22 @@ def test_files_that_are_no_weights(tmp_path: Path, kind: str, named: bool) -> No
     file = tmp_path / ("other.bin" if named else "model.bin")
     place(kind, file)
     words = ["--bin", file] if named else []
-    found = irrun("run", tmp_path / "model.xml", *words, memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr
-    assert len(found.stderr.splitlines()) == 1
-    assert found.stdout == ""
+    outcome = irrun("run", tmp_path / "model.xml", *words, memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert outcome.stdout == ""
     if not (named and kind == "missing"):
-        assert FILES[kind] in found.stderr
+        assert FILES[kind] in outcome.stderr
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "device", "link to nothing", "link to itself"])
 def test_the_same_as_a_model(tmp_path: Path, kind: str) -> None:
     place(kind, tmp_path / "model.xml")
-    found = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr
-    assert len(found.stderr.splitlines()) == 1
-    assert FILES[kind] in found.stderr
+    outcome = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert FILES[kind] in outcome.stderr
 
 
 def test_a_nul_in_the_name() -> None:
@@ -168,9 +168,9 @@ def test_a_sparse_file_of_1_tib(tmp_path: Path) -> None:
         (F32 + f'shape="{end // 4}" offset="0" size="{end}"', "the limit tensor_bytes is"),
     ):
         (tmp_path / "model.xml").write_text(const_net(data))
-        found = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
-        assert found.returncode == (3 if said else 0), found.stderr
-        assert said in found.stderr
+        outcome = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
+        assert outcome.returncode == (3 if said else 0), outcome.stderr
+        assert said in outcome.stderr
     many = "".join(
         const_net(F32 + f'shape="3000000000" offset="{k * 12_000_000_000}" size="12000000000"')
         .split("<layers>")[1]
@@ -181,9 +181,9 @@ def test_a_sparse_file_of_1_tib(tmp_path: Path) -> None:
     )
     edges = "".join(f'<edge from-layer="{10 + k}" from-port="0" to-layer="{1000 + k}" to-port="0"/>' for k in range(80))
     (tmp_path / "model.xml").write_text(net(many, edges))
-    found = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr
-    assert "the constants are too large: 960000000000 bytes; the limit peak_bytes is" in found.stderr
+    outcome = irrun("run", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr
+    assert "the constants are too large: 960000000000 bytes; the limit peak_bytes is" in outcome.stderr
 
 
 @pytest.mark.parametrize("what", ["model.xml", "model.bin"])
@@ -231,9 +231,9 @@ model = read_graph(sys.argv[1])
 arrays = [n.op.compute() for n in model.nodes if n.type == "Const"]
 print(len(arrays), len({a.ctypes.data for a in arrays}), sum(a.shape[-1] for a in arrays))
 """
-    found = confined(["-c", code, tmp_path / "model.xml"], memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 0, found.stderr[-2000:]
-    assert found.stdout.split() == ["2000", "1", str(2_000 * values)]
+    outcome = confined(["-c", code, tmp_path / "model.xml"], memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 0, outcome.stderr[-2000:]
+    assert outcome.stdout.split() == ["2000", "1", str(2_000 * values)]
 
 
 def test_constants_over_the_same_bytes_are_counted_once() -> None:
@@ -246,9 +246,9 @@ def test_overlapping_ranges_do_not_add_up(tmp_path: Path) -> None:
     file = tmp_path / "m.bin"
     file.write_bytes(bytes(range(100)))
     weights = Weights(file)
-    found = [weights.bytes(k, 60) for k in range(40)]
-    assert [f[0] for f in found] == list(range(40))
-    assert np.shares_memory(found[5], found[6])
+    arrays = [weights.bytes(k, 60) for k in range(40)]
+    assert [f[0] for f in arrays] == list(range(40))
+    assert np.shares_memory(arrays[5], arrays[6])
 
 
 # -- the file changes concurrently -------------------------------------------------------------------------------------
@@ -294,13 +294,13 @@ def test_the_file_shrinks_while_mapped(tmp_path: Path, mmap: bool) -> None:
     size = 1 << 20
     (tmp_path / "model.xml").write_text(const_net(F32 + f'shape="{size // 4}" offset="0" size="{size}"'))
     (tmp_path / "model.bin").write_bytes(bytes(size))
-    found = confined(["-c", SHRINKING, tmp_path / "model.xml", mmap], memory=MEMORY, seconds=SECONDS)
+    outcome = confined(["-c", SHRINKING, tmp_path / "model.xml", mmap], memory=MEMORY, seconds=SECONDS)
     if mmap:
-        assert found.returncode == -signal.SIGBUS
+        assert outcome.returncode == -signal.SIGBUS
     else:
-        assert found.returncode == 1
-        assert "ReadError" in found.stderr
-        assert "has changed since it was opened" in found.stderr
+        assert outcome.returncode == 1
+        assert "ReadError" in outcome.stderr
+        assert "has changed since it was opened" in outcome.stderr
 
 
 def test_mapped_weights_give_the_same(tmp_path: Path) -> None:

@@ -75,11 +75,11 @@ ROWS = {
 def test_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
     file = tmp_path / "model.xml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    found = irrun("inspect", file, memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr[:2000]
-    assert found.stdout == ""
-    assert said in found.stderr
-    assert len(found.stderr.splitlines()) == 1  # no traceback
+    outcome = irrun("inspect", file, memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr[:2000]
+    assert outcome.stdout == ""
+    assert said in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1  # no traceback
 
 
 @pytest.mark.one_in(2)
@@ -87,8 +87,8 @@ def test_refused(tmp_path: Path, content: str | bytes, said: str) -> None:
 def test_100_000_attributes_on_elements_without_any(tmp_path: Path, element: str) -> None:
     """Listing them takes quadratic time. The few supported ones are looked up by name."""
     (tmp_path / "model.xml").write_text(changed(element, f"{element}{attributes(100_000)} "))
-    found = irrun("inspect", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 0, found.stderr[:2000]
+    outcome = irrun("inspect", tmp_path / "model.xml", memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 0, outcome.stderr[:2000]
 
     def reading(count: int) -> Callable[[], object]:
         text = changed(element, f"{element}{attributes(count)} ").encode()
@@ -100,8 +100,8 @@ def test_100_000_attributes_on_elements_without_any(tmp_path: Path, element: str
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_bom_is_fine(tmp_path: Path, mark: bytes) -> None:
     (tmp_path / "model.xml").write_bytes(mark + BASE.encode())
-    found = irrun("run", tmp_path / "model.xml", "--random", 0, memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 0, found.stderr
+    outcome = irrun("run", tmp_path / "model.xml", "--random", 0, memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 0, outcome.stderr
 
 
 LAYER = PARAMETER.replace('id="0" name="in"', 'id="{0}" name="in{0}"')
@@ -122,12 +122,12 @@ def test_316_mb_with_1_7_million_layers(tmp_path: Path) -> None:
     """Its tree takes 5.3 GB. The size alone is rejected; with that limit lifted, reading stops at the next limit."""
     file = tmp_path / "model.xml"
     assert millions(file, 1_700_000) > 316_000_000
-    found = irrun("inspect", file, memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3
-    assert "the limit xml_bytes is 268435456" in found.stderr
-    found = irrun("inspect", file, "--limit", "xml-bytes=1G", "--limit", "layers=20K", memory=MEMORY, seconds=SECONDS)
-    assert found.returncode == 3, found.stderr[:2000]
-    assert "has 20481 layers or more; the limit layers is 20480" in found.stderr
+    outcome = irrun("inspect", file, memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3
+    assert "the limit xml_bytes is 268435456" in outcome.stderr
+    outcome = irrun("inspect", file, "--limit", "xml-bytes=1G", "--limit", "layers=20K", memory=MEMORY, seconds=SECONDS)
+    assert outcome.returncode == 3, outcome.stderr[:2000]
+    assert "has 20481 layers or more; the limit layers is 20480" in outcome.stderr
 
 
 @pytest.mark.nightly
@@ -137,8 +137,8 @@ def test_a_long_file_is_streamed(tmp_path: Path) -> None:
     layers = "".join(LAYER.format(k) + "<junk/>" * 2_500 for k in range(2_000))
     file.write_text(f'<net version="11"><layers>{layers}</layers></net>')
     code = "import sys; from irload.read import read_xml; print(len(read_xml(sys.argv[1]).graph.layers))"
-    found = confined(["-c", code, file], memory=MEMORY // 2, seconds=2 * SECONDS)
-    assert (found.returncode, found.stdout) == (0, "2000\n"), found.stderr[-2000:]
+    outcome = confined(["-c", code, file], memory=MEMORY // 2, seconds=2 * SECONDS)
+    assert (outcome.returncode, outcome.stdout) == (0, "2000\n"), outcome.stderr[-2000:]
     tree = "import sys, irload.read; from lxml import etree; etree.parse(sys.argv[1])"
     assert confined(["-c", tree, file], memory=MEMORY // 2, seconds=2 * SECONDS).returncode != 0
 
@@ -165,10 +165,10 @@ try:
 except Exception as error:
     print(len(faults), error)
 """
-    found = confined(["-c", code, tmp_path / "model.xml"], memory=MEMORY, seconds=2 * SECONDS)
-    assert found.returncode == 0, found.stderr[-2000:]
-    assert int(found.stdout.split()[0]) <= 10_000
-    assert said in found.stdout
+    outcome = confined(["-c", code, tmp_path / "model.xml"], memory=MEMORY, seconds=2 * SECONDS)
+    assert outcome.returncode == 0, outcome.stderr[-2000:]
+    assert int(outcome.stdout.split()[0]) <= 10_000
+    assert said in outcome.stdout
 
 
 def test_the_parser_resolves_no_external_entities() -> None:

@@ -17,32 +17,32 @@ SEVEN = np.load(MODELS / "digits" / "digit_7_0.npy")
 
 
 def test_runs_are_counted():
-    found = benchmark(irload.read_model(DIGITS), [SEVEN], runs=7, warm_up=0, threads=1)
-    (side,) = found.sides
-    assert (side.name, len(side.latencies), found.threads, found.ratio(50)) == ("irload", 7, 1, None)
+    measured = benchmark(irload.read_model(DIGITS), [SEVEN], runs=7, warm_up=0, threads=1)
+    (side,) = measured.sides
+    assert (side.name, len(side.latencies), measured.threads, measured.ratio(50)) == ("irload", 7, 1, None)
     assert 0 < sum(side.latencies) <= side.wall
     assert side.throughput == 7 / side.wall
 
 
 def test_requests_run_at_a_time():
-    found = benchmark(irload.read_model(DIGITS), [SEVEN], runs=3, warm_up=0, requests=2)
-    assert len(found.sides[0].latencies) == 6
+    measured = benchmark(irload.read_model(DIGITS), [SEVEN], runs=3, warm_up=0, requests=2)
+    assert len(measured.sides[0].latencies) == 6
 
 
 def test_seconds_are_kept():
-    found = benchmark(irload.read_model(DIGITS), [SEVEN], seconds=0.05, warm_up=0)
-    assert found.sides[0].wall >= 0.05
-    assert found.sides[0].latencies
+    measured = benchmark(irload.read_model(DIGITS), [SEVEN], seconds=0.05, warm_up=0)
+    assert measured.sides[0].wall >= 0.05
+    assert measured.sides[0].latencies
 
 
 @pytest.mark.parametrize("requests", [1, 2])
 def test_openvino_takes_turns(monkeypatch, requests):
     monkeypatch.setattr(module, "TURN", 0.01)
     model = irload.read_model(DIGITS)
-    found = benchmark(model, [SEVEN], seconds=0.03, warm_up=0, against="openvino", requests=requests, threads=1)
-    assert [s.name for s in found.sides] == ["irload", "openvino"]
-    assert all(s.wall >= 0.03 for s in found.sides)
-    assert found.ratio(50) == found.sides[1].percentile(50) / found.sides[0].percentile(50)
+    measured = benchmark(model, [SEVEN], seconds=0.03, warm_up=0, against="openvino", requests=requests, threads=1)
+    assert [s.name for s in measured.sides] == ["irload", "openvino"]
+    assert all(s.wall >= 0.03 for s in measured.sides)
+    assert measured.ratio(50) == measured.sides[1].percentile(50) / measured.sides[0].percentile(50)
     counted = benchmark(model, [SEVEN], runs=2, warm_up=0, against="openvino", requests=requests)
     assert [len(s.latencies) for s in counted.sides] == [2 * requests] * 2
 
@@ -57,8 +57,8 @@ def test_each_request_runs_equally_often(monkeypatch):
     ways = [lambda: run(0, 0), lambda: run(1, 0.03)]
     monkeypatch.setattr(module, "TURN", 0.01)
     monkeypatch.setattr(module, "_openvino", lambda *_: (ways, "f32", "f32"))
-    found = benchmark(irload.read_model(DIGITS), [SEVEN], runs=5, warm_up=0, against="openvino", requests=2)
-    assert [len(s.latencies) for s in found.sides] == [10, 10]
+    measured = benchmark(irload.read_model(DIGITS), [SEVEN], runs=5, warm_up=0, against="openvino", requests=2)
+    assert [len(s.latencies) for s in measured.sides] == [10, 10]
     assert counts[1] == module.LEAST + 5  # LEAST times to warm up
 
 

@@ -37,11 +37,16 @@ class Net:
         change = self.faults.get(name, {})
         if change == "swapped":
             inputs, change = inputs[::-1], {}
-        given = {**attributes, **change}
-        made = self.g.layer(
-            given.pop("type", type), inputs, [("f32", dims)], version=version, name=self.prefix + name, attributes=given
+        merged = {**attributes, **change}
+        layer = self.g.layer(
+            merged.pop("type", type),
+            inputs,
+            [("f32", dims)],
+            version=version,
+            name=self.prefix + name,
+            attributes=merged,
         )
-        return made[0]
+        return layer[0]
 
 
 def cnn(prefix: str = "", **faults: Any) -> irload.Model:
@@ -128,39 +133,39 @@ PLANTED: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-def given(make) -> np.ndarray:
+def inputs_of(make) -> np.ndarray:
     return IMAGE if make is cnn else ROWS.astype(np.float16) if make is half else ROWS
 
 
 @pytest.mark.parametrize(("make", "fault", "name"), PLANTED)
 def test_the_planted_layer_is_named_first(make, fault, name):
-    found = irload.compare(make(**fault), make(), given(make))
-    assert not found.passed
-    assert found.first.name == name
+    comparison = irload.compare(make(**fault), make(), inputs_of(make))
+    assert not comparison.passed
+    assert comparison.first.name == name
 
 
 @pytest.mark.parametrize("make", [cnn, rows, half, inner])
 @pytest.mark.parametrize("sides", [("plain", None), (None, "plain"), ("fast", None), (None, "fast"), (None, None)])
 def test_pairs_that_are_alike_pass(make, sides):
     a, b = (make() if side is None else side for side in sides)
-    found = irload.compare(a, b, given(make))
-    assert found.passed, str(found)
-    assert found.layers
-    assert found.first is None
+    comparison = irload.compare(a, b, inputs_of(make))
+    assert comparison.passed, str(comparison)
+    assert comparison.layers
+    assert comparison.first is None
 
 
 def test_inherited_errors_are_distinguished_from_new_ones():
-    found = irload.compare(cnn(conv2={"pads_begin": "0,0", "pads_end": "2,2"}), cnn(), IMAGE)
-    assert [e.name for e in found.layers if not e.passed] == ["conv2"]
-    after = {e.name: e for e in found.layers}["softmax"]
+    comparison = irload.compare(cnn(conv2={"pads_begin": "0,0", "pads_end": "2,2"}), cnn(), IMAGE)
+    assert [e.name for e in comparison.layers if not e.passed] == ["conv2"]
+    after = {e.name: e for e in comparison.layers}["softmax"]
     assert after.own.needed < 1e-6
     assert not after.total.passed
 
 
 def test_renamed_layers_are_matched_by_position():
-    found = irload.compare(cnn(elu={"alpha": 1.05}), cnn(prefix="exported/"), IMAGE)
-    assert found.first.name == "elu"
-    assert found.unmatched == 0
+    comparison = irload.compare(cnn(elu={"alpha": 1.05}), cnn(prefix="exported/"), IMAGE)
+    assert comparison.first.name == "elu"
+    assert comparison.unmatched == 0
     assert irload.compare(cnn(), cnn(prefix="exported/"), IMAGE).passed
 
 
@@ -169,9 +174,9 @@ def test_a_layer_without_partner_is_named_with_its_neighbours():
     short = model(g, unary(g, "Tanh", g.parameter("x", "f32", [2]), "end"))
     g = Graph()
     long = model(g, unary(g, "Tanh", unary(g, "Abs", g.parameter("x", "f32", [2]), "more"), "end"))
-    found = irload.compare(long, short, -np.ones(2, np.float32))
-    assert (found.first.name, found.first.problem) == ("more", "between x and end, without partner in B")
-    assert found.unmatched == 1
+    comparison = irload.compare(long, short, -np.ones(2, np.float32))
+    assert (comparison.first.name, comparison.first.problem) == ("more", "between x and end, without partner in B")
+    assert comparison.unmatched == 1
     turned = irload.compare(short, long, -np.ones(2, np.float32))
     assert (turned.first.name, turned.first.problem) == ("more", "between x and end, without partner in A")
 
@@ -186,8 +191,8 @@ def test_dumps(tmp_path, kind):
         target = tmp_path / "d.npz"
         np.savez(target, **{e.name: np.load(folder / e.file) for e in entries if "/" not in e.name})
     assert irload.compare(inner(), target, ROWS).passed
-    found = irload.compare(target, inner(slope=1.2), ROWS)
-    assert found.first.name == ("loop" if kind == "npz" else "loop/body[0]/slope")
+    comparison = irload.compare(target, inner(slope=1.2), ROWS)
+    assert comparison.first.name == ("loop" if kind == "npz" else "loop/body[0]/slope")
 
 
 def test_a_wrong_intermediate_of_a_dump_fails(tmp_path):
@@ -195,9 +200,9 @@ def test_a_wrong_intermediate_of_a_dump_fails(tmp_path):
     entries = irload.dump_intermediates(irload.compile_model(cnn()), IMAGE, tmp_path / "d")
     (file,) = (tmp_path / "d" / e.file for e in entries if e.name == "conv1")
     np.save(file, np.load(file) + 1)
-    found = irload.compare(cnn(), tmp_path / "d", IMAGE)
-    assert not found.passed
-    assert found.first.name == "conv1"
+    comparison = irload.compare(cnn(), tmp_path / "d", IMAGE)
+    assert not comparison.passed
+    assert comparison.first.name == "conv1"
 
 
 def test_tolerances_are_by_type_or_pattern():
@@ -212,12 +217,12 @@ def test_measures():
     from irload.comparison.measures import measure
 
     b = np.array([3, 4, 0, 0], np.float32)
-    found = measure(np.array([3, 4.5, 0, 0], np.float32), b, 0.01)
-    assert (found.max_abs, found.mean_abs, found.max_rel, found.beyond) == (0.5, 0.125, 0.125, 1)
-    assert found.needed == pytest.approx(0.5 / (4 + 2.5))
-    assert found.psnr == pytest.approx(20 * np.log10(4 / 0.25))
-    assert found.cosine == pytest.approx((9 + 18) / (np.sqrt(9 + 20.25) * 5))
-    assert found.against_std == pytest.approx(0.25 / b.std())
+    error = measure(np.array([3, 4.5, 0, 0], np.float32), b, 0.01)
+    assert (error.max_abs, error.mean_abs, error.max_rel, error.beyond) == (0.5, 0.125, 0.125, 1)
+    assert error.needed == pytest.approx(0.5 / (4 + 2.5))
+    assert error.psnr == pytest.approx(20 * np.log10(4 / 0.25))
+    assert error.cosine == pytest.approx((9 + 18) / (np.sqrt(9 + 20.25) * 5))
+    assert error.against_std == pytest.approx(0.25 / b.std())
     nan = np.array([np.nan, np.inf], np.float32)
     assert measure(nan, nan.copy(), 0).passed
     assert measure(nan, np.array([np.nan, -np.inf], np.float32), 1).beyond == 1
@@ -231,16 +236,18 @@ def test_measures_over_chunks_equal_the_whole(dtype, floor):
     rng = np.random.default_rng(0)
     b = np.maximum(rng.standard_normal(3 * CHUNK + 7), 0).astype(dtype)
     a = (b + 1e-2 * rng.standard_normal(b.size) * (b > 0)).astype(dtype)
-    found = measure(a, b, 5e-3, floor)
+    measured = measure(a, b, 5e-3, floor)
     x, y = a.astype(np.float64), b.astype(np.float64)
     error = np.abs(x - y)
     share = np.maximum(error - floor, 0) / (y + np.sqrt((y * y).mean()))
     relative = error[y > 0] / y[y > 0]
-    assert found.beyond == (share > 5e-3).sum() > 0
+    assert measured.beyond == (share > 5e-3).sum() > 0
     expected = error.max(), error.mean(), relative.max(), relative.sum() / b.size, share.max()
-    assert (found.max_abs, found.mean_abs, found.max_rel, found.mean_rel, found.needed) == pytest.approx(expected)
-    assert found.against_std == pytest.approx(np.sqrt((error**2).mean()) / y.std())
-    assert found.cosine == pytest.approx(x @ y / np.sqrt(x @ x * (y @ y)), rel=1e-12)
+    assert (measured.max_abs, measured.mean_abs, measured.max_rel, measured.mean_rel, measured.needed) == pytest.approx(
+        expected
+    )
+    assert measured.against_std == pytest.approx(np.sqrt((error**2).mean()) / y.std())
+    assert measured.cosine == pytest.approx(x @ y / np.sqrt(x @ x * (y @ y)), rel=1e-12)
 
 
 def test_measures_of_hidden_differences():
@@ -250,8 +257,8 @@ def test_measures_of_hidden_differences():
     assert measure(large + np.array([1, 0]), large, 0).beyond == 1
     assert measure(np.array([1e300, 1]), np.array([-1e300, 1]), 1e-4).max_abs == 2e300  # the squares overflow
     zero = np.zeros(3, np.float32)
-    found = measure(zero + np.float32(1e-3), zero, 1e-4)
-    assert (found.beyond, found.needed, found.max_rel, found.mean_rel) == (3, np.inf, np.inf, 0)
+    error = measure(zero + np.float32(1e-3), zero, 1e-4)
+    assert (error.beyond, error.needed, error.max_rel, error.mean_rel) == (3, np.inf, np.inf, 0)
     assert measure(-zero, zero, 0).passed
 
 
@@ -267,8 +274,8 @@ def test_layers_that_both_sides_share_run_once(monkeypatch):
         return evaluate(op, *rest)
 
     monkeypatch.setattr(interpreter, "evaluate", spy)
-    found = irload.compare(cnn(lrn={"alpha": 0.11}), cnn(), IMAGE)
-    assert found.first.name == "lrn"
+    comparison = irload.compare(cnn(lrn={"alpha": 0.11}), cnn(), IMAGE)
+    assert comparison.first.name == "lrn"
     assert counts["Elu"] == 2
     assert counts["AvgPool"] == 3
 
@@ -276,14 +283,14 @@ def test_layers_that_both_sides_share_run_once(monkeypatch):
 def test_the_sign_of_zero_is_handed_on():
     """1/−0 and 1/0 differ, so a layer gets the zero of the other side."""
 
-    def made(type: str) -> irload.Model:
+    def build(type: str) -> irload.Model:
         g = Graph()
         x = with_constant(g, type, g.parameter("x", "f32", [2]), 0.0, "zero")
         return model(g, with_constant(g, "Power", x, -1.0, "inverse"))
 
-    found = irload.compare(made("Multiply"), made("Add"), -np.ones(2, np.float32) * 0)
-    assert [e.name for e in found.layers if e.own is not None and not e.own.passed] == []
-    assert not {e.name: e for e in found.layers}["inverse"].total.passed
+    comparison = irload.compare(build("Multiply"), build("Add"), -np.ones(2, np.float32) * 0)
+    assert [e.name for e in comparison.layers if e.own is not None and not e.own.passed] == []
+    assert not {e.name: e for e in comparison.layers}["inverse"].total.passed
 
 
 def test_plans_of_models_with_state_are_compared():
@@ -291,9 +298,9 @@ def test_plans_of_models_with_state_are_compared():
     rng = np.random.default_rng(0)
     feed = [rng.standard_normal((2, 5, decoder.width)).astype(np.float32)]
     feed += [np.ones((2, 5), np.int64)] * decoder.has_mask + [np.arange(2, dtype=np.int32)] * decoder.has_beam
-    found = irload.compare("fast", decoder.model, feed)
-    assert found.passed
-    assert "Transpose" not in {layer.operation for layer in found.layers}, "which is a view in plans"
+    comparison = irload.compare("fast", decoder.model, feed)
+    assert comparison.passed
+    assert "Transpose" not in {layer.operation for layer in comparison.layers}, "which is a view in plans"
 
 
 def test_nothing_to_compare_is_an_error(tmp_path):
@@ -308,18 +315,18 @@ def test_a_notebook_shows_hostile_names_as_text():
     g, h = Graph(), Graph()
     a = model(g, unary(g, "Abs", g.parameter("x", "f32", [2]), "<script>"))
     b = model(h, unary(h, "Exp", h.parameter("x", "f32", [2]), "<script>"))
-    found = irload.compare(a, b, np.ones(2, np.float32))
-    assert found.first.name == "<script>"
-    assert "<script>" not in found._repr_html_()
-    assert "&lt;script&gt;" in found._repr_html_()
+    comparison = irload.compare(a, b, np.ones(2, np.float32))
+    assert comparison.first.name == "<script>"
+    assert "<script>" not in comparison._repr_html_()
+    assert "&lt;script&gt;" in comparison._repr_html_()
 
 
 @pytest.mark.parametrize("make", [cnn, rows, half])
 def test_openvino_agrees(tmp_path, make):
     irload.save_model(make(), tmp_path / "m.xml")
-    found = irload.compare("openvino", tmp_path / "m.xml", given(make))
-    assert found.passed, str(found)
-    assert found.unmatched == 0
+    comparison = irload.compare("openvino", tmp_path / "m.xml", inputs_of(make))
+    assert comparison.passed, str(comparison)
+    assert comparison.unmatched == 0
 
 
 def test_openvino_names_a_planted_fault(tmp_path):
@@ -328,15 +335,15 @@ def test_openvino_names_a_planted_fault(tmp_path):
     loaded = irload.read_model(tmp_path / "m.xml")
     faulty = next(n for n in loaded.nodes if n.name == "elu")
     faulty.op = type(faulty.op)(alpha=1.05)
-    found = irload.compare(loaded, "openvino", IMAGE)
-    assert [e.name for e in found.layers if not e.passed] == ["elu"]
+    comparison = irload.compare(loaded, "openvino", IMAGE)
+    assert [e.name for e in comparison.layers if not e.passed] == ["elu"]
 
 
 @pytest.mark.parametrize("precision", ["bf16", "f16"])
 def test_openvino_in_another_precision_is_judged_by_it(tmp_path, precision):
     irload.save_model(cnn(), tmp_path / "m.xml")
-    found = irload.compare(f"openvino:{precision}", tmp_path / "m.xml", IMAGE)
-    assert found.passed, str(found)
+    comparison = irload.compare(f"openvino:{precision}", tmp_path / "m.xml", IMAGE)
+    assert comparison.passed, str(comparison)
     computed = openvino_precision(precision)  # bf16 for f16 if the processor supports only that, otherwise f32
-    assert {e.tolerance for e in found.layers if e.type == "f32"} == {TOLERANCES[computed]}
-    assert (f"in {computed}, as this processor has no {precision}" in str(found)) == (computed != precision)
+    assert {e.tolerance for e in comparison.layers if e.type == "f32"} == {TOLERANCES[computed]}
+    assert (f"in {computed}, as this processor has no {precision}" in str(comparison)) == (computed != precision)

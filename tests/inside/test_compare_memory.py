@@ -36,9 +36,9 @@ def peak(run: Callable[[], Any]) -> int:
     run()  # imports and compilation allocate only once
     tracemalloc.start()
     run()
-    found = tracemalloc.get_traced_memory()[1]
+    size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return found
+    return size
 
 
 @pytest.mark.one_in(2)

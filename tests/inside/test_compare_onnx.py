@@ -35,11 +35,11 @@ def runtime(inputs: list[str], outputs: dict[str, np.ndarray], seen: dict[str, o
                 raise RuntimeError("cannot\nrun this")
             return [outputs[n] for n in wanted]
 
-    made = ModuleType("onnxruntime")
-    made.InferenceSession = Session
-    made.SessionOptions = SimpleNamespace
-    made.GraphOptimizationLevel = SimpleNamespace(ORT_DISABLE_ALL=0)
-    return made
+    module = ModuleType("onnxruntime")
+    module.InferenceSession = Session
+    module.SessionOptions = SimpleNamespace
+    module.GraphOptimizationLevel = SimpleNamespace(ORT_DISABLE_ALL=0)
+    return module
 
 
 @pytest.fixture
@@ -69,17 +69,17 @@ def model() -> irload.Model:
 
 def test_outputs_match_by_tensor_name(file, stands_in):
     seen = stands_in(["x"], {"y": np.exp(np.abs(X))})
-    found = irload.compare(model(), file, X)
-    assert found.passed
-    assert [e.name for e in found.layers] == ["grown"]
+    comparison = irload.compare(model(), file, X)
+    assert comparison.passed
+    assert [e.name for e in comparison.layers] == ["grown"]
     assert list(seen["feed"]) == ["x"]
     assert seen["source"] == str(file)
 
 
 def test_outputs_match_by_position_if_names_differ(file, stands_in):
     stands_in(["data"], {"prob": np.exp(np.abs(X)) + 1})
-    found = irload.compare(model(), file, X)
-    assert [e.name for e in found.layers if not e.passed] == ["grown"]
+    comparison = irload.compare(model(), file, X)
+    assert [e.name for e in comparison.layers if not e.passed] == ["grown"]
     assert irload.compare(file, model(), X).first.name == "grown"
 
 
@@ -106,9 +106,9 @@ def test_onnx_runtime_returns_every_named_tensor(tmp_path):
     graph = helper.make_graph(nodes, "g", *ends)
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(proto, str(tmp_path / "m.onnx"))
-    found = irload.compare(model(), tmp_path / "m.onnx", X)
-    assert found.passed
-    assert [e.name for e in found.layers] == ["size", "grown"]
+    comparison = irload.compare(model(), tmp_path / "m.onnx", X)
+    assert comparison.passed
+    assert [e.name for e in comparison.layers] == ["size", "grown"]
     (tmp_path / "no.onnx").write_bytes(b"nothing")
     with pytest.raises(irload.IRError):
         irload.compare(model(), tmp_path / "no.onnx", X)

@@ -24,9 +24,9 @@ def test_tensor_names_that_are_names_of_other_layers(tmp_path):
     inputs, output, rest = after.partition("<output>")
     rest = rest.replace("<port ", '<port names="second" ', 1)
     file.write_text(before + name + inputs + output + rest, encoding="utf-8")
-    found = irload.compare("openvino", file, ROWS)
-    assert found.passed
-    assert (found.unmatched, len(found.outputs)) == (0, 1)
+    comparison = irload.compare("openvino", file, ROWS)
+    assert comparison.passed
+    assert (comparison.unmatched, len(comparison.outputs)) == (0, 1)
 
 
 def test_int8_that_saturates_is_noted(tmp_path):
@@ -46,6 +46,6 @@ def test_int8_that_saturates_is_noted(tmp_path):
         g,
         g.layer("Convolution", [data, weights], [("f32", [1, 32, 8, 8])], name="conv", attributes=window)[0],
     )
-    found = irload.compare("openvino", net, np.full((1, 64, 8, 8), 255, np.float32))
-    assert found.passed or found.notes == [INT8]
+    comparison = irload.compare("openvino", net, np.full((1, 64, 8, 8), 255, np.float32))
+    assert comparison.passed or comparison.notes == [INT8]
     assert irload.compare("fast", net, np.full((1, 64, 8, 8), 255, np.float32)).notes == []

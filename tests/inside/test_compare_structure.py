@@ -16,7 +16,7 @@ from irload.comparison.measures import measure
 from models.ir import Graph, Ref, save
 from tests.disguise import disguise
 from tests.inside.nets import binary, model, unary, with_constant
-from tests.inside.test_compare import IMAGE, ROWS, cnn, given, half, inner, rows
+from tests.inside.test_compare import IMAGE, ROWS, cnn, half, inner, inputs_of, rows
 from tests.planted_faults import compare_untouched, run
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*/model.xml"))
@@ -37,19 +37,19 @@ def disguised(source: irload.Model, folder: Path, replaced: dict[str, str] | Non
 def test_a_disguised_copy_is_the_same(make, tmp_path):
     a = make()
     b = disguised(a, tmp_path)
-    found = irload.compare(a, b, given(make))
-    assert found.passed, str(found)
-    assert found.unmatched == 0
-    assert [e.passed for e in found.outputs] == [True]
+    comparison = irload.compare(a, b, inputs_of(make))
+    assert comparison.passed, str(comparison)
+    assert comparison.unmatched == 0
+    assert [e.passed for e in comparison.outputs] == [True]
     assert irload.diff(a, b, ignore=["names"]).same
 
 
 def test_an_output_beyond_tolerance_fails_with_any_names(tmp_path):
     a = rows()
-    found = irload.compare(a, disguised(a, tmp_path, {"Abs": "ReLU"}), ROWS)
-    assert not found.passed
-    assert not found.outputs[0].passed
-    assert (found.first.name, found.first.operation) == ("abs", "Abs")
+    comparison = irload.compare(a, disguised(a, tmp_path, {"Abs": "ReLU"}), ROWS)
+    assert not comparison.passed
+    assert not comparison.outputs[0].passed
+    assert (comparison.first.name, comparison.first.operation) == ("abs", "Abs")
 
 
 def test_inputs_of_a_reordered_model_are_matched(tmp_path):
@@ -65,28 +65,28 @@ def test_inputs_of_a_reordered_model_are_matched(tmp_path):
 
 @pytest.mark.parametrize("swap", [False, True])
 def test_misleading_names_are_not_matched(swap):
-    def made(first: str, second: str) -> irload.Model:
+    def build(first: str, second: str) -> irload.Model:
         g = Graph()
         x = unary(g, "Tanh", g.parameter("x", "f32", [3]), first)
         return model(g, with_constant(g, "Add", unary(g, "Sin", x, "sin"), 1.0, second))
 
     names = ("a", "b")
-    assert irload.compare(made(*names), made(*(names[::-1] if swap else names)), np.ones(3, np.float32)).passed
+    assert irload.compare(build(*names), build(*(names[::-1] if swap else names)), np.ones(3, np.float32)).passed
 
 
 def test_a_small_change_of_a_constant_is_named_before_its_reader():
-    def made(scale: float) -> irload.Model:
+    def build(scale: float) -> irload.Model:
         g = Graph()
         x = with_constant(g, "Multiply", g.parameter("x", "f16", [8]), scale, "scale")
         return model(g, unary(g, "Tanh", x, "end"))
 
-    found = irload.compare(made(1.5 * 1.004), made(1.5), np.linspace(0, 1, 8, dtype=np.float16))
-    assert (found.first.name, found.first.operation) == ("scale_c", "Const")
-    assert found.first.problem.startswith("1 of 1 values differ")
+    comparison = irload.compare(build(1.5 * 1.004), build(1.5), np.linspace(0, 1, 8, dtype=np.float16))
+    assert (comparison.first.name, comparison.first.operation) == ("scale_c", "Const")
+    assert comparison.first.problem.startswith("1 of 1 values differ")
 
 
 def test_weights_are_compared_after_decompression(tmp_path):
-    def made(dtype: str, scale: float = 0.25) -> irload.Model:
+    def build(dtype: str, scale: float = 0.25) -> irload.Model:
         g = Graph()
         x, data = g.parameter("x", "f32", [2, 3]), np.array([[-8, 4, 2]], np.int32)
         weights = g.constant((data * 0.25).astype(dtype) if dtype != "i1" else data, "weights")
@@ -98,18 +98,18 @@ def test_weights_are_compared_after_decompression(tmp_path):
         return model(g, binary(g, "Multiply", x, weights, "end"))
 
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert irload.compare(made("f2"), made("i1"), x).passed
-    assert irload.compare(made("i1"), made("f4"), x).passed
-    found = irload.compare(made("i1", 0.3), made("f2"), x)
-    assert (found.first.name, found.first.problem) == ("weights", "decompressed from i32 and f16")
+    assert irload.compare(build("f2"), build("i1"), x).passed
+    assert irload.compare(build("i1"), build("f4"), x).passed
+    comparison = irload.compare(build("i1", 0.3), build("f2"), x)
+    assert (comparison.first.name, comparison.first.problem) == ("weights", "decompressed from i32 and f16")
 
 
 def test_weights_that_were_rounded_are_one_note(tmp_path):
     irload.save_model(cnn(), tmp_path / "half.xml", compress_to_fp16=True)
-    found = irload.compare(cnn(), tmp_path / "half.xml", IMAGE)
-    assert found.passed, str(found)
-    assert len(found.notes) == 1
-    assert found.notes[0].endswith("constants differ by rounding to f16")
+    comparison = irload.compare(cnn(), tmp_path / "half.xml", IMAGE)
+    assert comparison.passed, str(comparison)
+    assert len(comparison.notes) == 1
+    assert comparison.notes[0].endswith("constants differ by rounding to f16")
 
 
 def quantized(levels: int, last: float = 8.0) -> irload.Model:
@@ -171,24 +171,24 @@ def selecting(threshold: float) -> irload.Model:
     g = Graph()
     x = g.parameter("x", "f32", [6])
     shifted = with_constant(g, "Add", x, threshold, "shifted")
-    found = g.layer("NonZero", [unary(g, "ReLU", shifted, "relu")], [("i64", [1, -1])], version="opset3", name="where")[
-        0
-    ]
-    width = g.layer("Convert", [found], [("f32", [1, -1])], name="width", attributes={"destination_type": "f32"})[0]
+    indices = g.layer(
+        "NonZero", [unary(g, "ReLU", shifted, "relu")], [("i64", [1, -1])], version="opset3", name="where"
+    )[0]
+    width = g.layer("Convert", [indices], [("f32", [1, -1])], name="width", attributes={"destination_type": "f32"})[0]
     return model(g, unary(g, "Tanh", width, "tanh"))
 
 
 def test_shapes_that_differ_are_a_finding_and_heirs_are_not_named():
     x = np.arange(-3, 3, dtype=np.float32)
-    found = irload.compare(selecting(1.5), selecting(0.5), x)
-    assert found.first.name == "shifted_c"
-    assert [e.name for e in found.layers if not e.passed] == ["shifted_c", "shifted"]
-    assert {e.name: e.total for e in found.layers}["tanh"] is None  # its length differs from the other side's
-    assert not found.passed
+    comparison = irload.compare(selecting(1.5), selecting(0.5), x)
+    assert comparison.first.name == "shifted_c"
+    assert [e.name for e in comparison.layers if not e.passed] == ["shifted_c", "shifted"]
+    assert {e.name: e.total for e in comparison.layers}["tanh"] is None  # its length differs from the other side's
+    assert not comparison.passed
 
 
 def test_a_layer_of_another_shape_is_named_without_its_consumers():
-    def made(axis: int) -> irload.Model:
+    def build(axis: int) -> irload.Model:
         g = Graph()
         x = g.parameter("x", "f32", [4, 6])
         top = g.layer(
@@ -196,11 +196,11 @@ def test_a_layer_of_another_shape_is_named_without_its_consumers():
         )
         return model(g, unary(g, "Tanh", top[0], "end"))
 
-    found = irload.compare(made(0), made(1), ROWS)
-    names = [e.name for e in found.layers if not e.passed]
+    comparison = irload.compare(build(0), build(1), ROWS)
+    names = [e.name for e in comparison.layers if not e.passed]
     assert names[-1] == "top"
     assert "end" not in names
-    assert {e.name: e.inherited for e in found.layers}["end"]
+    assert {e.name: e.inherited for e in comparison.layers}["end"]
 
 
 def error(name: str, own: float, total: float) -> LayerError:
@@ -227,12 +227,12 @@ def test_layers_folded_into_the_next_are_cleared_with_it():
 
 def test_planted_faults_are_named_first():
     tally = run(MODELS, 24, 1)
-    assert tally.made.total() == 24
+    assert tally.planted.total() == 24
     assert (tally.passed_wrongly, tally.crashes) == (0, 0), tally.lines
     assert tally.named >= 23, tally.lines
 
 
 def test_untouched_pairs_pass():
     tally = compare_untouched(MODELS, ("fast", "saved", "disguised"))
-    assert tally.made.total() == 3 * len(MODELS)
-    assert tally.named == tally.made.total(), tally.lines
+    assert tally.planted.total() == 3 * len(MODELS)
+    assert tally.named == tally.planted.total(), tally.lines

@@ -19,32 +19,32 @@ MODELS = sorted((Path(__file__).parents[2] / "models").glob("*/model.xml"))
 DIGITS = next(m for m in MODELS if m.parent.name == "digits")
 
 
-def kinds(found: irload.Difference) -> list[tuple[str, str, str]]:
-    return [(e.kind, e.name, ", ".join(c.label for c in e.changes)) for e in found.edits]
+def kinds(difference: irload.Difference) -> list[tuple[str, str, str]]:
+    return [(e.kind, e.name, ", ".join(c.label for c in e.changes)) for e in difference.edits]
 
 
 @pytest.mark.parametrize("file", MODELS, ids=lambda f: f.parent.name)
 def test_a_saved_model_is_the_same(file, tmp_path):
     irload.save_model(irload.read_model(file), tmp_path / "m.xml")
-    found = irload.diff(file, tmp_path / "m.xml")
-    assert found.same, found.lines()
-    assert found.kind == "same"
-    assert not found.follows
+    differences = irload.diff(file, tmp_path / "m.xml")
+    assert differences.same, differences.lines()
+    assert differences.kind == "same"
+    assert not differences.follows
 
 
 @pytest.mark.parametrize("file", MODELS, ids=lambda f: f.parent.name)
 def test_planted_edits_are_reported_exactly(file, tmp_path):
     copy, rng = Copy(file, tmp_path), np.random.default_rng(int(file.stat().st_size))
-    made = 0
+    count = 0
     for _ in range(60):
         planted = plant(copy, rng)
         if planted is not None:
-            edit, found = planted
-            assert edit.is_found(found), (edit, found.lines())
-            made += 1
-        if made == 12:
+            edit, differences = planted
+            assert edit.is_found(differences), (edit, differences.lines())
+            count += 1
+        if count == 12:
             break
-    assert made >= 6
+    assert count >= 6
 
 
 def test_old_models_are_compared_after_conversion(tmp_path):
@@ -75,11 +75,13 @@ def test_compression_is_summarized_in_one_line(tmp_path, turned):
     loaded = irload.read_model(DIGITS)
     irload.save_model(loaded, tmp_path / "half.xml", compress_to_fp16=True)
     pair = (loaded, tmp_path / "half.xml")
-    found = irload.diff(*(pair[::-1] if turned else pair))
-    assert found.kind == "compressed"
-    assert re.match("only the precision of weights differs: 7 constants in f(16 for f32|32 for f16)", found.summary)
-    assert {c.what for e in found.edits for c in e.changes} == {"storage"}
-    assert not found.follows
+    differences = irload.diff(*(pair[::-1] if turned else pair))
+    assert differences.kind == "compressed"
+    assert re.match(
+        "only the precision of weights differs: 7 constants in f(16 for f32|32 for f16)", differences.summary
+    )
+    assert {c.what for e in differences.edits for c in e.changes} == {"storage"}
+    assert not differences.follows
 
 
 def test_weights_that_were_compressed_and_changed_differ_in_values(tmp_path):
@@ -88,22 +90,22 @@ def test_weights_that_were_compressed_and_changed_differ_in_values(tmp_path):
     raw = bytearray((tmp_path / "half.bin").read_bytes())
     raw[1] ^= 0x40
     (tmp_path / "half.bin").write_bytes(raw)
-    found = irload.diff(loaded, tmp_path / "half.xml")
-    assert [c.what for e in found.edits for c in e.changes].count("values") == 1
-    assert found.kind == "structure"
+    differences = irload.diff(loaded, tmp_path / "half.xml")
+    assert [c.what for e in differences.edits for c in e.changes].count("values") == 1
+    assert differences.kind == "structure"
 
 
 def test_shapes_and_weights_are_summarized_in_one_line():
     other = irload.read_model(DIGITS).reshape([4, 1, 8, 8])
-    found = irload.diff(DIGITS, other)
-    assert found.kind == "shapes"
-    assert found.summary.startswith("only shapes differ: image [?,1,8,8] → [4,1,8,8]; ")
-    assert [e.name for e in found.edits] == ["image"]
-    assert "conv0" in [f.name for f in found.follows]
-    found = irload.diff(cnn(), cnn(w1=lambda w: w * 2))
-    assert found.kind == "weights"
-    assert found.summary == "only weights differ: 1 constant, values move by 1 of their size at most"
-    assert found.lines()[2:] == [
+    differences = irload.diff(DIGITS, other)
+    assert differences.kind == "shapes"
+    assert differences.summary.startswith("only shapes differ: image [?,1,8,8] → [4,1,8,8]; ")
+    assert [e.name for e in differences.edits] == ["image"]
+    assert "conv0" in [f.name for f in differences.follows]
+    differences = irload.diff(cnn(), cnn(w1=lambda w: w * 2))
+    assert differences.kind == "weights"
+    assert differences.summary == "only weights differ: 1 constant, values move by 1 of their size at most"
+    assert differences.lines()[2:] == [
         "@@ w1 (Const) @@",
         f"~  values: 108 of 108 values differ, by {np.abs(weights('w1')).max():.3g} at most, 1 of their size",
     ]
@@ -118,9 +120,9 @@ def test_layers_with_other_names(make):
     loaded, other = make(), make()
     for k, node in enumerate(n for g in other.walk() for n in g.nodes if n.type not in ("Parameter", "Result")):
         node.name = f"renamed{k}"
-    found = irload.diff(loaded, other)
-    assert found.kind == "names", found.lines()
-    assert all(e.kind == "changed" for e in found.edits)
+    differences = irload.diff(loaded, other)
+    assert differences.kind == "names", differences.lines()
+    assert all(e.kind == "changed" for e in differences.edits)
 
 
 @pytest.mark.parametrize("named", ["", "same"])
@@ -144,10 +146,10 @@ def test_layers_without_unique_names_match_around_an_edit(named):
 
 
 def test_an_edit_in_a_body_has_the_way_to_it():
-    found = irload.diff(inner(), inner(slope=1.2))
-    assert kinds(found) == [("changed", "loop/body/slope_c", "values")]
-    found = irload.diff(inner(), inner(type="Maximum"))
-    assert kinds(found) == [("changed", "loop/body/shifted", "type")]
+    differences = irload.diff(inner(), inner(slope=1.2))
+    assert kinds(differences) == [("changed", "loop/body/slope_c", "values")]
+    differences = irload.diff(inner(), inner(type="Maximum"))
+    assert kinds(differences) == [("changed", "loop/body/shifted", "type")]
 
 
 def test_a_layer_in_an_edge_is_no_rewiring():
@@ -158,8 +160,8 @@ def test_a_layer_in_an_edge_is_no_rewiring():
             x = unary(g, type, x, type)
         return model(g, x)
 
-    found = irload.diff(chain("Abs", "Exp"), chain("Abs", "Tanh", "Floor", "Exp"))
-    assert [(e.kind, e.name, e.place) for e in found.edits if e.operation != "Result"] == [
+    differences = irload.diff(chain("Abs", "Exp"), chain("Abs", "Tanh", "Floor", "Exp"))
+    assert [(e.kind, e.name, e.place) for e in differences.edits if e.operation != "Result"] == [
         ("added", "Tanh", "fed by Abs"),
         ("added", "Floor", "fed by Tanh, feeding Exp"),
     ]
@@ -184,17 +186,17 @@ def test_changed_back_edges_are_reported():
     wiring = loop.op.attributes["body"]
     changed = type(wiring)(wiring.body, wiring.inputs, wiring.outputs, ())
     loop.op = type(loop.op)(**{**loop.op.attributes, "body": changed})
-    found = irload.diff(one, other)
-    assert kinds(found) == [("changed", "loop", "body")]
-    assert found.edits[0].changes[0].a == "end → value"
+    differences = irload.diff(one, other)
+    assert kinds(differences) == [("changed", "loop", "body")]
+    assert differences.edits[0].changes[0].a == "end → value"
 
 
 def test_values():
     a = np.array([1, 2, 0, np.nan], np.float32)
     assert value_change(a, a.copy()) is None
-    found = value_change(a, np.array([1, 2.5, -0.0, np.nan], np.float32))
-    assert (found.size, found.differing, found.max_abs) == (4, 2, 0.5)
-    assert found.relative == pytest.approx(0.5 / np.sqrt(5))
+    change = value_change(a, np.array([1, 2.5, -0.0, np.nan], np.float32))
+    assert (change.size, change.differing, change.max_abs) == (4, 2, 0.5)
+    assert change.relative == pytest.approx(0.5 / np.sqrt(5))
     assert value_change(a, a[:2]).differing == 4
     assert value_change(a, a.astype(np.float64)) is None
     texts = np.array(["a", "b"], object)

@@ -60,30 +60,30 @@ def test_planted_faults_are_reported(case, optimize):
     make, build, element, kind, name = PLANTED[case]
     compiled = irload.compile_model(make(build, element, ONES.shape), optimize=optimize)
     inputs = {"x": ONES} | ({"condition": np.array([True])} if make is branched else {})
-    found = irload.check_finite(compiled, inputs)
-    assert (found.first.kind, found.first.name) == (kind, name)
-    assert found.first.made_here
-    assert found.first.inputs[0].shape
-    assert not found.constants
+    finiteness = irload.check_finite(compiled, inputs)
+    assert (finiteness.first.kind, finiteness.first.name) == (kind, name)
+    assert finiteness.first.made_here
+    assert finiteness.first.inputs[0].shape
+    assert not finiteness.constants
 
 
 def test_only_the_wrong_row_is_named():
     compiled = irload.compile_model(iterated(logarithm_of_negatives, "f32", ONES.shape))
     rows = np.array([[4, 4], [4, 4], [4, 1]], np.float32)
-    found = irload.check_finite(compiled, rows)
-    assert found.first.name == "ti/body[2]/planted"
-    assert (found.first.output.nan, found.first.inputs[0].min) == (1, -1.5)
+    finiteness = irload.check_finite(compiled, rows)
+    assert finiteness.first.name == "ti/body[2]/planted"
+    assert (finiteness.first.output.nan, finiteness.first.inputs[0].min) == (1, -1.5)
 
 
 @pytest.mark.parametrize("make", [plain, looped, iterated])
 def test_a_constant_is_named(make):
     bad = np.array([1, np.nan], np.float32)
     compiled = irload.compile_model(make(lambda g, x: with_constant(g, "Add", x, bad, "sum"), "f32", ONES.shape))
-    found = irload.check_finite(compiled, ONES)
-    assert [c.name for c in found.constants] == ["sum_c"]
-    assert found.first.name.endswith("sum")
-    assert not found.first.made_here
-    assert not found.passed
+    finiteness = irload.check_finite(compiled, ONES)
+    assert [c.name for c in finiteness.constants] == ["sum_c"]
+    assert finiteness.first.name.endswith("sum")
+    assert not finiteness.first.made_here
+    assert not finiteness.passed
 
 
 def test_nan_is_detected_after_intended_infinities():
@@ -91,8 +91,8 @@ def test_nan_is_detected_after_intended_infinities():
         low = with_constant(g, "Add", x, -np.inf, "mask")
         return unary(g, "Relu", with_constant(g, "Multiply", low, 0.0, "lost"), "after")
 
-    found = irload.check_finite(irload.compile_model(plain(masked, "f32", ONES.shape)), ONES)
-    assert [(e.kind, e.name) for e in found.layers] == [("infinity", "mask"), ("nan", "lost")]
+    finiteness = irload.check_finite(irload.compile_model(plain(masked, "f32", ONES.shape)), ONES)
+    assert [(e.kind, e.name) for e in finiteness.layers] == [("infinity", "mask"), ("nan", "lost")]
 
 
 @pytest.mark.parametrize(("element", "scale"), [("f32", 1e-39), ("f16", 2e-5)])
@@ -101,8 +101,8 @@ def test_subnormals_are_detected_on_request(element, scale):
     compiled = irload.compile_model(model)
     small = (ONES * scale).astype(element.replace("f", "float"))
     assert irload.check_finite(compiled, small).passed
-    found = irload.check_finite(compiled, small, subnormals=True)
-    assert (found.first.kind, found.first.output.subnormal) == ("subnormal", 6)
+    finiteness = irload.check_finite(compiled, small, subnormals=True)
+    assert (finiteness.first.kind, finiteness.first.output.subnormal) == ("subnormal", 6)
 
 
 def test_attributes_and_line_are_reported():
@@ -111,7 +111,7 @@ def test_attributes_and_line_are_reported():
             "Elu", [with_constant(g, "Multiply", x, np.inf, "big")], [("f32", [3, 2])], attributes={"alpha": 2.5}
         )[0]
 
-    found = irload.check_finite(irload.compile_model(plain(chained, "f32", ONES.shape)), -ONES * np.nan)
-    assert found.first.name == "big"
-    assert found.first.where.line is not None
-    assert found.first.attributes["auto_broadcast"] == "numpy"
+    finiteness = irload.check_finite(irload.compile_model(plain(chained, "f32", ONES.shape)), -ONES * np.nan)
+    assert finiteness.first.name == "big"
+    assert finiteness.first.where.line is not None
+    assert finiteness.first.attributes["auto_broadcast"] == "numpy"

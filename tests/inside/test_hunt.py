@@ -35,7 +35,7 @@ def test_the_script_makes_it(script, tmp_path):
 
 def test_the_documented_mistake_is_the_fault(script):
     model = irload.read_model(script.DIGITS / "model.xml")
-    found = script.ranges(model)
+    ranges = script.ranges(model)
     assert right(irload.read_model(HUNT / "digits_int8.xml")) == 17
-    mended = script.int8(model, {layer: found[source] for layer, source in script.INPUTS.items()})
+    mended = script.int8(model, {layer: ranges[source] for layer, source in script.INPUTS.items()})
     assert right(mended) == len(IMAGES) == 20

@@ -24,9 +24,9 @@ def doubled(g, x):
 
 
 def test_layers_are_listed_in_order_with_their_values():
-    found = list(irload.compile_model(plain(doubled, "f32", X.shape)).intermediates(X))
-    assert [name for name, _ in found] == ["double", "relu"]
-    assert all((array == 2 * X).all() and not array.flags.writeable for _, array in found)
+    tensors = list(irload.compile_model(plain(doubled, "f32", X.shape)).intermediates(X))
+    assert [name for name, _ in tensors] == ["double", "relu"]
+    assert all((array == 2 * X).all() and not array.flags.writeable for _, array in tensors)
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_layers_are_listed_in_order_with_their_values():
 )
 def test_bodies_are_named_by_iteration(make, extra, names):
     compiled = irload.compile_model(make(doubled, "f32", X.shape))
-    found = dict(compiled.intermediates({"x": X, **extra}))
-    assert list(found) == names
-    assert np.array_equal(found[names[-1]], compiled({"x": X, **extra})[0])
+    tensors = dict(compiled.intermediates({"x": X, **extra}))
+    assert list(tensors) == names
+    assert np.array_equal(tensors[names[-1]], compiled({"x": X, **extra})[0])
 
 
 def test_values_of_iterations_differ():
-    found = dict(irload.compile_model(looped(doubled, "f32", X.shape)).intermediates(X, "loop/body[[]*[]]/double"))
-    assert [found[f"loop/body[{k}]/double"][0, 0] for k in range(4)] == [2, 4, 8, 16]
-    assert len(found) == 4
+    tensors = dict(irload.compile_model(looped(doubled, "f32", X.shape)).intermediates(X, "loop/body[[]*[]]/double"))
+    assert [tensors[f"loop/body[{k}]/double"][0, 0] for k in range(4)] == [2, 4, 8, 16]
+    assert len(tensors) == 4
 
 
 @pytest.mark.parametrize(("layers", "count"), [("double", 4), ("loop", 1), ("loop/body[1]/*", 0), (["re*", "loop"], 5)])
@@ -70,8 +70,8 @@ def test_outputs_of_one_layer_are_numbered():
     first, _ = g.layer(
         "Split", [x, g.constant(0)], [("f32", [2]), ("f32", [2])], name="s", attributes={"num_splits": 2}
     )
-    found = dict(irload.compile_model(model(g, first)).intermediates(np.arange(4, dtype=np.float32)))
-    assert found["s:1"].tolist() == [2, 3]
+    tensors = dict(irload.compile_model(model(g, first)).intermediates(np.arange(4, dtype=np.float32)))
+    assert tensors["s:1"].tolist() == [2, 3]
 
 
 def test_intermediates_are_released():
@@ -112,7 +112,7 @@ def test_states_stay_as_they_are():
     step = np.array([[1, 2, 3]], np.float32)
     compiled(step)
     seen = [dict(compiled.intermediates(step)) for _ in range(2)]
-    assert all(any(np.array_equal(a, [[2, 4, 6]]) for a in found.values()) for found in seen)
+    assert all(any(np.array_equal(a, [[2, 4, 6]]) for a in tensors.values()) for tensors in seen)
     assert compiled(step)[0].tolist() == [[2, 4, 6]]
 
 
@@ -177,19 +177,19 @@ def test_a_dump_without_an_array_leaves_no_folder(tmp_path):
 @pytest.mark.parametrize("ahead", [0, 1 << 20])
 def test_a_run_prefetches_up_to_its_limit(ahead):
     """Outputs computed before a failure are returned, then the failure is raised; a closed iterator ends the run."""
-    made: list[int] = []
+    prefetched: list[int] = []
 
     def run(observe):
         node = next(n for n in net.nodes if n.name == "relu")
         for k in range(3):
-            made.append(k)
+            prefetched.append(k)
             observe(Visit(str(k), node, [], [node.outputs[0].type], [X + k]))
         raise ValueError("the end")
 
     net = plain(doubled, "f32", X.shape)
     pairs = values(run, (), ahead=ahead)
     assert next(pairs)[0] == "0"
-    assert len(made) == (3 if ahead else 1)
+    assert len(prefetched) == (3 if ahead else 1)
     assert [next(pairs)[0], next(pairs)[0]] == ["1", "2"]
     with pytest.raises(ValueError, match="the end"):
         next(pairs)

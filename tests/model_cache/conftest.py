@@ -20,9 +20,9 @@ XML = """<?xml version="1.0"?>
 <layer id="2" name="conv" type="Convolution" version="opset1">
 <data strides="1,1" dilations="1,1" pads_begin="1,1" pads_end="1,1" auto_pad="explicit"/>
 <input><port id="0"/><port id="1"/></input>
-<output><port id="2" precision="FP32">{made}</port></output></layer>
+<output><port id="2" precision="FP32">{output_dims}</port></output></layer>
 <layer id="3" name="{name}" type="{type}" version="opset1"><input><port id="0"/></input>
-<output><port id="1" precision="FP32" names="y">{made}</port></output></layer>
+<output><port id="1" precision="FP32" names="y">{output_dims}</port></output></layer>
 <layer id="4" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
 </layers>
 <edges>
@@ -38,8 +38,8 @@ XML = """<?xml version="1.0"?>
 def write(folder: Path, *, batch: int = 2, type: str = "ReLU", scale: float = 1, channels: int = 3) -> Path:
     """A convolution and a function. `batch` −1 makes it dynamic; the declared shape of x need not be true."""
     folder.mkdir(exist_ok=True)
-    dims, made = ("".join(f"<dim>{n}</dim>" for n in (batch, c, 9, 9)) for c in (channels, 8))
-    text = XML.format(batch="?" if batch < 0 else batch, dims=dims, made=made, name=type.lower(), type=type)
+    dims, shapes = ("".join(f"<dim>{n}</dim>" for n in (batch, c, 9, 9)) for c in (channels, 8))
+    text = XML.format(batch="?" if batch < 0 else batch, dims=dims, output_dims=shapes, name=type.lower(), type=type)
     (folder / "model.xml").write_text(text, encoding="utf-8")
     weights = np.random.default_rng(3).standard_normal(216).astype(np.float32) * np.float32(scale)
     (folder / "model.bin").write_bytes(weights.tobytes())

@@ -27,19 +27,19 @@ from tests.plan.graphs import Net
 def cached(path: Path, **options) -> CachedModel:
     """The model from the cache, after it was compiled once."""
     assert type(irload.compile_model(path, **options)) is irload.CompiledModel
-    found = irload.compile_model(path, **options)
-    assert type(found) is CachedModel
-    return found
+    compiled = irload.compile_model(path, **options)
+    assert type(compiled) is CachedModel
+    return compiled
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_it_gives_the_same(model, threads):
     own = irload.compile_model(model, threads, cache=False)
-    found = cached(model, threads=threads)
+    compiled = cached(model, threads=threads)
     for seed in range(3):
         x = image(seed)
-        assert np.array_equal(found(x)[0], own(x)[0])
-        assert np.array_equal(found({"image": x})["y"], own(x)["y"])
+        assert np.array_equal(compiled(x)[0], own(x)[0])
+        assert np.array_equal(compiled({"image": x})["y"], own(x)["y"])
 
 
 def test_compressed_weights(tmp_path):
@@ -51,109 +51,109 @@ def test_compressed_weights(tmp_path):
         tmp_path / "model.xml",
     )
     own = irload.compile_model(tmp_path / "model.xml", 1, cache=False)
-    found = cached(tmp_path / "model.xml", threads=1)
+    compiled = cached(tmp_path / "model.xml", threads=1)
     x = np.random.default_rng(0).standard_normal((2, 384)).astype(np.float32)
-    np.testing.assert_array_equal(found(x)[0], own(x)[0])
+    np.testing.assert_array_equal(compiled(x)[0], own(x)[0])
     assert sum(file.stat().st_size for file in models_folder().folder.rglob("*") if file.is_file()) < 512 * 384
 
 
 def test_it_runs_without_its_graph(model, monkeypatch):
-    found = cached(model, threads=2)
+    compiled = cached(model, threads=2)
 
     def refused(*_, **__):
         raise AssertionError("the file was read")
 
     monkeypatch.setattr("irload.loading.read_model", refused)
-    (port,) = found.inputs
+    (port,) = compiled.inputs
     assert (port.any_name, str(port.type), port.node.name, port.place_name) == (
         "image",
         "f32[2,3,9,9]",
         "x",
         "parameter_0",
     )
-    assert found.input("x") is port
-    assert found.output().any_name == "y"
-    assert (found.threads, found.differences) == (2, [])
-    found.prepare(image())
-    assert found(image())[found.output("y")].shape == (2, 8, 9, 9)
-    request = found.create_infer_request()
+    assert compiled.input("x") is port
+    assert compiled.output().any_name == "y"
+    assert (compiled.threads, compiled.differences) == (2, [])
+    compiled.prepare(image())
+    assert compiled(image())[compiled.output("y")].shape == (2, 8, 9, 9)
+    request = compiled.create_infer_request()
     assert request.infer(image())[0].shape == (2, 8, 9, 9)
 
 
 def test_inputs_are_checked(model):
-    found = cached(model)
+    compiled = cached(model)
     with pytest.raises(irload.InputInvalid, match=r"shape \[1,3,9,9\]; the model takes \[2,3,9,9\]"):
-        found(image(batch=1))
+        compiled(image(batch=1))
     with pytest.raises(irload.InputInvalid, match="no input 'z'"):
-        found({"z": image()})
+        compiled({"z": image()})
     with pytest.raises(irload.InputInvalid, match="no output named 'z'"):
-        found.output("z")
+        compiled.output("z")
 
 
 def test_other_attributes_read_the_model(model):
-    found, own = cached(model, threads=1), irload.compile_model(model, 1, cache=False)
+    compiled, own = cached(model, threads=1), irload.compile_model(model, 1, cache=False)
     x = image()
-    before = found.inputs[0]
-    assert repr(found) == repr(own)
-    assert found.explain() == own.explain()
-    assert [s.kernel for s in found.profile(x)] == [s.kernel for s in own.profile(x)]
-    assert [name for name, _ in found.intermediates(x)] == [name for name, _ in own.intermediates(x)]
-    assert found.warnings == own.warnings
-    assert found.model.file == str(model)
-    assert found.create_infer_request().query_state() == []
-    for port in (before, found.model.inputs[0], found.inputs[0]):
-        assert np.array_equal(found({port: x})[found.model.outputs[0]], own(x)[0])
+    before = compiled.inputs[0]
+    assert repr(compiled) == repr(own)
+    assert compiled.explain() == own.explain()
+    assert [s.kernel for s in compiled.profile(x)] == [s.kernel for s in own.profile(x)]
+    assert [name for name, _ in compiled.intermediates(x)] == [name for name, _ in own.intermediates(x)]
+    assert compiled.warnings == own.warnings
+    assert compiled.model.file == str(model)
+    assert compiled.create_infer_request().query_state() == []
+    for port in (before, compiled.model.inputs[0], compiled.inputs[0]):
+        assert np.array_equal(compiled({port: x})[compiled.model.outputs[0]], own(x)[0])
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
-        found.colour  # noqa: B018
+        compiled.colour  # noqa: B018
 
 
 def test_checking_for_an_attribute_does_not_read_the_file(model, monkeypatch):
-    found = cached(model)
+    compiled = cached(model)
 
     def refused(*_, **__):
         raise AssertionError("the file was read")
 
     monkeypatch.setattr("irload.model_cache.CacheEntry._whole", refused)
-    monkeypatch.setattr(found, "_read", refused)
-    assert not hasattr(found, "no_such_thing")
-    assert not hasattr(found, "_repr_mimebundle_")
+    monkeypatch.setattr(compiled, "_read", refused)
+    assert not hasattr(compiled, "no_such_thing")
+    assert not hasattr(compiled, "_repr_mimebundle_")
     model.with_suffix(".bin").chmod(0o600)
     with pytest.raises(AttributeError, match="'CachedModel' object has no attribute 'colour'"):
-        found.colour  # noqa: B018
+        compiled.colour  # noqa: B018
 
 
 def test_it_has_the_attributes_of_a_compiled_model(model):
     own = irload.compile_model(model, cache=False)
-    found = cached(model)
-    assert set(vars(own)) - set(vars(found)) == _OF_WHOLE
-    assert all(hasattr(found, name) for name in vars(own))
+    compiled = cached(model)
+    assert set(vars(own)) - set(vars(compiled)) == _OF_WHOLE
+    assert all(hasattr(compiled, name) for name in vars(own))
 
 
 def test_copies_have_separate_plans(model):
-    found = cached(model)
-    for each in (copy.copy(found), copy.deepcopy(found)):
-        assert np.array_equal(each(image())[0], found(image())[0])
+    compiled = cached(model)
+    for each in (copy.copy(compiled), copy.deepcopy(compiled)):
+        assert np.array_equal(each(image())[0], compiled(image())[0])
     with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(found)
+        pickle.dumps(compiled)
 
 
 def test_results_belong_to_the_caller(model):
-    found = cached(model)
-    first = found(image())[0]
+    compiled = cached(model)
+    first = compiled(image())[0]
     kept = first.copy()
-    found(image(1))
+    compiled(image(1))
     assert np.array_equal(first, kept)
     first.fill(0)
-    assert np.array_equal(found(image())[0], kept)
+    assert np.array_equal(compiled(image())[0], kept)
 
 
 def test_many_requests_at_once(model):
-    found = cached(model, threads=1)
+    compiled = cached(model, threads=1)
     wanted = [irload.compile_model(model, 1, cache=False)(image(k))[0] for k in range(8)]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
-            got = pool.map(lambda k: found.create_infer_request().infer(image(k))[0], range(8))
-            assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
+            results = pool.map(lambda k: compiled.create_infer_request().infer(image(k))[0], range(8))
+            assert all(np.array_equal(a, b) for a, b in zip(results, wanted, strict=True))
 
 
 def test_it_works_in_another_process(model):
@@ -175,21 +175,21 @@ def test_it_works_in_another_process(model):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_runs_it(model):
-    found = cached(model, threads=2)
-    wanted = found(image())[0]
+    compiled = cached(model, threads=2)
+    wanted = compiled(image())[0]
     child = os.fork()
     if not child:
-        os._exit(0 if np.array_equal(found(image())[0], wanted) else 1)
+        os._exit(0 if np.array_equal(compiled(image())[0], wanted) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_changed_file_is_rejected(model):
-    found = cached(model)
-    before = found(image())[0]
+    compiled = cached(model)
+    before = compiled(image())[0]
     write(model.parent, scale=2)
-    assert np.array_equal(found(image())[0], before)
+    assert np.array_equal(compiled(image())[0], before)
     with pytest.raises(irload.ReadError, match="has changed since it was compiled; compile it again"):
-        found.explain()
+        compiled.explain()
     assert np.allclose(irload.compile_model(model)(image())[0], 2 * before, atol=1e-4)
 
 
@@ -207,18 +207,18 @@ def test_limits_hold(model):
 
 @pytest.mark.parametrize("use", ["call", "request", "whole"])
 def test_it_is_freed_with_the_last_reference(model, use):
-    found = cached(model)
+    compiled = cached(model)
     gc.collect()
     gc.disable()
     try:
         if use == "call":
-            found(image())
+            compiled(image())
         elif use == "request":
-            found.create_infer_request().infer(image())
+            compiled.create_infer_request().infer(image())
         else:
-            found.profile(image(), rounds=1)
-        alive = [weakref.ref(found), *map(weakref.ref, found._idle)]
-        del found
+            compiled.profile(image(), rounds=1)
+        alive = [weakref.ref(compiled), *map(weakref.ref, compiled._idle)]
+        del compiled
         assert [one() for one in alive] == [None] * len(alive)
     finally:
         gc.enable()

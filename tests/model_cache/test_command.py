@@ -56,12 +56,12 @@ def test_errors_are_the_same(irrun, model, fed, tmp_path):  # noqa: F811
     np.save(tmp_path / "wrong.npy", image(batch=1))
     irrun("run", model, fed)
     for words in (["wrong.npy"], [], ["z=x.npy"]):
-        found = [
+        outcomes = [
             irrun("run", model, *(tmp_path / w if "=" not in w else w for w in words), *more)
             for more in ([], ["--no-cache"])
         ]
-        assert found[0].code == found[1].code == USAGE
-        assert found[0].err == found[1].err
+        assert outcomes[0].code == outcomes[1].code == USAGE
+        assert outcomes[0].err == outcomes[1].err
 
 
 def test_warnings_are_the_same(irrun, fed, tmp_path):  # noqa: F811

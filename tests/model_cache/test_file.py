@@ -26,10 +26,10 @@ def test_every_byte_counts(model):
     places = {0, 16, 23, 30, 60, head - 1, len(data) - 1, len(data) - 9}
     for place in sorted(places | set(range(head, len(data), 97))):
         only().write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        found = irload.compile_model(model)
-        assert type(found) is irload.CompiledModel, place
+        compiled = irload.compile_model(model)
+        assert type(compiled) is irload.CompiledModel, place
         assert only().read_bytes() == data, "a damaged file is written again"
-        assert np.array_equal(found(image())[0], wanted)
+        assert np.array_equal(compiled(image())[0], wanted)
     assert isinstance(irload.compile_model(model), CachedModel)
 
 
@@ -68,10 +68,10 @@ def test_a_folder_that_cannot_be_written(model, monkeypatch, tmp_path):
 
 def test_a_file_may_be_removed_during_use(model):
     irload.compile_model(model)
-    found = irload.compile_model(model)
-    wanted = found(image())[0]
+    compiled = irload.compile_model(model)
+    wanted = compiled(image())[0]
     only().unlink()
-    assert np.array_equal(found(image())[0], wanted)
+    assert np.array_equal(compiled(image())[0], wanted)
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,9 @@ def test_other_weights_that_look_the_same(model, monkeypatch):
     monkeypatch.setattr(os, "stat", lambda path, **more: status if str(path) == str(beside) else stat(path, **more))
     monkeypatch.setattr(os, "fstat", lambda fd: status if fstat(fd).st_ino == status.st_ino else fstat(fd))
     assert not is_cached(model)
-    found = irload.compile_model(model)
-    assert isinstance(found, CachedModel)
-    assert np.allclose(found(image())[0], 2 * before, atol=1e-4)
+    compiled = irload.compile_model(model)
+    assert isinstance(compiled, CachedModel)
+    assert np.allclose(compiled(image())[0], 2 * before, atol=1e-4)
 
 
 def opened(path: Path) -> model_cache.CacheEntry:
@@ -210,12 +210,12 @@ def test_states_bodies_and_open_shapes(name):
 def test_differences_to_declarations_are_cached(tmp_path):
     path = write(tmp_path / "untrue", channels=4)
     own = irload.compile_model(path)
-    found = irload.compile_model(path)
-    assert isinstance(found, CachedModel)
-    assert len(found.differences) == 1
-    for a, b in zip(own.differences, found.differences, strict=True):
+    compiled = irload.compile_model(path)
+    assert isinstance(compiled, CachedModel)
+    assert len(compiled.differences) == 1
+    for a, b in zip(own.differences, compiled.differences, strict=True):
         assert (str(a), a.where, a.port, a.message) == (str(b), b.where, b.port, b.message)
-    assert found.warnings == own.warnings
+    assert compiled.warnings == own.warnings
     with pytest.raises(irload.DeclaredDiffers) as refused:
         irload.compile_model(path, strict=True)
     with pytest.raises(irload.DeclaredDiffers) as plainly:
@@ -228,20 +228,20 @@ def test_warnings_are_kept(tmp_path):
     path.write_text(path.read_text().replace('name="small"', 'name="small" colour="red"'))
     own = irload.compile_model(path, cache=False)
     irload.compile_model(path)
-    found = irload.compile_model(path)
-    assert isinstance(found, CachedModel)
-    assert found.warnings == own.warnings
+    compiled = irload.compile_model(path)
+    assert isinstance(compiled, CachedModel)
+    assert compiled.warnings == own.warnings
 
 
 def test_messages_name_the_given_path(tmp_path, monkeypatch):
     path = write(tmp_path / "untrue", channels=4)
     path.write_text(path.read_text().replace('<data strides="1,1"', '<data colour="red" strides="1,1"'))
     monkeypatch.chdir(path.parent)
-    for given in (path, "model.xml", path, "model.xml"):
-        found, own = irload.compile_model(given), irload.compile_model(given, cache=False)
-        assert found.differences[0].where.file == str(given)
-        assert found.warnings == own.warnings
-        assert any(str(given) in w for w in found.warnings)
+    for argument in (path, "model.xml", path, "model.xml"):
+        compiled, own = irload.compile_model(argument), irload.compile_model(argument, cache=False)
+        assert compiled.differences[0].where.file == str(argument)
+        assert compiled.warnings == own.warnings
+        assert any(str(argument) in w for w in compiled.warnings)
     assert count() == 1
 
 

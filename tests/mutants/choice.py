@@ -39,7 +39,7 @@ class Reach:
     def _rarest(self, file: str, lines: Iterable[int], tests: set[str], budget: float) -> list[str]:
         """The tests within the budget, first tests that reach one of the lines that at most a tenth of them reach."""
         by_line = [self._at(file, [n]) & tests for n in lines]
-        rare = set[str]().union(*(found for found in by_line if 10 * len(found) <= len(tests)))
+        rare = set[str]().union(*(reaching for reaching in by_line if 10 * len(reaching) <= len(tests)))
         first = self._promising(rare, budget / 2)
         used = sum(self.seconds[t] for t in first)
         return [*first, *self._promising(tests - set(first), budget - used)]

@@ -53,7 +53,7 @@ class _Child:
 
     def stuck(self) -> bool:
         """Whether the child has been idle for longer than PATIENCE."""
-        used = _processor_seconds(self.pid)
+        used = _clock_ticks(self.pid)
         if used != self.used:
             self.used, self.active = used, time.monotonic()
         return time.monotonic() - self.active > PATIENCE
@@ -142,7 +142,7 @@ class Conductor:
         print(f"{done} {outcome.how} {outcome.seconds:.1f} s {outcome.mutant.place} {outcome.by}", file=sys.stderr)
 
 
-def _processor_seconds(pid: int) -> float:
+def _clock_ticks(pid: int) -> float:
     """Clock ticks used by a child and the children it waited for; 0 if the system does not report them."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()

@@ -81,11 +81,13 @@ def _processor_seconds() -> float:
     return process_time() + children.ru_utime + children.ru_stime
 
 
-def keep(reach: Reach, file: Path) -> None:
+def write_reach(reach: Reach, file: Path) -> None:
     """Write it to a file. Each id is written once."""
-    ids = sorted({test for lines in reach.tests.values() for found in lines.values() for test in found})
+    ids = sorted({test for lines in reach.tests.values() for reaching in lines.values() for test in reaching})
     number = {test: k for k, test in enumerate(ids)}
-    tests = {f: {n: sorted(number[t] for t in found) for n, found in lines.items()} for f, lines in reach.tests.items()}
+    tests = {
+        f: {n: sorted(number[t] for t in reaching) for n, reaching in lines.items()} for f, lines in reach.tests.items()
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(f".{os.getpid()}")
     text = json.dumps({"ids": ids, "seconds": reach.seconds, "tests": tests, "failed": reach.failed})
@@ -93,25 +95,25 @@ def keep(reach: Reach, file: Path) -> None:
     part.replace(file)
 
 
-def kept(file: Path) -> Reach | None:
-    """The contents of a file written by `keep`, or None if it does not exist."""
+def read_reach(file: Path) -> Reach | None:
+    """The contents of a file written by `write_reach`, or None if it does not exist."""
     if not file.exists():
         return None
     stored = json.loads(file.read_text(encoding="utf-8"))
     tests: Lines = defaultdict(dict)
     for name, lines in stored["tests"].items():
-        tests[name] = {int(n): {stored["ids"][k] for k in found} for n, found in lines.items()}
+        tests[name] = {int(n): {stored["ids"][k] for k in reaching} for n, reaching in lines.items()}
     return Reach(stored["seconds"], tests, stored["failed"])
 
 
 def measured(root: Path, folders: Sequence[str], tests: Sequence[str]) -> Reach:
     """The lines of these folders or files that these tests reach: from the stored file, or measured now."""
     file = root / ".mutants" / f"reach_{_fingerprint(root, *folders, *tests)}.json"
-    reach = kept(file)
+    reach = read_reach(file)
     if reach is None:
         command = [sys.executable, "-m", "tests.mutants.reach", str(file), ",".join(folders), *tests]
         subprocess.run(command, cwd=root, check=True, stdout=sys.stderr)
-        reach = kept(file)
+        reach = read_reach(file)
         assert reach is not None
     return reach
 
@@ -127,4 +129,4 @@ def _fingerprint(root: Path, *words: str) -> str:
 if __name__ == "__main__":
     watch = Watch(Path.cwd(), sys.argv[2].split(","))
     pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *sys.argv[3:]], plugins=[watch])
-    keep(watch.result(), Path(sys.argv[1]))
+    write_reach(watch.result(), Path(sys.argv[1]))

@@ -76,8 +76,8 @@ def test_models_with_bodies(build, tmp_path):
         result = ov.compile_model(tmp_path / "model.xml", "CPU")(INPUTS[build])
         assert [plain(a) for a in result.to_tuple()] == expected
     read = irov.Core().read_model(tmp_path / "model.xml")
-    found = next(op for op in read.get_ops() if type(op) is type(node))
-    body = found.get_function(0) if build is conditional else found.get_function()
+    copy = next(op for op in read.get_ops() if type(op) is type(node))
+    body = copy.get_function(0) if build is conditional else copy.get_function()
     assert [op.get_type_name() for op in body.get_ops()]
 
 

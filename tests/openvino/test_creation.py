@@ -98,8 +98,8 @@ def test_integers_are_codes_of_nf4():
 def test_data_of_constants_are_read_only(dtype):
     def script(ov):
         node = opset(ov).constant(np.ones(4, F), getattr(ov.Type, dtype))
-        for found in (node.data, node.get_data(), node.get_data(copy=True), node.tensor_view.data):
-            yield found, found.flags.writeable
+        for array in (node.data, node.get_data(), node.get_data(copy=True), node.tensor_view.data):
+            yield array, array.flags.writeable
 
     same(script)
 

@@ -43,12 +43,12 @@ def model():
 
 def test_operations_run_and_are_saved(tmp_path):
     x = np.array([[1, 2], [3, 4]], np.float32)
-    made = model()
-    assert irov.compile_model(made)(x)[0].tolist() == (-3 * x).tolist()
-    assert [op.get_type_name() for op in made.get_ordered_ops()] == ["Parameter", "Scaled", "Negative", "Result"]
-    made.reshape([1, 2])
-    assert made.outputs[0].shape == [1, 2]
-    irov.serialize(made, tmp_path / "model.xml")
+    net = model()
+    assert irov.compile_model(net)(x)[0].tolist() == (-3 * x).tolist()
+    assert [op.get_type_name() for op in net.get_ordered_ops()] == ["Parameter", "Scaled", "Negative", "Result"]
+    net.reshape([1, 2])
+    assert net.outputs[0].shape == [1, 2]
+    irov.serialize(net, tmp_path / "model.xml")
     core = irov.Core()
     core.add_extension(Scaled)
     read = core.read_model(tmp_path / "model.xml")
@@ -71,9 +71,9 @@ def test_an_operation_without_evaluate_does_not_run():
             self.set_output_type(0, self.get_input_element_type(0), self.get_input_partial_shape(0))
 
     p = opset(irov).parameter([2], np.float32)
-    made = irov.Model([Silent(None, [p])], [p], "silent")
+    net = irov.Model([Silent(None, [p])], [p], "silent")
     with pytest.raises(RuntimeError, match="does not define evaluate"):
-        irov.compile_model(made)(np.zeros(2, np.float32))
+        irov.compile_model(net)(np.zeros(2, np.float32))
 
 
 def test_arrays_become_lists_of_numbers():

@@ -21,7 +21,7 @@ def model(ov):
 
 def test_export_and_import():
     def script(ov):
-        core, given = ov.Core(), np.array([[1, -2, 3], [4, 5, -6]], np.float32)
+        core, array = ov.Core(), np.array([[1, -2, 3], [4, 5, -6]], np.float32)
         compiled = core.compile_model(model(ov), "CPU", {"PERF_COUNT": True, "INFERENCE_NUM_THREADS": 1})
         stream = compiled.export_model()
         yield type(stream).__name__, stream.tell()
@@ -29,7 +29,7 @@ def test_export_and_import():
         yield compiled.export_model(written), written.tell(), len(written.getvalue()) > 0
         for source in (stream, written.getvalue(), ov.Tensor(np.frombuffer(written.getvalue(), np.uint8))):
             imported = core.import_model(source, "CPU")
-            yield imported([given])[0], imported.input(0).get_partial_shape(), imported.input(0).any_name
+            yield imported([array])[0], imported.input(0).get_partial_shape(), imported.input(0).any_name
             yield [imported.get_property(name) for name in ("NETWORK_NAME", "INFERENCE_NUM_THREADS")]
         yield core.import_model(written, "CPU", {"INFERENCE_NUM_THREADS": 2}).get_property("INFERENCE_NUM_THREADS")
         yield failure(lambda: core.import_model(b"model", "CPU")), failure(lambda: core.import_model("model", "CPU"))

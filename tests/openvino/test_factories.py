@@ -29,11 +29,11 @@ PARAMETERS = ("Parameter", "Const", "Result")
 def built(case):
     """A model of the case's operation, built by the factory of its opset."""
     inputs, nodes = [], []
-    for k, given in enumerate(case.inputs):
-        if given.constant:
-            nodes.append(irov.op.Constant(irov.Tensor._from_array(given.value, given.element)))
+    for k, operand in enumerate(case.inputs):
+        if operand.constant:
+            nodes.append(irov.op.Constant(irov.Tensor._from_array(operand.value, operand.element)))
         else:
-            inputs.append(irov.op.Parameter(irov.types.type_of(given.element), given.value.shape))
+            inputs.append(irov.op.Parameter(irov.types.type_of(operand.element), operand.value.shape))
             inputs[-1].friendly_name = f"in{k}"
             nodes.append(inputs[-1])
     create = NodeFactory(case.version).create
@@ -52,7 +52,7 @@ def test_models_of_every_row_load_in_the_runtime(row, tmp_path):
     theirs = runtime.core().read_model(tmp_path / "model.xml")
     inferred = [(p.element_type.type_name, str(p.partial_shape)) for p in model.outputs]
     expected = [(p.element_type.type_name, str(p.partial_shape)) for p in theirs.outputs]
-    if case.wider or row[0] == "NonMaxSuppression":  # the runtime states shapes that results may not have
+    if case.inconsistent_shapes or row[0] == "NonMaxSuppression":  # the runtime states shapes that results may not have
         pairs = zip(model.outputs, theirs.outputs, strict=True)
         assert all(a.partial_shape.relaxes(irov.PartialShape(str(b.partial_shape))) for a, b in pairs)
     else:
@@ -77,9 +77,9 @@ def test_signatures_equal_the_runtimes(number):
         if name in ("constant", "read_value", "parameter", "result", "roi_pooling"):
             continue
         wanted = [(p.name, shown(p.default)) for p in inspect.signature(function).parameters.values()]
-        given = [(p.name, shown(p.default)) for p in inspect.signature(getattr(ours, name)).parameters.values()]
-        if wanted != given:
-            differing[name] = wanted, given
+        parameters = [(p.name, shown(p.default)) for p in inspect.signature(getattr(ours, name)).parameters.values()]
+        if wanted != parameters:
+            differing[name] = wanted, parameters
     assert differing == {}
 
 
@@ -123,7 +123,7 @@ def test_forms_of_arguments():
         pooled.set_output_roi([2, 1])
         yield pooled.get_output_roi()
         for missing in ({"spatial_scale": 1.0}, {"output_roi": [6, 6]}):
-            yield failure(lambda given=missing: ops.roi_pooling(*regions, **given))
+            yield failure(lambda argument=missing: ops.roi_pooling(*regions, **argument))
         with pytest.warns(DeprecationWarning, match="`output_size` is deprecated"):
             yield ops.roi_pooling(*regions, spatial_scale=1.0, output_size=[6, 6]).output(0).shape
         values = np.ones((1, 64), np.float32)

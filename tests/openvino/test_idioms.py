@@ -94,22 +94,22 @@ def test_classification_async():
         if len(model.inputs) != 1 or len(model.outputs) != 1:
             raise AssertionError("the sample is for models of one input and one output")
         compiled = core.compile_model(model, "CPU", {"NUM_STREAMS": 2})
-        found = {}
+        results = {}
 
         def completion(request, path):
             scores = next(iter(request.results.values()))
-            found[IMAGES.index(path)] = np.argsort(scores[0])[::-1][:3].tolist()
+            results[IMAGES.index(path)] = np.argsort(scores[0])[::-1][:3].tolist()
 
         queue = ov.AsyncInferQueue(compiled, len(IMAGES))
         queue.set_callback(completion)
         for path in IMAGES:
             queue.start_async({0: np.load(path)}, path)
         queue.wait_all()
-        yield [sorted(found.items())]
+        yield [sorted(results.items())]
 
-    (found,) = ours(script)[0]
-    assert [number for number, _ in found] == [*range(len(IMAGES))]
-    assert [best[0] for _, best in found] == digits()
+    (result,) = ours(script)[0]
+    assert [number for number, _ in result] == [*range(len(IMAGES))]
+    assert [best[0] for _, best in result] == digits()
 
 
 def test_async_api():
@@ -168,10 +168,10 @@ def test_hello_reshape_detector(tmp_path):
         compiled = core.compile_model(ppp.build(), "CPU")
         results = compiled.infer_new_request({0: tensor})
         predictions = next(iter(results.values()))
-        found = [d for d in predictions.reshape(-1, 7) if d[2] > 0.4]
-        assert len(found) > 3
+        detections = [d for d in predictions.reshape(-1, 7) if d[2] > 0.4]
+        assert len(detections) > 3
         yield predictions.shape
-        yield [(int(d[1]), np.round(d[3:] * (w, h, w, h)).astype(int).tolist()) for d in found]
+        yield [(int(d[1]), np.round(d[3:] * (w, h, w, h)).astype(int).tolist()) for d in detections]
 
     same(script)
 

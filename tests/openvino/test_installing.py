@@ -41,9 +41,9 @@ irload.openvino.install()
 
 
 def run(code, *arguments):
-    made = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return made.stdout
+    process = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def test_libraries_import_irload_as_openvino():

@@ -73,20 +73,20 @@ def test_ports_take_attributes():
 
 def test_postponed_constants(tmp_path):
     def script(ov):
-        made = []
+        values = []
 
         def maker():
-            made.append(ov.Tensor(np.array([1, 2], np.float32)))
-            return made[-1]
+            values.append(ov.Tensor(np.array([1, 2], np.float32)))
+            return values[-1]
 
         create = module(ov, "utils.postponed_constant").make_postponed_constant
         constant = create(ov.Type.f32, ov.Shape([1, 2]), maker, "large")
         parameter = opset(ov).parameter([3, 1], np.float32)
         model = ov.Model([opset(ov).add(parameter, constant)], [parameter], "m")
-        yield constant.friendly_name, constant.output(0), "postponed_constant" in constant.get_rt_info(), len(made)
+        yield constant.friendly_name, constant.output(0), "postponed_constant" in constant.get_rt_info(), len(values)
         path = tmp_path / f"{ov.__name__}.xml"
         ov.serialize(model, path)
-        yield len(made), path.with_suffix(".bin").stat().st_size
+        yield len(values), path.with_suffix(".bin").stat().st_size
         yield [n.get_type_name() for n in model.get_ordered_ops()]
         read = ov.Core().read_model(path)
         yield [n.get_type_name() for n in read.get_ordered_ops()], next(iter(read.get_ops())).get_type_name()

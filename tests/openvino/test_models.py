@@ -193,9 +193,9 @@ def test_metadata():
 def test_evaluate():
     def script(ov):
         model = small(ov)
-        given = [ov.Tensor(np.full((2, 3), k, np.float32)) for k in (1, -3)]
+        tensors = [ov.Tensor(np.full((2, 3), k, np.float32)) for k in (1, -3)]
         outputs = [ov.Tensor(ov.Type.f32, [2, 3]) for _ in range(2)]
-        yield model.evaluate(outputs, given), [t.data for t in outputs]
+        yield model.evaluate(outputs, tensors), [t.data for t in outputs]
 
     same(script)
 
@@ -308,8 +308,8 @@ def test_ports_by_keyword():
     def script(ov):
         model = small(ov)
         compiled = ov.Core().compile_model(model, "CPU")
-        for found in (model, compiled):
-            yield found.input(index=1).any_name, found.input(tensor_name="b").index, found.output(index=0).names
+        for subject in (model, compiled):
+            yield subject.input(index=1).any_name, subject.input(tensor_name="b").index, subject.output(index=0).names
         processor = ov.preprocess.PrePostProcessor(model)
         processor.input(tensor_name="a").tensor().set_element_type(ov.Type.u8)
         processor.input(input_index=1).tensor().set_element_type(ov.Type.i32)

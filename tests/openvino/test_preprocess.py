@@ -95,12 +95,12 @@ def argument(ov, method, value):
 
 def data(model, rng):
     """Random inputs for the ports of a model."""
-    found = []
+    arrays = []
     for port in model.inputs:
         dtype = port.element_type.to_dtype()
         values = rng.uniform(0, 255, tuple(port.shape))
-        found.append(np.floor(values).astype(dtype) if dtype == np.uint8 else (values / 16).astype(dtype))
-    return found
+        arrays.append(np.floor(values).astype(dtype) if dtype == np.uint8 else (values / 16).astype(dtype))
+    return arrays
 
 
 def agree(a, b, narrow=False):
@@ -199,7 +199,7 @@ def test_descriptions():
             processor = pre.PrePostProcessor(network(ov, 3))
             declare(processor.input(), processor.output())
             yield re.sub("Check.*\n", "", str(processor)).strip()
-            yield failure(lambda made=processor: [(str(p), str(p.node.layout)) for p in made.build().inputs])
+            yield failure(lambda prepared=processor: [(str(p), str(p.node.layout)) for p in prepared.build().inputs])
         processor = pre.PrePostProcessor(network(ov, 3))
         tensor = processor.input().tensor().set_element_type(ov.Type.u8)
         tensor.set_color_format(pre.ColorFormat.NV12_TWO_PLANES, ["y", "uv"])
@@ -234,7 +234,7 @@ def test_layouts_follow_from_steps():
                     for step in steps:
                         part.preprocess().convert_layout(ov.Layout(step) if isinstance(step, str) else step)
                     text = re.sub("Error occurred.*", "", str(processor), flags=re.DOTALL).strip()
-                    built = failure(lambda made=processor: [str(p.node.layout) for p in made.build().inputs])
+                    built = failure(lambda prepared=processor: [str(p.node.layout) for p in prepared.build().inputs])
                     yield tensor, model, steps, text, built
 
     same(script)

@@ -22,8 +22,8 @@ def test_forms_of_inputs():
     def script(ov):
         model = ov.Core().compile_model(str(DIGITS), "CPU")
         x = image()
-        for given in (x, [x], (x,), {0: x}, {"image": x}, {model.input(0): x}, ov.Tensor(x), {0: ov.Tensor(x)}):
-            yield model(given)[0]
+        for value in (x, [x], (x,), {0: x}, {"image": x}, {model.input(0): x}, ov.Tensor(x), {0: ov.Tensor(x)}):
+            yield model(value)[0]
         yield model(x.astype(np.float64))[0], model(np.asfortranarray(x))[0], model.infer_new_request({0: x})[0]
         result = model(x)
         yield result["probabilities"], result[0], result[model.output(0)], result[model.output("probabilities")]
@@ -188,8 +188,8 @@ def test_scalars_and_narrow_types():
         model = ov.Core().compile_model(ov.Model([ops.relu(a), ops.convert(b, "f32")], [a, b]), "CPU")
         half = ov.Tensor(ov.Type.bf16, [2])
         half.data.view(np.uint16)[:] = [0x3F80, 0xC000]
-        for given in (3.0, 3, np.float32(3), np.array(3.0)):
-            yield model({0: given, 1: half}).to_tuple()
+        for value in (3.0, 3, np.float32(3), np.array(3.0)):
+            yield model({0: value, 1: half}).to_tuple()
 
     same(script)
 
@@ -197,9 +197,9 @@ def test_scalars_and_narrow_types():
 def test_packed_outputs_are_bytes():
     p = opset(irov).parameter([3], irov.Type.u4, name="p")
     model = irov.compile_model(irov.Model([opset(irov).result(p)], [p], "packed"))
-    given = irov.Tensor(np.array([0x21, 0x03], np.uint8), [3], irov.Type.u4)
+    packed = irov.Tensor(np.array([0x21, 0x03], np.uint8), [3], irov.Type.u4)
     for shared in (True, False):
-        assert model({0: given}, share_outputs=shared)[0].tolist() == [0x21, 0x03]
+        assert model({0: packed}, share_outputs=shared)[0].tolist() == [0x21, 0x03]
 
 
 def test_queue():

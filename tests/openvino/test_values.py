@@ -120,8 +120,8 @@ def test_constants_keep_and_convert_their_values(source):
             yield node.get_element_type(), node.data, [node.get_data(dtype=t) for t in (np.float32, np.bool_)]
             for dtype in (None, source, node.data.dtype):
                 for copied in (True, False):
-                    found = node.get_data(dtype=dtype, copy=copied)
-                    yield found, found.flags.owndata
+                    array = node.get_data(dtype=dtype, copy=copied)
+                    yield array, array.flags.owndata
         yield ops.constant(tensor=ov.Tensor(values), shared_memory=True).data
         sum_ = ops.add(values.astype(np.float32), np.float32(1), name="sum")
         yield [source.get_node().friendly_name for source in sum_.input_values()]
@@ -137,8 +137,8 @@ def test_constants_keep_and_convert_their_values(source):
 def test_constants_of_packed_types_reject_numbers_beyond_them(name, values, kind):
     def script(ov):
         for value in values:
-            given = [value] if kind is list else np.array([value], kind)
-            yield failure(lambda given=given: ov.op.Constant(getattr(ov.Type, name), ov.Shape([1]), given).data)
+            data = [value] if kind is list else np.array([value], kind)
+            yield failure(lambda argument=data: ov.op.Constant(getattr(ov.Type, name), ov.Shape([1]), argument).data)
 
     same(script)
 

@@ -38,7 +38,7 @@ class Choice:
 
     def __init__(self, k: int) -> None:
         self.k = k
-        self.most = 1
+        self.available = 1
         """The largest number of kernels for one step."""
 
     def find(self, step: Step, memory: Memory, threads: int) -> str | None:
@@ -54,14 +54,14 @@ class Choice:
         run: Callable[[Phases], None],
     ) -> str:
         """The name of the kernel."""
-        self.most = max(self.most, len(kernels))
+        self.available = max(self.available, len(kernels))
         return list(kernels)[min(self.k, len(kernels) - 1)]
 
     def save(self) -> None:
         """A no-op."""
 
 
-def given(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
+def inputs_of(shapes: Sequence[Sequence[int]], seed: int = 7) -> list[Array]:
     """Inputs: halves between −4 and 4."""
     rng = np.random.default_rng(seed)
     return [(rng.integers(-8, 9, shape) / 2).astype(np.float32) for shape in shapes]
@@ -72,23 +72,23 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
 
     Compiled kernels are checked as well if they are switched on. Returns the names of NumPy's.
     """
-    inputs = given(shapes), given(shapes, 8)
+    inputs = inputs_of(shapes), inputs_of(shapes, 8)
     plain = irload.compile_model(model, optimize=False)
     expected = [list(plain(arrays).values()) for arrays in inputs]
     names: set[str] = set()
     for count in threads:
-        k, most = 0, 1
-        while k < most:
+        k, available = 0, 1
+        while k < available:
             choice = Choice(k)
             used, results = _run(model, inputs, count, choice)
             names |= used
-            for found, wanted in zip(results, expected, strict=True):
-                for a, b in zip(found, wanted, strict=True):
+            for actual, wanted in zip(results, expected, strict=True):
+                for a, b in zip(actual, wanted, strict=True):
                     if used & INEXACT:
                         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * float(np.std(b)))
                     else:
                         np.testing.assert_array_equal(a, b, f"{used} at {count} threads")
-            k, most = k + 1, choice.most
+            k, available = k + 1, choice.available
         if host_target() is not None:
             compiled = irload.compile_model(model, count)
             for arrays, wanted in zip(inputs, expected, strict=True):
@@ -101,7 +101,7 @@ def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, cho
     """The plan in NumPy that an inference on inputs of these shapes uses."""
     compiled = CompiledModel(model, threads, jit=False)  # plans at the first inference, with this choice
     shared_packing(compiled._shared, compiled._options).tuner = choice  # pyright: ignore
-    compiled(given(shapes))
+    compiled(inputs_of(shapes))
     ((plan,),) = compiled._pools.values()
     return plan
 

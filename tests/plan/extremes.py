@@ -70,18 +70,18 @@ def classes_agree(model: Model, shapes: Sequence[Sequence[int]], values: Sequenc
     judged = 0
     for arrays in feeds(shapes, values):
         run = Terms(wide, {})
-        bound, given = wide._bound(arrays)  # pyright: ignore[reportPrivateUsage]
-        exact = [np.array(a) for a in wide.execute(run, given, bound)]
+        bound, types = wide._bound(arrays)  # pyright: ignore[reportPrivateUsage]
+        exact = [np.array(a) for a in wide.execute(run, types, bound)]
         if run.overflows:
             continue
         judged += 1
-        for found, wanted, other in zip(plan(arrays).values(), plain(arrays).values(), exact, strict=True):
+        for actual, wanted, other in zip(plan(arrays).values(), plain(arrays).values(), exact, strict=True):
             with np.errstate(all="ignore"):
                 accepted = kinds(wanted), kinds(other.astype(wanted.dtype))
-            wrong = (kinds(found) != accepted[0]) & (kinds(found) != accepted[1])
+            wrong = (kinds(actual) != accepted[0]) & (kinds(actual) != accepted[1])
             if wrong.any():
                 at = tuple(np.argwhere(wrong)[0])
-                raise AssertionError(f"{found[at]} at {list(map(int, at))}, plain {wanted[at]}, in f64 {other[at]}")
+                raise AssertionError(f"{actual[at]} at {list(map(int, at))}, plain {wanted[at]}, in f64 {other[at]}")
     return judged
 
 

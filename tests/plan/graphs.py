@@ -59,8 +59,8 @@ class Net:
         self, type: str, *inputs: ir.Ref, version: str = "opset1", outputs: int = 1, **attributes: object
     ) -> list[ir.Ref]:
         """All outputs of an operation."""
-        given = [("f32", ())] * outputs
-        return self._graph.layer(type, inputs, given, version=version, attributes=attributes)
+        types = [("f32", ())] * outputs
+        return self._graph.layer(type, inputs, types, version=version, attributes=attributes)
 
     def conv(self, x: ir.Ref, channels: int, out: int, kernel: int = 1, **attributes: object) -> ir.Ref:
         """A convolution of two spatial axes."""
@@ -105,25 +105,25 @@ def agrees(
     With `special` the inputs include NaN and infinities, and the results must have them at the same positions.
     """
     rng = np.random.default_rng(7)
-    given = [[_numbers(rng, shape, special) for shape in shapes] for _ in range(2)]
+    inputs = [[_numbers(rng, shape, special) for shape in shapes] for _ in range(2)]
     plain = irload.compile_model(model, optimize=False)
-    expected = [list(plain(arrays).values()) for arrays in given]
+    expected = [list(plain(arrays).values()) for arrays in inputs]
     for threads in (1, 2, 3):
         with sanitizing():
             plan = irload.compile_model(model, threads, precise=precise)
-            for arrays, wanted in zip(given, expected, strict=True):
-                for found, value in zip(plan(arrays).values(), wanted, strict=True):
-                    close(found, value, tolerance)
+            for arrays, wanted in zip(inputs, expected, strict=True):
+                for actual, value in zip(plan(arrays).values(), wanted, strict=True):
+                    close(actual, value, tolerance)
 
 
-def close(found: Array, wanted: Array, tolerance: float) -> None:
+def close(actual: Array, wanted: Array, tolerance: float) -> None:
     """Compare numbers, including the positions of NaN and infinities."""
     finite = np.isfinite(wanted)
     spread = float(np.std(wanted[finite], dtype=np.float64)) if finite.any() else 0.0
     scale = tolerance * max(spread, 1e-3)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-    np.testing.assert_array_equal(found[~finite], wanted[~finite])
-    np.testing.assert_allclose(found[finite], wanted[finite], rtol=tolerance, atol=scale)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(wanted))
+    np.testing.assert_array_equal(actual[~finite], wanted[~finite])
+    np.testing.assert_allclose(actual[finite], wanted[finite], rtol=tolerance, atol=scale)
 
 
 def _numbers(rng: np.random.Generator, shape: Sequence[int], special: bool) -> Array:

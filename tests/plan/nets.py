@@ -38,9 +38,11 @@ def convolutions(*channels: int, size: int | str = 24) -> Model:
 
 def _layer(id: int, name: str, type: str, data: str, inputs: int) -> str:
     ports = "".join(f'<port id="{k}" precision="FP32"/>' for k in range(inputs))
-    taken = f"<input>{ports}</input>" if inputs else ""
-    given = "" if type == "Result" else f'<output><port id="{inputs}" precision="FP32"/></output>'
-    return f'<layer id="{id}" name="{name}" type="{type}" version="opset1"><data {data}/>{taken}{given}</layer>'
+    input_text = f"<input>{ports}</input>" if inputs else ""
+    ports_text = "" if type == "Result" else f'<output><port id="{inputs}" precision="FP32"/></output>'
+    return (
+        f'<layer id="{id}" name="{name}" type="{type}" version="opset1"><data {data}/>{input_text}{ports_text}</layer>'
+    )
 
 
 def _edge(source: int, target: int, port: int) -> str:

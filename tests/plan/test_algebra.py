@@ -55,10 +55,10 @@ def atom_value(algebra: Algebra, key: tuple[Any, ...], unknown: list[float]) -> 
         return unknown[rest[0]]
     if name == "sum":
         return value(algebra, rest[0], unknown)
-    given = [value(algebra, r, unknown) if isinstance(r, tuple) else r for r in rest]
+    operands = [value(algebra, r, unknown) if isinstance(r, tuple) else r for r in rest]
     if name == "softplus":
-        return float(np.log(1 + np.exp(given[0])))
-    return float(BINARY[name](*given) if name in BINARY else UNARY[name][0](*given))
+        return float(np.log(1 + np.exp(operands[0])))
+    return float(BINARY[name](*operands) if name in BINARY else UNARY[name][0](*operands))
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -87,8 +87,8 @@ def test_a_form_equals_its_expression(seed: int) -> None:
                 form = algebra.apply(function, [forms[k] for k in args], numbers)
             except NotRepresentable:
                 continue
-            found = value(algebra, form, unknown)
-            assert np.isclose(float(np.real(found)), exact, rtol=1e-6, atol=1e-9), (function, numbers)
+            result = value(algebra, form, unknown)
+            assert np.isclose(float(np.real(result)), exact, rtol=1e-6, atol=1e-9), (function, numbers)
             forms.append(form)
             worth.append(np.float64(exact))
     assert len(forms) > 6

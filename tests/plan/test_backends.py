@@ -134,8 +134,8 @@ def test_an_expression_that_hands_operands_on() -> None:
     expression = Expression(2, (Instruction("add", (0, 1)),), (1, 2, 0))
     step = ElementwiseStep([x, y], [value(2, 3), value(2, 3), value(2, 3)], expression=expression)
     a, b = random(2, 3), random(2, 3, seed=1)
-    for found, wanted in zip(run([step], {x: a, y: b}, step.outputs), (b, a + b, a), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, wanted in zip(run([step], {x: a, y: b}, step.outputs), (b, a + b, a), strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 def test_a_sole_result_is_the_last_register() -> None:

@@ -123,7 +123,7 @@ def test_cutting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "size", "found"),
+    ("shape", "size", "expected"),
     [
         ((6, 4), 8, [(2, 4)] * 3),
         ((6, 4), 7, [(1, 4)] * 6),
@@ -135,10 +135,10 @@ def test_cutting() -> None:
         ((2, 3, 8), 8, [(1, 8)] * 6),
     ],
 )
-def test_tiles(shape: tuple[int, ...], size: int, found: list[tuple[int, ...]]) -> None:
+def test_tiles(shape: tuple[int, ...], size: int, expected: list[tuple[int, ...]]) -> None:
     array = np.arange(np.prod(shape)).reshape(shape)
     pieces = [a for (a, _) in tiles([array, array], 0, shape[0], size)]
-    assert [p.shape for p in pieces] == found
+    assert [p.shape for p in pieces] == expected
     np.testing.assert_array_equal(np.concatenate([p.reshape(-1) for p in pieces]), array.reshape(-1))
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.numpy_kernels
 
 PADS = {"pads_begin": "1,1", "pads_end": "1,1"}
 
-MOST_CALLS = {
+MAX_CALLS = {
     "im2col": 20,
     "separable": 6,
     "depthwise": 10,
@@ -44,10 +44,10 @@ def test_a_cnn_runs_few_calls(small: bool, monkeypatch: pytest.MonkeyPatch) -> N
     for module in (packing, weight_streaming, winograd):
         monkeypatch.setattr(module, "small_kernels", lambda: small)
     net = Exact()
-    found = tables(plan_of(net.model(cnn(net)), net.shapes))
-    assert [name for name, _ in found] == list(MOST_CALLS), "biases, activations and the residual are epilogues"
-    for name, phases in found:
-        assert sum(len(part) for phase in phases for part in phase) <= MOST_CALLS[name], name
+    calls = tables(plan_of(net.model(cnn(net)), net.shapes))
+    assert [name for name, _ in calls] == list(MAX_CALLS), "biases, activations and the residual are epilogues"
+    for name, phases in calls:
+        assert sum(len(part) for phase in phases for part in phase) <= MAX_CALLS[name], name
 
 
 def test_windows_are_copied_block_by_block() -> None:

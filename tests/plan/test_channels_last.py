@@ -21,9 +21,9 @@ def test_results_of_a_pooling_keep_its_layout() -> None:
     relu, both = mapped("relu", pooled), ConcatStep([pooled, other], [value(2, 6, 2, 3)], axis=1)
     apart, alone = mapped("relu", other), ConcatStep([other, other], [value(2, 6, 2, 3)], axis=1)
     steps: list[Step] = [pool, enlarged, norm, relu, both, apart, alone]
-    found = layouts(Program(steps, [x, other], [s.output for s in steps]), steps, [x, other])
+    chosen = layouts(Program(steps, [x, other], [s.output for s in steps]), steps, [x, other])
     expected = {x, pooled, enlarged.output, norm.output, relu.output, both.output}
-    assert found == dict.fromkeys(expected, channels_last(4))
+    assert chosen == dict.fromkeys(expected, channels_last(4))
 
 
 def test_views_and_their_results_are_planar() -> None:

@@ -14,7 +14,7 @@ import irload
 from irload.core.tensor import Array
 from irload.diagnostics.benchmark import benchmark
 from irload.diagnostics.config import config
-from irload.diagnostics.user_cache import clear_cache, kept
+from irload.diagnostics.user_cache import cache_usage, clear_cache
 from irload.model_cache.cached import CachedModel
 from irload.options import Options
 from irload.plan.backends import registry
@@ -203,7 +203,7 @@ def test_the_configuration_and_the_users_cache(offered) -> None:
     PrivateFolder("toys", ".toy", 1000).write("one", [b"x" * 100])
     assert config()["compiled kernels"] == "toy 1"
     assert config()["kernel cache"] == "0.0 of 0 MB, 1 files"
-    usage = {entry.what: entry.nbytes for entry in kept()}
+    usage = {entry.what: entry.nbytes for entry in cache_usage()}
     assert usage == {"compiled kernels": 100, "compiled models": 0, "tuning": 0}
     assert clear_cache()[0].nbytes == 100
-    assert kept()[0].count == 0
+    assert cache_usage()[0].count == 0

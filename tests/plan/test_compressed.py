@@ -60,15 +60,15 @@ def test_integers_with_scale_and_zero_point(through: str, zero_point: bool, grou
     w = net.op("Multiply", w, net.constant(scale))
     w = net.reshape(w, N, K) if grouped else w
     w = convert(net, w) if through == "f16" else w
-    found, array = weights_of(net, w)
-    assert found is not None
-    np.testing.assert_array_equal(found.stored.array, stored)
-    assert found.scale is not None
-    np.testing.assert_array_equal(found.scale.array, scale)
-    assert (found.zero_point is not None) == zero_point
-    if found.zero_point is not None:
-        np.testing.assert_array_equal(found.zero_point.array, zero)
-    assert found.shape == (N, K)
+    weights, array = weights_of(net, w)
+    assert weights is not None
+    np.testing.assert_array_equal(weights.stored.array, stored)
+    assert weights.scale is not None
+    np.testing.assert_array_equal(weights.scale.array, scale)
+    assert (weights.zero_point is not None) == zero_point
+    if weights.zero_point is not None:
+        np.testing.assert_array_equal(weights.zero_point.array, zero)
+    assert weights.shape == (N, K)
     shifted = stored.astype(np.float32) - (zero.astype(np.float32) if zero_point else 0)
     np.testing.assert_allclose(array, (shifted * scale.astype(np.float32)).reshape(N, K), rtol=2e-3, atol=1e-3)
 
@@ -76,10 +76,10 @@ def test_integers_with_scale_and_zero_point(through: str, zero_point: bool, grou
 def test_halves() -> None:
     net = Net()
     stored = np.random.default_rng(0).standard_normal((N, K)).astype(np.float16)
-    found, array = weights_of(net, convert(net, net.constant(stored)))
-    assert found is not None
-    assert (found.scale, found.zero_point) == (None, None)
-    np.testing.assert_array_equal(found.stored.array, stored)
+    weights, array = weights_of(net, convert(net, net.constant(stored)))
+    assert weights is not None
+    assert (weights.scale, weights.zero_point) == (None, None)
+    np.testing.assert_array_equal(weights.stored.array, stored)
     np.testing.assert_array_equal(array, stored.astype(np.float32))
 
 
@@ -100,7 +100,7 @@ def test_small_weights_are_decompressed_in_f32(element: ElementType) -> None:
     net = Net()
     weights = Weights(element, 4, 8, groups=1)
     model = net.model(net.op("MatMul", net.input(8, 8), weights.of(net), transpose_a=False, transpose_b=True))
-    found = irload.compile_model(model, 1)(np.eye(8, dtype=np.float32))[0]
-    assert np.any(found != found.astype(np.float16)), "the weights are rounded"
+    output = irload.compile_model(model, 1)(np.eye(8, dtype=np.float32))[0]
+    assert np.any(output != output.astype(np.float16)), "the weights are rounded"
     rounded = irload.compile_model(model, 1, optimize=False)(np.eye(8, dtype=np.float32))[0]
-    np.testing.assert_array_equal(found.astype(np.float16), rounded)
+    np.testing.assert_array_equal(output.astype(np.float16), rounded)

@@ -32,10 +32,10 @@ def test_gathers(element: ElementType) -> None:
     weights = Weights(element, 50, 96, 3, element.kind != "float", "f32")
     y = net.op("Gather", weights.of(net), net.integers(2, 3), net.constant(0), version="opset8", batch_dims=0)
     indices = np.array([[3, 49, 0], [-1, 17, 50]])
-    expected, found = (
+    expected, actual = (
         irload.compile_model(net.model(y), **options)([indices])[0] for options in ({"optimize": False}, {"jit": False})
     )
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_weights_are_never_widened_in_memory() -> None:

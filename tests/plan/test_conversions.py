@@ -21,9 +21,9 @@ def test_rounding(to: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = np.random.default_rng(0).standard_normal(203).astype(np.float32)
     data[: len(ENDS)] = ENDS
     compiled = irload.compile_model(model, 1)
-    found, expected = (c([data])[0] for c in (compiled, irload.compile_model(model, 1, optimize=False)))
-    np.testing.assert_array_equal(found, expected)
-    assert not np.array_equal(found[20:], data[20:]), "values are rounded"
+    actual, expected = (c([data])[0] for c in (compiled, irload.compile_model(model, 1, optimize=False)))
+    np.testing.assert_array_equal(actual, expected)
+    assert not np.array_equal(actual[20:], data[20:]), "values are rounded"
     assert "compute" not in {step.kernel for step in compiled.profile([data], 1)}
 
 

@@ -17,11 +17,11 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.opcodes import OPCODES
 from irload.plan.threads import run_part
 from models import ir
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.plan.exact import Exact, same
 
 
-def lying(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.Ref:
+def random_layout(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.Ref:
     """A value of a shape with one of several memory layouts."""
     rank, roll = len(shape), rng.random()
     if roll < 0.2 or not rank:
@@ -49,7 +49,7 @@ def test_expressions(seed: int, small: bool) -> None:
     rng = np.random.default_rng([seed, 6])
     net = Exact(seed)
     shape = tuple(int(n) for n in rng.integers(1, 7, seed % 5))
-    y = lying(net, rng, shape)
+    y = random_layout(net, rng, shape)
     for _ in range(int(rng.integers(1, 6))):
         roll = rng.random()
         if roll < 0.3:
@@ -58,9 +58,9 @@ def test_expressions(seed: int, small: bool) -> None:
             y = net.op("Clamp", y, min=-1.5, max=2.5)
         else:
             type = str(rng.choice(["Add", "Subtract", "Maximum", "Minimum", "Multiply"]))
-            other = lying(net, rng, broadcast(rng, shape)) if rng.random() < 0.85 else y
+            other = random_layout(net, rng, broadcast(rng, shape)) if rng.random() < 0.85 else y
             y = net.op(type, *((y, other) if rng.random() < 0.6 else (other, y)))
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         assert same(net.model(y), net.shapes) <= {"tiles", "copy"}
 
 
@@ -72,10 +72,10 @@ def test_joins_and_moves(seed: int, small: bool) -> None:
     shape = tuple(int(n) for n in rng.integers(1, 5, 2 + seed % 3))
     axis = int(rng.integers(0, len(shape)))
     parts = [
-        lying(net, rng, tuple(int(rng.integers(1, 4)) if k == axis else n for k, n in enumerate(shape)))
+        random_layout(net, rng, tuple(int(rng.integers(1, 4)) if k == axis else n for k, n in enumerate(shape)))
         for _ in range(int(rng.integers(1, 5)))
     ]
-    parts.append(lying(net, rng, shape))
+    parts.append(random_layout(net, rng, shape))
     y = net.concat(*parts, *parts[: int(rng.integers(0, 2))], axis=axis)
     outputs = [y]
     if rng.random() < 0.5:
@@ -84,7 +84,7 @@ def test_joins_and_moves(seed: int, small: bool) -> None:
         y = net.transpose(y, *(int(k) for k in rng.permutation(len(shape))))
     y = net.reshape(y, -1) if rng.random() < 0.7 else y
     outputs.append(net.op("Abs", y) if rng.random() < 0.5 else y)
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         assert same(net.model(*outputs), net.shapes) <= {"tiles", "copy", "slices"}
 
 

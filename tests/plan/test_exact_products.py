@@ -10,7 +10,7 @@ import pytest
 from irload.plan.backends.numpy.kernels import packing
 from irload.plan.backends.numpy.kernels import weight_streaming as streamed
 from models import ir
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.plan.exact import Exact, kernels, same
 
 
@@ -37,7 +37,7 @@ def operand(net: Exact, rng: np.random.Generator, shape: tuple[int, ...]) -> ir.
     return net.transpose(net.op("ReLU", net.input(*shape[::-1])), *reversed(range(len(shape))))
 
 
-def behind(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
+def random_epilogue(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
     """The result after up to four random elementwise layers."""
     for _ in range(int(rng.integers(0, 4))):
         other = operand(net, rng, shape)
@@ -58,8 +58,8 @@ def test_by_constant_matrices(seed: int, small: bool, in_place: bool) -> None:
     x = net.input(*lead, *((k, rows) if ta else (rows, k)))
     x = net.op("ReLU", x) if rng.random() < 0.3 else x
     w = net.weights(*((n, k) if tb else (k, n)))
-    y = behind(net, rng, net.op("MatMul", x, w, transpose_a=ta, transpose_b=tb), (*lead, rows, n))
-    with lowered() if small else nullcontext():
+    y = random_epilogue(net, rng, net.op("MatMul", x, w, transpose_a=ta, transpose_b=tb), (*lead, rows, n))
+    with lowered_thresholds() if small else nullcontext():
         names = same(net.model(y), net.shapes) - {"tiles", "copy"}
     stacked = ta and int(np.prod(lead)) > 1 and k > 1 and rows > 1
     if stacked:
@@ -95,8 +95,8 @@ def test_products_with_computed_operands(seed: int, small: bool) -> None:
     a, b = matrix(rows, k, ta), matrix(k, n, tb)
     y = net.op("MatMul", a, b, transpose_a=ta, transpose_b=tb)
     shape = (*np.broadcast_shapes(*leads), rows, n)
-    with lowered() if small else nullcontext():
-        same(net.model(behind(net, rng, y, shape)), net.shapes)
+    with lowered_thresholds() if small else nullcontext():
+        same(net.model(random_epilogue(net, rng, y, shape)), net.shapes)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 
 import irload
 from models import ir
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.plan.exact import Exact, same
 from tests.plan.graphs import Net, agrees
-from tests.plan.test_exact_maps import lying
+from tests.plan.test_exact_maps import random_layout
 from tests.plan.test_exact_products import operand
 
 blocks = pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
@@ -27,10 +27,10 @@ def test_reductions(seed: int, small: bool) -> None:
     first = int(rng.integers(0, len(shape)))
     axes = list(range(first, int(rng.integers(first, len(shape))) + 1))
     type = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")[seed % 4]
-    x = lying(net, rng, shape)
+    x = random_layout(net, rng, shape)
     y = net.op(type, x, net.constant(axes), keep_dims=bool(rng.random() < 0.5))
     y = net.op("Add", y, net.weights(1)) if rng.random() < 0.5 else y
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         assert f"{type.removeprefix('Reduce').lower()} of rows" in same(net.model(y), net.shapes)
 
 
@@ -46,14 +46,14 @@ def test_masked_scores_give_no_subnormal_powers(attention: bool, small: bool) ->
     identity = net.constant(np.eye(16, dtype=np.float32))
     y = net.op("MatMul", powers, identity, transpose_a=False, transpose_b=False) if attention else powers
     model = net.model(y)
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         agrees(model, net.shapes)
-        (found,) = irload.compile_model(model)([np.ones((2, 5, 8), np.float32)]).values()
-    assert (found == 0).any()
-    assert not ((found > 0) & (found < np.finfo(np.float32).tiny)).any()
+        (output,) = irload.compile_model(model)([np.ones((2, 5, 8), np.float32)]).values()
+    assert (output == 0).any()
+    assert not ((output > 0) & (output < np.finfo(np.float32).tiny)).any()
 
 
-def behind(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
+def random_epilogue(net: Net, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
     """The result, scaled and shifted by random operands, constant or computed."""
     for type in ("Multiply", "Add", "Add")[: int(rng.integers(0, 4))]:
         other = operand(net, rng, shape)  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def test_normalizations(seed: int, kind: str, small: bool) -> None:
     shape = tuple(int(n) for n in rng.integers(2, 8, 2 + seed % 3))
     if kind == "groups":
         shape = (int(rng.integers(1, 3)), 6, *(int(n) for n in rng.integers(1, 5, 1 + seed % 3)))
-    x = lying(net, rng, shape)  # type: ignore[arg-type]
+    x = random_layout(net, rng, shape)  # type: ignore[arg-type]
     if kind == "mvn":
         axes = [k - len(shape) for k in range(int(rng.integers(1, len(shape))), len(shape))]
         y = net.op(
@@ -88,8 +88,8 @@ def test_normalizations(seed: int, kind: str, small: bool) -> None:
             "GroupNormalization", x, net.weights(6), net.weights(6), version="opset12",
             num_groups=int(rng.choice([1, 2, 3, 6])), epsilon=1e-2,
         )  # fmt: skip
-    model = net.model(behind(net, rng, y, shape))
-    with lowered() if small else nullcontext():
+    model = net.model(random_epilogue(net, rng, y, shape))
+    with lowered_thresholds() if small else nullcontext():
         agrees(model, net.shapes, tolerance=1e-4)
 
 
@@ -100,14 +100,14 @@ def test_attention(seed: int, small: bool) -> None:
     net = Net(seed)
     lead = tuple(int(n) for n in rng.integers(1, 4, 1 + seed % 3))
     rows, keys, width, values = (int(n) for n in rng.integers(1, 7, 4))
-    q, k, v = (lying(net, rng, (*lead, *s)) for s in ((rows, width), (keys, width), (keys, values)))  # type: ignore[arg-type]
+    q, k, v = (random_layout(net, rng, (*lead, *s)) for s in ((rows, width), (keys, width), (keys, values)))  # type: ignore[arg-type]
     masks: list[ir.Ref] = []
     if seed % 4 == 1:
         masks = [net.input(*(n if rng.random() < 0.6 else 1 for n in lead), rows, keys)]
     elif seed % 4 == 2:
         masks = [net.constant(np.tri(rows, keys, dtype=bool))]
     y = net.op("ScaledDotProductAttention", q, k, v, *masks, version="opset13", causal=seed % 4 == 3)
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         agrees(net.model(y), net.shapes, tolerance=1e-4)
 
 
@@ -127,7 +127,7 @@ def test_resampling(seed: int, mode: str, small: bool) -> None:
         nearest_mode="floor", antialias=False, pads_begin="0,0,0,0", pads_end="0,0,0,0", cube_coeff=-0.75,
     )  # fmt: skip
     y = net.op("ReLU", y) if seed % 2 else y
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         agrees(net.model(y), net.shapes, tolerance=1e-5)
 
 
@@ -139,10 +139,10 @@ def test_sampling_by_a_grid(seed: int, mode: str, padding: str) -> None:
     rng = np.random.default_rng([seed, 12])
     net = Exact(seed)
     n, c, *sizes = (int(n) for n in rng.integers(1, 8, 6))
-    x = lying(net, rng, (n, c, *sizes[:2]))
+    x = random_layout(net, rng, (n, c, *sizes[:2]))
     x = net.conv(x, c, c) if seed % 2 else x  # channels innermost
     y = net.op(
-        "GridSample", x, lying(net, rng, (n, *sizes[2:], 2)), version="opset9", mode=mode,
+        "GridSample", x, random_layout(net, rng, (n, *sizes[2:], 2)), version="opset9", mode=mode,
         padding_mode=padding, align_corners=bool(seed // 2 % 2),
     )  # fmt: skip
     assert "compute" in same(net.model(net.conv(y, c, 3) if seed % 3 == 0 else y), net.shapes)
@@ -160,12 +160,21 @@ def test_sequences(kind: str, batch: int, directions: int, reverse: bool) -> Non
     states = [net.input(batch, directions, size) for _ in range(2 if type == "LSTMSequence" else 1)]
     w, r = net.weights(directions, gates * size, 3), net.weights(directions, gates * size, size)
     b = net.weights(directions, (gates + linear) * size)
-    told = {
+    attributes = {
         "hidden_size": size,
         "direction": "bidirectional" if directions == 2 else "reverse" if reverse else "forward",
     }
-    told |= {"linear_before_reset": True} if linear else {}
+    attributes |= {"linear_before_reset": True} if linear else {}
     outputs = net.ops(
-        type, x, *states, net.constant([length] * batch), w, r, b, version="opset5", outputs=len(states) + 1, **told
+        type,
+        x,
+        *states,
+        net.constant([length] * batch),
+        w,
+        r,
+        b,
+        version="opset5",
+        outputs=len(states) + 1,
+        **attributes,
     )
     agrees(net.model(*outputs), net.shapes, tolerance=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models import ir
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.plan.exact import Exact, same
 
 
@@ -22,9 +22,9 @@ def geometry(rng: np.random.Generator, axes: int, widest: int) -> tuple[tuple[in
     kernel = tuple(int(k) for k in rng.integers(1, widest + 1, axes))
     strides, dilations = rng.integers(1, 3, axes), rng.integers(1, 3, axes)
     begin, end = rng.integers(0, 3, axes), rng.integers(0, 3, axes)
-    told = {"strides": strides, "dilations": dilations, "pads_begin": begin, "pads_end": end}
+    attributes = {"strides": strides, "dilations": dilations, "pads_begin": begin, "pads_end": end}
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    return kernel, {name: text(v) for name, v in told.items()}, [int(r + rng.integers(0, 9)) for r in reach]
+    return kernel, {name: text(v) for name, v in attributes.items()}, [int(r + rng.integers(0, 9)) for r in reach]
 
 
 def epilogue(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, ...]) -> ir.Ref:
@@ -43,9 +43,9 @@ def epilogue(net: Exact, rng: np.random.Generator, y: ir.Ref, shape: tuple[int, 
     return y
 
 
-def size(n: int, kernel: int, told: dict[str, str], axis: int) -> int:
+def size(n: int, kernel: int, attributes: dict[str, str], axis: int) -> int:
     """The length of a result along an axis."""
-    stride, dilation, begin, end = (int(told[k].split(",")[axis]) for k in told)
+    stride, dilation, begin, end = (int(attributes[k].split(",")[axis]) for k in attributes)
     return (n + begin + end - (kernel - 1) * dilation - 1) // stride + 1
 
 
@@ -55,12 +55,12 @@ def test_convolutions(seed: int, small: bool) -> None:
     rng = np.random.default_rng([seed, 1])
     net = Exact(seed)
     axes = (2, 2, 2, 1, 3)[seed % 5]
-    kernel, told, sizes = geometry(rng, axes, 1 if seed % 7 == 3 else 3)
+    kernel, attributes, sizes = geometry(rng, axes, 1 if seed % 7 == 3 else 3)
     if seed % 7 == 3 and seed % 4 < 3:
-        told |= {"pads_begin": text([0] * axes), "pads_end": text([0] * axes)}
+        attributes |= {"pads_begin": text([0] * axes), "pads_end": text([0] * axes)}
     if seed % 10 == 7:  # supported by Winograd
         kernel, sizes = (3,) * axes, [9, 14, 5][:axes]
-        told |= {"strides": text([1] * axes), "dilations": text([1] * axes)}
+        attributes |= {"strides": text([1] * axes), "dilations": text([1] * axes)}
     batch, groups = int(rng.integers(1, 3)), (1, 1, 2, 3)[seed % 4]
     depth, per_group = int(rng.integers(1, 6)), int(rng.integers(1, 6))
     if seed % 4 == 3:  # depthwise
@@ -70,29 +70,31 @@ def test_convolutions(seed: int, small: bool) -> None:
     x = net.input(batch, groups * depth, *sizes)
     x = net.op("ReLU", x) if rng.random() < 0.3 else x
     if groups == 1:
-        y = net.op("Convolution", x, net.weights(per_group, depth, *kernel), **told)
+        y = net.op("Convolution", x, net.weights(per_group, depth, *kernel), **attributes)
     else:
-        y = net.op("GroupConvolution", x, net.weights(groups, per_group, depth, *kernel), **told)
-    counts = [size(n, k, told, a) for a, (n, k) in enumerate(zip(sizes, kernel, strict=True))]
+        y = net.op("GroupConvolution", x, net.weights(groups, per_group, depth, *kernel), **attributes)
+    counts = [size(n, k, attributes, a) for a, (n, k) in enumerate(zip(sizes, kernel, strict=True))]
     y = epilogue(net, rng, y, (batch, groups * per_group, *counts))
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         names = same(net.model(y), net.shapes)
-    assert names - {"tiles", "copy"} == able(kernel, told, groups, depth, (batch, groups * per_group, *counts))
+    assert names - {"tiles", "copy"} == able(kernel, attributes, groups, depth, (batch, groups * per_group, *counts))
 
 
-def able(kernel: tuple[int, ...], told: dict[str, str], groups: int, depth: int, shape: tuple[int, ...]) -> set[str]:
+def able(
+    kernel: tuple[int, ...], attributes: dict[str, str], groups: int, depth: int, shape: tuple[int, ...]
+) -> set[str]:
     """The kernels that support a convolution, at one thread or more."""
     if len(kernel) == 3:
         return {"im2col of volumes"}
     if groups > 1:
         return {"depthwise", "im2col"} if depth == 1 and shape[1] == groups else {"im2col"}
     dozens = 2 <= shape[0] * int(np.prod(shape[2:])) <= 160
-    if set(kernel) == {1} and not any(c in "12" for c in told["pads_begin"] + told["pads_end"]):
+    if set(kernel) == {1} and not any(c in "12" for c in attributes["pads_begin"] + attributes["pads_end"]):
         return {"1x1", "1x1, weight streaming"} if dozens else {"1x1"}
     names = {"im2col"}
     names |= {"im2col of a small map"} if shape[0] == 1 else set()
     names |= {"im2col, weight streaming"} if shape[0] == 1 and dozens else set()
-    plain = "2" not in told["strides"] + told["dilations"]
+    plain = "2" not in attributes["strides"] + attributes["dilations"]
     return names | {"winograd"} if kernel == (3, 3) and plain else names
 
 
@@ -105,13 +107,13 @@ def test_pointwise(small: bool, channels: tuple[int, int], batch: int, stride: i
     net = Exact(stride)
     depth, out = channels
     rows, columns = 9 if out < 32 else 13, 10
-    told = {"strides": f"{stride},{stride}", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
-    y = net.op("Convolution", net.input(batch, depth, rows, columns), net.weights(out, depth, 1, 1), **told)
+    attributes = {"strides": f"{stride},{stride}", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    y = net.op("Convolution", net.input(batch, depth, rows, columns), net.weights(out, depth, 1, 1), **attributes)
     y = epilogue(net, rng, y, (batch, out, -(-rows // stride), -(-columns // stride)))
-    with lowered() if small else nullcontext():
+    with lowered_thresholds() if small else nullcontext():
         names = same(net.model(y), net.shapes)
     assert names - {"tiles", "copy"} == able(
-        (1, 1), told, 1, depth, (batch, out, -(-rows // stride), -(-columns // stride))
+        (1, 1), attributes, 1, depth, (batch, out, -(-rows // stride), -(-columns // stride))
     )
 
 
@@ -123,19 +125,19 @@ def test_poolings(seed: int, kind: str, small: bool) -> None:
     rng = np.random.default_rng([seed, 2])
     net = Exact(seed)
     axes = (2, 1, 3)[seed % 3]
-    kernel, told, sizes = geometry(rng, axes, 3)
-    begin = [min(int(b), k - 1) for b, k in zip(told["pads_begin"].split(","), kernel, strict=True)]
-    end = [min(int(b), k - 1) for b, k in zip(told["pads_end"].split(","), kernel, strict=True)]
-    told |= {"pads_begin": text(begin), "pads_end": text(end), "kernel": text(kernel), "rounding_type": "floor"}
-    told["rounding_type"] = ("floor", "ceil")[seed % 2]
+    kernel, attributes, sizes = geometry(rng, axes, 3)
+    begin = [min(int(b), k - 1) for b, k in zip(attributes["pads_begin"].split(","), kernel, strict=True)]
+    end = [min(int(b), k - 1) for b, k in zip(attributes["pads_end"].split(","), kernel, strict=True)]
+    attributes |= {"pads_begin": text(begin), "pads_end": text(end), "kernel": text(kernel), "rounding_type": "floor"}
+    attributes["rounding_type"] = ("floor", "ceil")[seed % 2]
     x = net.input(int(rng.integers(1, 3)), int(rng.integers(1, 5)), *sizes)
     if kind == "AvgPool":
-        del told["dilations"]
+        del attributes["dilations"]
         exclude = str(seed % 4 < 2).lower()
-        y = net.op("AvgPool", x, **told, **{"exclude-pad": exclude}, auto_pad="explicit")
+        y = net.op("AvgPool", x, **attributes, **{"exclude-pad": exclude}, auto_pad="explicit")
     else:
-        y = net.ops("MaxPool", x, version="opset8", outputs=2, **told, index_element_type="i64", axis=0)[0]
-    with lowered() if small else nullcontext():
+        y = net.ops("MaxPool", x, version="opset8", outputs=2, **attributes, index_element_type="i64", axis=0)[0]
+    with lowered_thresholds() if small else nullcontext():
         net_model = net.model(y)
         if kind == "MaxPool":
             assert same(net_model, net.shapes) == {"separable"}
@@ -157,12 +159,18 @@ def test_transposed_convolutions(seed: int) -> None:
     begin = [int(rng.integers(0, max(1, min(3, f)))) for f in full]
     end = [int(rng.integers(0, max(1, min(3, f - b)))) for f, b in zip(full, begin, strict=True)]
     extra = [int(rng.integers(0, s)) for s in strides]
-    told = {"strides": strides, "dilations": dilations, "pads_begin": begin, "pads_end": end, "output_padding": extra}
+    attributes = {
+        "strides": strides,
+        "dilations": dilations,
+        "pads_begin": begin,
+        "pads_end": end,
+        "output_padding": extra,
+    }
     groups, depth, per_group = (1, 2, 3)[seed % 3], int(rng.integers(1, 4)), int(rng.integers(1, 5))
     x = net.input(int(rng.integers(1, 3)), groups * depth, *map(int, sizes))
     type = "ConvolutionBackpropData" if groups == 1 else "GroupConvolutionBackpropData"
     lead = (depth, per_group) if groups == 1 else (groups, depth, per_group)
-    y = net.op(type, x, net.weights(*lead, *kernel), **{k: text(v) for k, v in told.items()})
+    y = net.op(type, x, net.weights(*lead, *kernel), **{k: text(v) for k, v in attributes.items()})
     y = net.op("Add", y, net.weights(1, groups * per_group, *(1,) * axes)) if seed % 2 else y
     assert "matmul, then taps" in same(net.model(y), net.shapes)
 
@@ -172,28 +180,28 @@ def test_transposed_convolutions(seed: int) -> None:
 def test_three_by_three(size: tuple[int, int], pads: str) -> None:
     begin, end = pads.split()
     net = Exact(2)
-    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": begin, "pads_end": end}
-    y = net.op("Convolution", net.input(2, 3, *size), net.weights(4, 3, 3, 3), **told)
-    with lowered():
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": begin, "pads_end": end}
+    y = net.op("Convolution", net.input(2, 3, *size), net.weights(4, 3, 3, 3), **attributes)
+    with lowered_thresholds():
         assert "winograd" in same(net.model(net.op("Add", y, net.weights(1, 4, 1, 1))), net.shapes)
 
 
 @pytest.mark.parametrize("other", ["strides", "dilations", "groups"])
 def test_convolutions_unsupported_by_winograd(other: str) -> None:
     net = Exact(2)
-    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
     x = net.input(1, 4, 14, 15)
     if other == "groups":
-        y = net.op("GroupConvolution", x, net.weights(2, 2, 2, 3, 3), **told)
+        y = net.op("GroupConvolution", x, net.weights(2, 2, 2, 3, 3), **attributes)
     else:
-        y = net.op("Convolution", x, net.weights(4, 4, 3, 3), **{**told, other: "1,2"})
-    with lowered():
+        y = net.op("Convolution", x, net.weights(4, 4, 3, 3), **{**attributes, other: "1,2"})
+    with lowered_thresholds():
         assert "winograd" not in same(net.model(y), net.shapes)
 
 
 def test_winograd_is_for_squares_of_three() -> None:
     net = Exact(2)
-    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
-    y = net.op("Convolution", net.input(1, 4, 14, 15), net.weights(4, 4, 3, 2), **told)
-    with lowered():
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "1,1", "pads_end": "1,1"}
+    y = net.op("Convolution", net.input(1, 4, 14, 15), net.weights(4, 4, 3, 2), **attributes)
+    with lowered_thresholds():
         assert "winograd" not in same(net.model(y), net.shapes)

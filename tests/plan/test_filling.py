@@ -29,10 +29,10 @@ def channels_last(*shape: int) -> Array:
     ],
 )
 def test_a_short_innermost_axis_is_filled_position_by_position(target: Array, count: int) -> None:
-    found = pieces(target)
-    assert len(found) == count
+    cuts = pieces(target)
+    assert len(cuts) == count
     source = np.arange(target.size, dtype=np.float32).reshape(target.shape)
     wanted = np.full(target.shape, -1, np.float32)
-    for part in found:
+    for part in cuts:
         wanted[part] = source[part]
     np.testing.assert_array_equal(wanted, source)

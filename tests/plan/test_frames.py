@@ -67,9 +67,9 @@ def test_framed(
     x = random(*shape, seed=2)
     middle = np.maximum(convolved(x, one), 0)
     expected = convolved(middle, many, stride, pads)
-    a, made, kept, out = value(*shape), value(*middle.shape), value(*middle.shape), value(*expected.shape)
-    relu = ElementwiseStep([made], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
-    steps: list[Step] = [window(a, one, made), relu, window(kept, many, out, stride, pads)]
+    a, frame_value, kept, out = value(*shape), value(*middle.shape), value(*middle.shape), value(*expected.shape)
+    relu = ElementwiseStep([frame_value], [kept], expression=Expression(1, (Instruction("relu", (0,)),)))
+    steps: list[Step] = [window(a, one, frame_value), relu, window(kept, many, out, stride, pads)]
     result = run(steps, {a: x}, [out], threads)[0]
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
@@ -84,14 +84,14 @@ def frames(steps: list[Step], a: Value, outputs: list[Value]) -> list[Value]:
 def test_only_values_read_by_one_depthwise_convolution() -> None:
     one, many, pads = random(1, 16, 16, 1, 1), random(16, 1, 1, 3, 3), (1, 1, 1, 1)
 
-    def made() -> tuple[Value, Value, Value]:
+    def build() -> tuple[Value, Value, Value]:
         return value(1, 16, 20, 20), value(1, 16, 20, 20), value(1, 16, 20, 20)
 
-    a, middle, out = made()
+    a, middle, out = build()
     assert frames([window(a, one, middle), window(middle, many, out, 1, pads)], a, [out]) == [middle]
-    a, middle, out = made()
+    a, middle, out = build()
     assert not frames([window(a, one, middle), window(middle, many, out, 1, pads)], a, [out, middle])
-    a, middle, out = made()
+    a, middle, out = build()
     other = value(1, 16, 20, 20)
     twice: list[Step] = [
         window(a, one, middle),
@@ -99,10 +99,10 @@ def test_only_values_read_by_one_depthwise_convolution() -> None:
         window(middle, many, other, 1, pads),
     ]
     assert not frames(twice, a, [out, other])
-    a, middle, _ = made()
+    a, middle, _ = build()
     out = value(1, 16, 18, 18)
     assert not frames([window(a, one, middle), window(middle, many, out)], a, [out]), "no padding, no frame"
-    a, middle, out = made()
+    a, middle, out = build()
     dense = random(1, 16, 16, 3, 3)
     assert not frames([window(a, one, middle), window(middle, dense, out, 1, pads)], a, [out])
     small, middle, out = value(1, 16, 7, 7), value(1, 16, 7, 7), value(1, 16, 7, 7)

@@ -13,7 +13,7 @@ from tests.plan.programs import constant, random, resampled, run, value
 THREADS = (1, 3)
 
 
-def lying(values: list[Value], last: bool) -> dict[Value, Layout]:
+def layouts_of(values: list[Value], last: bool) -> dict[Value, Layout]:
     """Channels-last layouts, or planar ones."""
     return {v: channels_last(len(v.shape)) for v in values if last}
 
@@ -35,16 +35,16 @@ def close(ours: object, expected: object) -> None:
 )
 def test_attention(q: tuple[int, ...], k: tuple[int, ...], mask: str | None, threads: int) -> None:
     a, b, c = random(*q), random(*k, seed=1), random(*k[:-1], 6, seed=2)
-    told = {"float": random(q[-2], k[-2], seed=3), "bool": random(q[-2], k[-2], seed=3) > -2}.get(mask or "")
+    mask_values = {"float": random(q[-2], k[-2], seed=3), "bool": random(q[-2], k[-2], seed=3) > -2}.get(mask or "")
     scores = np.einsum("...ie,...je->...ij", a, np.broadcast_to(b, (*q[:-2], *k[-2:]))).astype(np.float64) * 0.3
-    if told is not None:
-        scores = np.where(told, scores, -np.inf) if told.dtype == bool else scores + told
+    if mask_values is not None:
+        scores = np.where(mask_values, scores, -np.inf) if mask_values.dtype == bool else scores + mask_values
     if mask == "causal":
         scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     expected = (weights / weights.sum(-1, keepdims=True)) @ c
     values, out = [value(*x.shape) for x in (a, b, c)], value(*q[:-1], 6)
-    extra = [] if told is None else [constant(told)]
+    extra = [] if mask_values is None else [constant(mask_values)]
     step = AttentionStep([*values, *extra], [out], scale=0.3, causal=mask == "causal")
     close(run([step], dict(zip(values, (a, b, c), strict=True)), [out], threads)[0], expected)
 
@@ -60,8 +60,8 @@ def test_resample(axis: int, kind: str, last: bool, threads: int) -> None:
     matrix = {"dense": random(n + 5, n, seed=1), "repeated": eye.repeat(2, 0), "picked": eye[::-1]}[kind]
     a = value(*x.shape)
     step = resampled(a, matrix, axis)
-    found = run([step], {a: x}, step.outputs, threads, layouts=lying([a, step.output], last))[0]
-    close(found, np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis))
+    output = run([step], {a: x}, step.outputs, threads, layouts=layouts_of([a, step.output], last))[0]
+    close(output, np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis))
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -121,7 +121,7 @@ def test_group_normalize(shape: tuple[int, ...], last: bool, threads: int) -> No
     expected = normal.reshape(shape) * gamma.reshape(column) + beta.reshape(column)
     a, out = value(*shape), value(*shape)
     step = GroupNormalizeStep([a, constant(gamma), constant(beta)], [out], groups=2, eps=1e-3)
-    close(run([step], {a: x}, [out], threads, layouts=lying([a, out], last))[0], expected)
+    close(run([step], {a: x}, [out], threads, layouts=layouts_of([a, out], last))[0], expected)
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -136,8 +136,8 @@ def test_lstm_reads_in_both_directions(batch: int, length: int, threads: int) ->
         f, i, o = (1 / (1 + np.exp(-v)) for v in (f, i, o))
         last[1][:, d] = f * last[1][:, d] + i * np.tanh(n)
         last[0][:, d] = y[:, d, t] = o * np.tanh(last[1][:, d])
-    given = {value(*a.shape): a for a in (x, h, c)}
+    feeds = {value(*a.shape): a for a in (x, h, c)}
     outputs = [value(*y.shape), value(*h.shape), value(*c.shape)]
-    step = RecurrentStep([*given, *map(constant, (w, r, b))], outputs, cell="lstm", backwards=(False, True))
-    for ours, expected in zip(run([step], given, outputs, threads), (y, *last), strict=True):
+    step = RecurrentStep([*feeds, *map(constant, (w, r, b))], outputs, cell="lstm", backwards=(False, True))
+    for ours, expected in zip(run([step], feeds, outputs, threads), (y, *last), strict=True):
         close(ours, expected)

@@ -195,8 +195,8 @@ def test_patches_around_attention() -> None:
     y = net.conv(x, 8, 12)
     patches = net.reshape(net.transpose(net.reshape(y, 2 * 12 * 4, 2, 4, 2), 0, 2, 1, 3), 2, 12, 16, 4)
     tokens = net.reshape(net.transpose(patches, 0, 3, 2, 1), 8, 16, 12)
-    made = [net.op("MatMul", tokens, net.weights(12, 12), transpose_a=False, transpose_b=False) for _ in range(3)]
-    heads = [net.transpose(net.reshape(head, 8, 16, 3, 4), 0, 2, 1, 3) for head in made]
+    layers = [net.op("MatMul", tokens, net.weights(12, 12), transpose_a=False, transpose_b=False) for _ in range(3)]
+    heads = [net.transpose(net.reshape(head, 8, 16, 3, 4), 0, 2, 1, 3) for head in layers]
     mixed = net.op("ScaledDotProductAttention", *heads, version="opset13", causal=False)
     tokens = net.op("Add", tokens, net.reshape(net.transpose(mixed, 0, 2, 1, 3), 8, 16, 12))
     folded = net.transpose(net.reshape(tokens, 2, 4, 16, 12), 0, 3, 2, 1)

@@ -45,13 +45,13 @@ def image() -> np.ndarray:
 class Counting:
     """A deadline that passes after the given number of checks."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, most: int = 1 << 30) -> None:
-        self.looks, self.most = 0, most
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, limit: int = 1 << 30) -> None:
+        self.looks, self.limit = 0, limit
         monkeypatch.setattr(Deadline, "check", self)
 
     def __call__(self) -> None:
         self.looks += 1
-        if self.looks > self.most:
+        if self.looks > self.limit:
             raise LimitExceeded("over", limit="wall_time")
 
 
@@ -66,7 +66,7 @@ def test_a_kernel_runs_in_parts(monkeypatch, threads):
     deadline = Counting(monkeypatch)
     assert np.array_equal(split(x)[0], expected)
     assert deadline.looks > 8
-    deadline.looks, deadline.most = 0, 5
+    deadline.looks, deadline.limit = 0, 5
     with pytest.raises(LimitExceeded):
         split(x)
 
@@ -97,13 +97,13 @@ def test_scalars_share_code(operation):
     def results(jit: bool) -> list[np.ndarray]:
         net = Net()
         value = net.input(64)
-        made = [net.op(operation, value, net.constant(np.float32(s))) for s in scalars]
-        return list(irload.compile_model(net.model(*made), 1, jit=jit)(x).values())
+        layers = [net.op(operation, value, net.constant(np.float32(s))) for s in scalars]
+        return list(irload.compile_model(net.model(*layers), 1, jit=jit)(x).values())
 
     before = libraries.library.compiled + len(libraries.library._loaded)
-    found = results(True)
+    outputs = results(True)
     assert libraries.library.compiled + len(libraries.library._loaded) - before <= 8
-    for one, other in zip(found, results(False), strict=True):
+    for one, other in zip(outputs, results(False), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -117,10 +117,10 @@ def test_numpy_checks_the_limit_between_calls(monkeypatch, threads):
     deadline = Counting(monkeypatch)
     np.testing.assert_allclose(split(x)[0], expected, rtol=1e-4, atol=1e-5)
     assert deadline.looks > 100
-    deadline.looks, deadline.most = 0, 40
+    deadline.looks, deadline.limit = 0, 40
     with pytest.raises(LimitExceeded):
         split(x)
-    deadline.most = 1 << 30
+    deadline.limit = 1 << 30
     np.testing.assert_allclose(split(x)[0], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -132,7 +132,7 @@ def test_plain_convolutions_check_the_limit_between_blocks(monkeypatch):
     deadline = Counting(monkeypatch)
     np.testing.assert_allclose(plain(x)[0], expected, rtol=1e-4, atol=1e-5)
     assert deadline.looks > 100
-    deadline.looks, deadline.most = 0, 50
+    deadline.looks, deadline.limit = 0, 50
     with pytest.raises(LimitExceeded):
         plain(x)
 

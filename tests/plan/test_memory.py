@@ -17,7 +17,7 @@ from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 from irload.safety.limits import Limits
 from models import ir
-from tests.fuzz.programs.thresholds import lowered
+from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.plan.exact import Exact, plan_of, same
 from tests.plan.graphs import agrees
 from tests.plan.programs import constant, mapped, random, value
@@ -36,10 +36,10 @@ def test_dead_buffers_are_reused_and_results_are_kept() -> None:
     for function in ("exp", "tanh"):
         steps.append(mapped(function, steps[-1].output))
     first, second, third = (s.output for s in steps)
-    made = memory(steps, [x], [third])
-    assert [made.source(v) for v in (x, first, second, third)] == [None] * 4
-    assert made.nbytes == 2 * 64
-    assert np.shares_memory(made.array(third), made.array(first))
+    plan = memory(steps, [x], [third])
+    assert [plan.source(v) for v in (x, first, second, third)] == [None] * 4
+    assert plan.nbytes == 2 * 64
+    assert np.shares_memory(plan.array(third), plan.array(first))
     assert memory(steps, [x], [first, third]).nbytes == 3 * 64
 
 
@@ -48,10 +48,10 @@ def test_a_view_lives_in_the_buffer_of_its_source() -> None:
     first = mapped("relu", x)
     turned = TransposeStep([first.output], [value(4, 3)], order=(1, 0))
     second, third = mapped("exp", x), mapped("tanh", turned.output)
-    made = memory([first, turned, second, third], [x], [second.output, third.output])
-    assert made.is_view(turned.output)
-    assert made.source(turned.output) is first.output
-    assert not np.shares_memory(made.array(second.output), made.array(turned.output)), "the view is read afterwards"
+    plan = memory([first, turned, second, third], [x], [second.output, third.output])
+    assert plan.is_view(turned.output)
+    assert plan.source(turned.output) is first.output
+    assert not np.shares_memory(plan.array(second.output), plan.array(turned.output)), "the view is read afterwards"
 
 
 def test_a_view_in_another_stored_type_needs_a_copy() -> None:
@@ -61,9 +61,9 @@ def test_a_view_in_another_stored_type_needs_a_copy() -> None:
     stored = Layout(storage=np.dtype(np.float64))
     for layouts, expected in (({}, True), ({first.output: stored}, False), ({turned.output: stored}, False)):
         assert memory([first, turned], [x], [turned.output], layouts).is_view(turned.output) == expected
-    made = memory([first, turned], [x], [turned.output], {first.output: stored, turned.output: stored})
-    assert made.is_view(turned.output)
-    assert made.array(turned.output).dtype == np.float64
+    plan = memory([first, turned], [x], [turned.output], {first.output: stored, turned.output: stored})
+    assert plan.is_view(turned.output)
+    assert plan.array(turned.output).dtype == np.float64
 
 
 def test_views_of_views() -> None:
@@ -73,11 +73,11 @@ def test_views_of_views() -> None:
     flat = ReshapeStep([turned.output], [value(3, 8)])
     cut = SliceStep([turned.output], [value(3, 1, 4)], index=(slice(None), slice(1, 2), slice(None)))
     outputs = [flat.output, cut.output]
-    made = memory([first, turned, flat, cut], [x], outputs)
-    assert not made.is_view(flat.output), "a copy"
-    assert made.is_view(cut.output)
-    assert made.root(cut.output) is first.output
-    assert made.array(cut.output).strides == (16, 48, 4)
+    plan = memory([first, turned, flat, cut], [x], outputs)
+    assert not plan.is_view(flat.output), "a copy"
+    assert plan.is_view(cut.output)
+    assert plan.root(cut.output) is first.output
+    assert plan.array(cut.output).strides == (16, 48, 4)
 
 
 def test_layouts_give_strides_and_offsets() -> None:
@@ -145,6 +145,6 @@ def test_a_border_with_rows_of_padding_only() -> None:
     w = net.weights(6, 1, 1, 2, 3)
     y = net.op("GroupConvolution", y, w, strides="1,1", dilations="1,1", pads_begin="5,1", pads_end="6,1")
     model = net.model(y)
-    with lowered():
+    with lowered_thresholds():
         assert bordered(plan_of(model, net.shapes, 3))
         same(model, net.shapes, threads=(1, 2, 3, 7))

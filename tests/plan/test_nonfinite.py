@@ -143,14 +143,14 @@ def test_scores_that_overflow_keep_their_sign(mask: bool) -> None:
         scores = net.op("Add", scores, net.constant(np.ones((2, 3), np.float32)))
     y = net.op("MatMul", net.op("SoftMax", scores, axis=3), v, transpose_a=False, transpose_b=False)
     model = net.model(y)
-    given = [
+    inputs = [
         np.float32([[-0.75, 2.5, 1, 1], [0.75, -2.5, -1, -1]]).reshape(1, 1, 2, 4),
         np.float32([[1, 1, 1, 1], [1, 0, 1, 0], [8e37, 1e38, -1e37, -2e37]]).reshape(1, 1, 3, 4),
         np.ones((1, 1, 3, 4), np.float32),
     ]
-    plain = irload.compile_model(model, optimize=False)(given)[0]
+    plain = irload.compile_model(model, optimize=False)(inputs)[0]
     np.testing.assert_array_equal(np.isnan(plain[0, 0, :, 0]), [True, False])
-    np.testing.assert_array_equal(irload.compile_model(model, 1)(given)[0], plain)
+    np.testing.assert_array_equal(irload.compile_model(model, 1)(inputs)[0], plain)
 
 
 @pytest.mark.numpy_kernels
@@ -168,7 +168,7 @@ def test_scores_that_overflow_only_without_their_scale(folded: bool) -> None:
         y = net.op("ScaledDotProductAttention", q, k, v, mask, number, version="opset13", causal=False)
     model = net.model(y)
     keys = np.float32([[1, 1, 1, 1], [1, 0, 1, 0], [3e38, 1e38, 0, 0]]).reshape(1, 1, 3, 4)
-    given = [np.float32([[2, 1, 1, 1], [-2, -1, 0, 1]]).reshape(1, 1, 2, 4), keys, np.ones((1, 1, 3, 4), np.float32)]
-    plain = irload.compile_model(model, optimize=False)(given)[0]
+    inputs = [np.float32([[2, 1, 1, 1], [-2, -1, 0, 1]]).reshape(1, 1, 2, 4), keys, np.ones((1, 1, 3, 4), np.float32)]
+    plain = irload.compile_model(model, optimize=False)(inputs)[0]
     np.testing.assert_array_equal(plain, np.ones_like(plain))
-    np.testing.assert_array_equal(irload.compile_model(model, 1)(given)[0], plain)
+    np.testing.assert_array_equal(irload.compile_model(model, 1)(inputs)[0], plain)

@@ -11,7 +11,7 @@ from irload.core.element import ElementType
 from irload.model import Model
 from irload.ops.infrastructure.loop import Loop
 from irload.runtime.plans import PLANS
-from tests.harness.body import Body, back_edges, given, port_map, taken
+from tests.harness.body import Body, back_edges, input_entry, output_entry, port_map
 from tests.harness.case import Case, const, param
 from tests.harness.verify import load
 from tests.plan.graphs import Net
@@ -23,8 +23,8 @@ def kept_rows(net: Net) -> Model:
     rows = net.op("MatMul", net.reshape(x, 4, 16), net.weights(16, 5), transpose_a=False, transpose_b=False)
     first = net.op("Gather", rows, net.constant(0), net.constant(1), version="opset8", batch_dims=0)
     at = net.op("NonZero", net.op("Greater", first, net.constant(np.float32(0))), version="opset3", output_type="i64")
-    taken = net.op("Gather", rows, net.reshape(at, -1), net.constant(0), version="opset8", batch_dims=0)
-    return net.model(net.op("Add", taken, taken), rows)
+    layer = net.op("Gather", rows, net.reshape(at, -1), net.constant(0), version="opset8", batch_dims=0)
+    return net.model(net.op("Add", layer, layer), rows)
 
 
 def values(net: Net, seed: int = 0) -> list[np.ndarray]:
@@ -37,16 +37,16 @@ def test_parts_independent_of_values_are_planned() -> None:
     model = kept_rows(net)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for seed in range(4):
-        found, expected = (c(values(net, seed)) for c in (compiled, plain))
+        actual, expected = (c(values(net, seed)) for c in (compiled, plain))
         for k in range(2):
-            assert found[k].shape == expected[k].shape
-            np.testing.assert_allclose(found[k], expected[k], rtol=1e-5, atol=1e-5)
+            assert actual[k].shape == expected[k].shape
+            np.testing.assert_allclose(actual[k], expected[k], rtol=1e-5, atol=1e-5)
     steps = compiled.profile(values(net))
     assert [s.kernel for s in steps if s.operation in ("NonZero", "Add")] == ["compute"] * 2
     assert any("Convolution" in s.operation and s.kernel != "compute" for s in steps)
-    told = compiled.explain()
-    assert "Convolution" in told
-    assert "NonZero" in told.split("then without a plan, because shapes depend on values")[1]
+    explanation = compiled.explain()
+    assert "Convolution" in explanation
+    assert "NonZero" in explanation.split("then without a plan, because shapes depend on values")[1]
 
 
 def test_small_parts_are_not_planned() -> None:
@@ -72,11 +72,11 @@ def recurrence(trips: int, *, grow: bool, element: ElementType = et.f32) -> tupl
     results = body.result(y), body.result(both)
     going = body.result(body.constant(np.bool_(True)))
     lines = (
-        taken(2, x),
-        taken(3, seen),
-        given(4, results[0]),
-        given(5, results[1]),
-        given(-1, going, purpose="execution_condition"),
+        input_entry(2, x),
+        input_entry(3, seen),
+        output_entry(4, results[0]),
+        output_entry(5, results[1]),
+        output_entry(-1, going, purpose="execution_condition"),
     )
     xml = port_map(*lines) + back_edges((results[0], x), (results[1], seen)) + body.xml()
     start = rng.standard_normal((2, 4)).astype(element.dtype)
@@ -89,9 +89,9 @@ def test_bodies_are_planned(grow: bool) -> None:
     model, start = recurrence(3 * PLANS, grow=grow)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for _ in range(2):
-        found, expected = (c([start, start]) for c in (compiled, plain))
+        actual, expected = (c([start, start]) for c in (compiled, plain))
         for k in range(2):
-            np.testing.assert_allclose(found[k], expected[k], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(actual[k], expected[k], rtol=1e-5, atol=1e-6)
     whole = int(not grow)  # the graph itself, if its shapes do not depend on the body
     assert len(compiled._pools) == whole + (PLANS if grow else 1)
 
@@ -117,9 +117,9 @@ def test_16_bit_floats_are_computed_in_f32_after_planned_parts() -> None:
     product = data[0].astype(np.float16).astype(np.float64) @ weights.astype(np.float64)
     number = float(np.float16(1 / 3))
     expected = (product.ravel() * number * number + number).astype(np.float16)
-    found = irload.compile_model(model, 1)(data)[0]
-    assert found.dtype == np.float16
-    assert (found == expected).mean() > 0.93  # a number may round the other way
+    output = irload.compile_model(model, 1)(data)[0]
+    assert output.dtype == np.float16
+    assert (output == expected).mean() > 0.93  # a number may round the other way
     assert (irload.compile_model(model, 1, optimize=False)(data)[0] == expected).mean() < 0.9
 
 
@@ -134,8 +134,8 @@ def test_constants_of_16_bits_are_folded_in_f32() -> None:
     data = values(net)
     steps = np.rint((np.clip(raw.astype(np.float64), -2, 2) + 2) * 254 / 4)
     expected = data[0].astype(np.float16).astype(np.float64) @ (steps * 4 / 254 - 2)
-    found = irload.compile_model(model, 1)(data)[0].astype(np.float64)
-    np.testing.assert_allclose(found, expected, rtol=6e-4, atol=1e-5)
+    output = irload.compile_model(model, 1)(data)[0].astype(np.float64)
+    np.testing.assert_allclose(output, expected, rtol=6e-4, atol=1e-5)
 
 
 def test_more_axes_than_arrays_have_are_left_to_the_run() -> None:
@@ -150,7 +150,7 @@ def test_a_loop_is_inferred_again_if_its_count_or_a_shape_changes(monkeypatch: p
     compiled = irload.compile_model("models/loop/model.xml")
     inferred: list[int] = []
     infer = Loop.infer
-    monkeypatch.setattr(Loop, "infer", lambda *given, **kept: inferred.append(1) or infer(*given, **kept))
+    monkeypatch.setattr(Loop, "infer", lambda *args, **kwargs: inferred.append(1) or infer(*args, **kwargs))
     start = np.array([[1, -3]], np.float32)
     for count, times in ((3, 1), (3, 0), (0, 1), (5, 1), (5, 0), (3, 1)):
         inferred.clear()

@@ -53,8 +53,8 @@ def attentions(steps: list[Step]) -> list[AttentionStep]:
 def test_attention_is_one_step(form: str) -> None:
     results: list[Array] = []
     for look in (True, False):
-        given, c = inputs(), Chain()
-        q, k, v = given
+        arrays, c = inputs(), Chain()
+        q, k, v = arrays
         s = scores_of(c, q, k)
         if form == "mask then scale":
             s = c("multiply", c("add", constant(BIAS), s), 0.25)
@@ -68,11 +68,11 @@ def test_attention_is_one_step(form: str) -> None:
             s = c("add", constant(BIAS), s)
         out = weighted(c, s, v)
         if look:
-            steps = c.optimized([*given], [out])
+            steps = c.optimized([*arrays], [out])
             assert len(attentions(steps)) == 1
             assert not any(isinstance(s, MatMulStep | SoftmaxStep) for s in steps)
         else:
-            results += run(c.steps, given, [out])
+            results += run(c.steps, arrays, [out])
     expected = {
         "bare": plain(),
         "scaled": plain(0.5),
@@ -87,52 +87,52 @@ def test_attention_is_one_step(form: str) -> None:
 def test_transposes_are_views() -> None:
     c = Chain()
     q, k, v = (value(*a.transpose(0, 1, 3, 2).shape) for a in (Q, K, V))
-    given = {x: np.ascontiguousarray(a.transpose(0, 1, 3, 2)) for x, a in zip((q, k, v), (Q, K, V), strict=True)}
+    arrays = {x: np.ascontiguousarray(a.transpose(0, 1, 3, 2)) for x, a in zip((q, k, v), (Q, K, V), strict=True)}
     out = weighted(c, scores_of(c, q, k, transpose_a=True, transpose_b=False), v, transpose_b=True)
-    steps = c.optimized([*given], [out])
+    steps = c.optimized([*arrays], [out])
     assert [type(s) for s in steps] == [TransposeStep, TransposeStep, TransposeStep, AttentionStep]
-    (result,) = run(steps, given, [out], passes=False)
+    (result,) = run(steps, arrays, [out], passes=False)
     np.testing.assert_allclose(result, plain(), 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("taken", ["scores", "scaled", "weights"])
-def test_values_with_other_readers_are_preserved(taken: str) -> None:
-    given, c = inputs(), Chain()
-    q, k, v = given
+@pytest.mark.parametrize("also_read", ["scores", "scaled", "weights"])
+def test_values_with_other_readers_are_preserved(also_read: str) -> None:
+    arrays, c = inputs(), Chain()
+    q, k, v = arrays
     s = scores_of(c, q, k)
     scaled = c("multiply", s, 0.5)
     weights = c.add(SoftmaxStep([scaled], [value(*s.shape)], axis=3))
     out = c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)]))
-    also = {"scores": s, "scaled": scaled, "weights": weights}[taken]
-    assert not attentions(c.optimized([*given], [out, also]))
-    first, second = run(c.steps, given, [out, also])
+    also = {"scores": s, "scaled": scaled, "weights": weights}[also_read]
+    assert not attentions(c.optimized([*arrays], [out, also]))
+    first, second = run(c.steps, arrays, [out, also])
     np.testing.assert_allclose(first, plain(0.5), 1e-5, 1e-6)
     raw = Q @ K.swapaxes(-1, -2)
     grown = np.exp(raw * 0.5 - (raw * 0.5).max(-1, keepdims=True))
-    expected = {"scores": raw, "scaled": raw * 0.5, "weights": grown / grown.sum(-1, keepdims=True)}[taken]
+    expected = {"scores": raw, "scaled": raw * 0.5, "weights": grown / grown.sum(-1, keepdims=True)}[also_read]
     np.testing.assert_allclose(second, expected, 1e-5, 1e-6)
 
 
 def test_softmax_over_other_axes_or_operands_is_not_attention() -> None:
-    given, c = inputs(), Chain()
-    q, k, v = given
+    arrays, c = inputs(), Chain()
+    q, k, v = arrays
     weights = c.add(SoftmaxStep([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=2))
-    assert not attentions(c.optimized([*given], [c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)]))]))
+    assert not attentions(c.optimized([*arrays], [c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)]))]))
     c = Chain()
     weights = c.add(SoftmaxStep([scores_of(c, q, k)], [value(2, HEADS, ROWS, KEYS)], axis=3))
     turned = c.add(MatMulStep([v, weights], [value(2, HEADS, 6, ROWS)], transpose_a=True, transpose_b=True))
-    assert not attentions(c.optimized([*given], [turned]))
+    assert not attentions(c.optimized([*arrays], [turned]))
 
 
 @pytest.mark.parametrize("seen", ["merged", "returned", "taken again"])
 def test_heads_are_merged(seen: str) -> None:
-    given, c = inputs(), Chain()
-    heads = c.add(AttentionStep([*given], [value(2, HEADS, ROWS, 6)], scale=1.0))
+    arrays, c = inputs(), Chain()
+    heads = c.add(AttentionStep([*arrays], [value(2, HEADS, ROWS, 6)], scale=1.0))
     turned = c.add(TransposeStep([heads], [value(2, ROWS, HEADS, 6)], order=(0, 2, 1, 3)))
     merged = c.add(ReshapeStep([turned], [value(2, ROWS, HEADS * 6)]))
     also = {"merged": [], "returned": [turned], "taken again": [c("exp", heads)]}[seen]
-    plan = Executor(optimize(Program(c.steps, list(given), [merged, *also])), Options(1))
-    first, *rest = plan.run(list(given.values()))
+    plan = Executor(optimize(Program(c.steps, list(arrays), [merged, *also])), Options(1))
+    first, *rest = plan.run(list(arrays.values()))
     expected = plain().swapaxes(1, 2)
     np.testing.assert_allclose(first, expected.reshape(2, ROWS, -1), 1e-5, 1e-6)
     if seen == "returned":
@@ -145,10 +145,10 @@ def test_heads_are_merged(seen: str) -> None:
 @pytest.mark.parametrize("lead", [(), (1,), (9,), (2, 5), (3, 1)])
 def test_heads_are_grouped_by_the_size_of_the_cache(lead: tuple[int, ...], threads: int) -> None:
     q, k, v = random(*lead, 60, 8), random(*lead, 90, 8, seed=1), random(*lead, 90, 5, seed=2)
-    given = {value(*a.shape): a for a in (q, k, v)}
+    arrays = {value(*a.shape): a for a in (q, k, v)}
     out = value(*lead, 60, 5)
     mask = constant(random(60, 90, seed=3))
-    (result,) = run([AttentionStep([*given, mask], [out], scale=0.3)], given, [out], threads)
+    (result,) = run([AttentionStep([*arrays, mask], [out], scale=0.3)], arrays, [out], threads)
     scores = q.astype(np.float64) @ k.swapaxes(-1, -2) * 0.3 + random(60, 90, seed=3)
     grown = np.exp(scores - scores.max(-1, keepdims=True))
     np.testing.assert_allclose(result, grown / grown.sum(-1, keepdims=True) @ v, 1e-5, 1e-6)
@@ -156,7 +156,7 @@ def test_heads_are_grouped_by_the_size_of_the_cache(lead: tuple[int, ...], threa
 
 def test_layers_with_repeated_heads_share_the_view_of_their_mask() -> None:
     q, mask, first, second = (value(2, 6, 5, 4), value(2, 1, 5, 7), value(2, 3, 7, 4), value(2, 2, 7, 4))
-    given = {v: random(*v.shape, seed=k) for k, v in enumerate((q, mask, first, second))}
+    arrays = {v: random(*v.shape, seed=k) for k, v in enumerate((q, mask, first, second))}
     c, out = Chain(), q
     for keys in (first, first, second):
         heads = keys.shape[1]
@@ -164,22 +164,22 @@ def test_layers_with_repeated_heads_share_the_view_of_their_mask() -> None:
         wide = c.add(BroadcastStep([apart], [value(2, heads, 6 // heads, 7, 4)]))
         repeated = c.add(ReshapeStep([wide], [value(2, 6, 7, 4)]))
         out = c.add(AttentionStep([out, repeated, repeated, mask], [value(2, 6, 5, 4)], scale=0.5))
-    expected = given[q].astype(np.float64)
+    expected = arrays[q].astype(np.float64)
     for keys in (first, first, second):
-        k = np.repeat(given[keys], 6 // keys.shape[1], 1)
-        grown = np.exp(expected @ k.swapaxes(-1, -2) * 0.5 + given[mask])
+        k = np.repeat(arrays[keys], 6 // keys.shape[1], 1)
+        grown = np.exp(expected @ k.swapaxes(-1, -2) * 0.5 + arrays[mask])
         expected = grown / grown.sum(-1, keepdims=True) @ k
-    masks = [step.inputs[3] for step in attentions(c.optimized([*given], [out]))]
+    masks = [step.inputs[3] for step in attentions(c.optimized([*arrays], [out]))]
     assert masks[0] is masks[1] is masks[2]
     assert masks[0].shape == (2, 1, 1, 5, 7)
-    (result,) = run(c.steps, given, [out])
+    (result,) = run(c.steps, arrays, [out])
     np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", ["q", "k", "both", "divided", "twice", "taken elsewhere", "zero", "returned"])
 def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
-    given, c = inputs(), Chain()
-    q, k, v = given
+    arrays, c = inputs(), Chain()
+    q, k, v = arrays
     factor, scaled_q, scaled_k = 1.0, q, k
     if form in ("q", "both", "twice", "taken elsewhere", "returned"):
         scaled_q, factor = c("multiply", q, 0.3), 0.3
@@ -197,9 +197,9 @@ def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
         results.append(scaled_q)
     if form == "taken elsewhere":
         results.append(c("add", scaled_q, 1.0))
-    steps = c.optimized([*given], results)
+    steps = c.optimized([*arrays], results)
     kept = form in ("taken elsewhere", "zero", "returned")
     assert any(isinstance(s, ElementwiseStep) for s in steps) == kept
     (attention,) = attentions(steps)
     assert (attention.scale, attention.query_scale) == (0.5, pytest.approx(1.0 if kept else factor))
-    np.testing.assert_allclose(run(c.steps, given, results)[0], plain(0.5 * factor), 1e-5, 1e-6)
+    np.testing.assert_allclose(run(c.steps, arrays, results)[0], plain(0.5 * factor), 1e-5, 1e-6)

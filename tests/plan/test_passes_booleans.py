@@ -82,10 +82,10 @@ def test_random_masks(seed: int, *, dynamic: bool) -> None:
     model = masks.net.model(*masks.masks[-4:], *masks.numbers[2:][-4:])
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for batch in (3, 4, 9) if dynamic else (1,):
-        given = [special(rng, *(batch if n < 0 else n for n in shape)) for shape in masks.net.shapes]
-        for found, expected in zip(compiled(given).values(), plain(given).values(), strict=True):
-            assert found.dtype == expected.dtype
-            np.testing.assert_array_equal(found, expected)
+        inputs = [special(rng, *(batch if n < 0 else n for n in shape)) for shape in masks.net.shapes]
+        for actual, expected in zip(compiled(inputs).values(), plain(inputs).values(), strict=True):
+            assert actual.dtype == expected.dtype
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_they_are_one_kernel() -> None:

@@ -77,11 +77,11 @@ def test_an_activation_is_one_instruction(name: str, k: int) -> None:
     assert (str(step.expression), step.inputs) == (name, [x])
     x, chain = value(7, 300), Chain()
     out = WRITTEN[name][k](chain, x)
-    given = random(7, 300) * 5
-    given[0, :4] = 0, np.nan, np.inf, -40
-    (result,) = run(chain.steps, {x: given}, [out])
+    data = random(7, 300) * 5
+    data[0, :4] = 0, np.nan, np.inf, -40
+    (result,) = run(chain.steps, {x: data}, [out])
     with np.errstate(all="ignore"):
-        expected = PLAIN[name](given.astype(np.float64))
+        expected = PLAIN[name](data.astype(np.float64))
     np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
 
 
@@ -102,11 +102,11 @@ def test_a_gate_has_a_slope() -> None:
     assert isinstance(step, ElementwiseStep)
     assert str(step.expression) == "swish"
     assert step.expression.instructions[0].numbers == (float(np.float32(1.702)),)
-    given = random(3, 4)
+    data = random(3, 4)
     x, chain = value(3, 4), Chain()
     out = chain("multiply", x, chain("sigmoid", chain("multiply", x, 1.702)))
-    (result,) = run(chain.steps, {x: given}, [out])
-    np.testing.assert_allclose(result, given / (1 + np.exp(-1.702 * given)), 1e-5, 1e-6)
+    (result,) = run(chain.steps, {x: data}, [out])
+    np.testing.assert_allclose(result, data / (1 + np.exp(-1.702 * data)), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_values_with_other_readers_are_preserved() -> None:
 @pytest.mark.numpy_kernels
 def test_numbers_as_either_operand() -> None:
     x = value(2, 3)
-    given = random(2, 3)
+    data = random(2, 3)
     for function, plain in (
         ("subtract", np.subtract),
         ("divide", np.divide),
@@ -152,7 +152,7 @@ def test_numbers_as_either_operand() -> None:
         for left in (True, False):
             chain = Chain()
             out = chain(function, *((3.0, x) if left else (x, 3.0)))
-            (result,) = run(chain.steps, {x: given}, [out])
+            (result,) = run(chain.steps, {x: data}, [out])
             with np.errstate(all="ignore"):
-                expected = plain(np.float32(3), given) if left else plain(given, np.float32(3))
+                expected = plain(np.float32(3), data) if left else plain(data, np.float32(3))
             np.testing.assert_array_equal(result, expected)

@@ -84,9 +84,9 @@ def test_a_normalisation_is_one_step(write: Write, plain: Callable[[Array], Arra
     assert (step.center, step.eps, str(step.epilogue)) == (plain is layer_norm, float(np.float32(1e-5)), "multiply+add")
     x, chain = value(*shape), Chain()
     out = write(chain, x)
-    given = random(*shape) * 3 + 1
-    (result,) = run(chain.steps, {x: given}, [out])
-    np.testing.assert_allclose(result, plain(given.astype(np.float64)), 1e-5, 1e-5)
+    data = random(*shape) * 3 + 1
+    (result,) = run(chain.steps, {x: data}, [out])
+    np.testing.assert_allclose(result, plain(data.astype(np.float64)), 1e-5, 1e-5)
 
 
 def test_over_two_axes() -> None:
@@ -117,10 +117,10 @@ def test_means_with_other_readers_are_preserved() -> None:
     d = chain("subtract", x, m)
     variance = mean(chain, chain("square", d))
     out = chain("divide", d, chain("sqrt", chain("add", variance, 1e-5)))
-    given = random(4, 8)
-    ours = run(chain.steps, {x: given}, [m, variance, out])
-    expected = (given.mean(-1, keepdims=True), given.var(-1, keepdims=True))
-    for a, b in zip(ours, (*expected, (given - expected[0]) / np.sqrt(expected[1] + 1e-5)), strict=True):
+    data = random(4, 8)
+    ours = run(chain.steps, {x: data}, [m, variance, out])
+    expected = (data.mean(-1, keepdims=True), data.var(-1, keepdims=True))
+    for a, b in zip(ours, (*expected, (data - expected[0]) / np.sqrt(expected[1] + 1e-5)), strict=True):
         np.testing.assert_allclose(a, b, 1e-5, 1e-5)
 
 
@@ -159,7 +159,7 @@ def test_near_misses_are_preserved(write: Write) -> None:
 def test_a_nonfinite_scale_gives_the_same_fused(gamma: float, computed: bool) -> None:
     scales = GAMMA.copy()
     scales[3] = gamma
-    given, results = random(4, 8), list[Array]()
+    data, results = random(4, 8), list[Array]()
     for passes in (True, False):
         x, scale, chain = value(4, 8), value(8), Chain()
         m = mean(chain, x)
@@ -169,16 +169,16 @@ def test_a_nonfinite_scale_gives_the_same_fused(gamma: float, computed: bool) ->
         out = chain(
             "add", chain("multiply", x, inverse), chain("subtract", constant(BETA), chain("multiply", m, inverse))
         )
-        results += run(chain.steps, {x: given, scale: scales}, [out], passes=passes)
+        results += run(chain.steps, {x: data, scale: scales}, [out], passes=passes)
     np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("write", [other_mean, not_squared, no_root, less_eps, halved])
 def test_decomposed_norms_give_the_same_fused(write: Write) -> None:
-    given = random(4, 8)
+    data = random(4, 8)
     results: list[Array] = []
     for passes in (True, False):
         x, chain = value(4, 8), Chain()
         out = write(chain, x)
-        results += run(chain.steps, {x: given}, [out], passes=passes)
+        results += run(chain.steps, {x: data}, [out], passes=passes)
     np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-6)

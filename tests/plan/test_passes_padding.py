@@ -16,8 +16,8 @@ def padded(
     """A padded map and a 3×5 convolution of it."""
     net = Net()
     x = net.input(2, 3, 9, 11)
-    told = [net.constant(np.float32(v)) for v in value]
-    y = net.op("Pad", x, net.constant(begin), net.constant(end), *told, pad_mode=mode, version=version)
+    fill = [net.constant(np.float32(v)) for v in value]
+    y = net.op("Pad", x, net.constant(begin), net.constant(end), *fill, pad_mode=mode, version=version)
     channels = 3 + begin[1] + end[1]
     weights = net.weights(4, channels, 3, 5)
     return net, net.op("Convolution", y, weights, **{**PAIRS, **conv})

@@ -37,5 +37,5 @@ def test_a_relu_before_it_is_not_needed() -> None:
     assert simplified(Expression(1, (relu, clamp))) == Expression(1, (Instruction("clamp", (0,), (0.0, 2.0)),))
     below = Expression(1, (relu, Instruction("clamp", (1,), (-1.0, 2.0))))
     assert simplified(below) == below
-    taken = Expression(1, (relu, clamp, Instruction("add", (1, 2))))
-    assert len(simplified(taken).instructions) == 3
+    expression = Expression(1, (relu, clamp, Instruction("add", (1, 2))))
+    assert len(simplified(expression).instructions) == 3

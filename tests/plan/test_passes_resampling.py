@@ -67,8 +67,8 @@ def test_without_a_join_and_with_two_whole_parts() -> None:
             if whole:
                 data = c.add(ConcatStep([others[0], data, others[1]], [value(1, 8, 6, 6)], axis=1))
             out = pointwise(c, data, 5)
-            given = {v: random(*v.shape, seed=k) for k, v in enumerate((x, *others))}
-            results.append(run(c.steps, given, [out], passes=passes)[0])
+            arrays = {v: random(*v.shape, seed=k) for k, v in enumerate((x, *others))}
+            results.append(run(c.steps, arrays, [out], passes=passes)[0])
         np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-5)
 
 

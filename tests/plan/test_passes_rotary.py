@@ -27,10 +27,10 @@ COS, SIN = random(1, 5, 8, seed=1), random(1, 5, 8, seed=2)
 def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
     """The halves of x along an axis."""
     axis %= len(x.shape)
-    made: list[Value] = []
+    results: list[Value] = []
     for part in (slice(0, middle), slice(middle, x.shape[axis])):
         shape = (*x.shape[:axis], part.stop - part.start, *x.shape[axis + 1 :])
-        made.append(
+        results.append(
             c.add(
                 SliceStep(
                     [x],
@@ -39,7 +39,7 @@ def halves(c: Chain, x: Value, middle: int = 4, axis: int = -1) -> list[Value]:
                 )
             )
         )
-    return made
+    return results
 
 
 def turned(c: Chain, x: Value, middle: int = 4, *, negate: str = "negative") -> Value:
@@ -72,9 +72,9 @@ def test_it_is_one_step(shape: tuple[int, ...], order: str, threads: int) -> Non
         assert not any(isinstance(s, RotaryEmbeddingStep) for s in steps)  # the result has another rank
         return
     assert [type(s) for s in steps] == [RotaryEmbeddingStep]
-    given = random(*shape)
-    (result,) = run(steps, {x: given}, [out], threads, passes=False)
-    np.testing.assert_allclose(result, plain(given), 1e-6, 1e-6)
+    data = random(*shape)
+    (result,) = run(steps, {x: data}, [out], threads, passes=False)
+    np.testing.assert_allclose(result, plain(data), 1e-6, 1e-6)
 
 
 def test_of_a_transposed_view() -> None:
@@ -132,13 +132,15 @@ def repeated(c: Chain, x: Value, group: int) -> Value:
 @pytest.mark.parametrize("mask", [None, (4, 7), (2, 1, 1, 7), (6, 4, 7), (2, 6, 4, 7)])
 def test_keys_and_values_are_not_repeated(mask: tuple[int, ...] | None) -> None:
     q, k, v = random(2, 6, 4, 8), random(2, 3, 7, 8, seed=1), random(2, 3, 7, 5, seed=2)
-    given, c = {value(*a.shape): a for a in (q, k, v)}, Chain()
-    told = [] if mask is None else [constant(random(*mask, seed=3))]
-    a, b, d = given
-    out = c.add(AttentionStep([a, repeated(c, b, 2), repeated(c, d, 2), *told], [value(2, 6, 4, 5)], scale=0.4))
-    steps = optimize(Program(c.steps, list(given), [out])).steps
+    arrays, c = {value(*a.shape): a for a in (q, k, v)}, Chain()
+    mask_operands = [] if mask is None else [constant(random(*mask, seed=3))]
+    a, b, d = arrays
+    out = c.add(
+        AttentionStep([a, repeated(c, b, 2), repeated(c, d, 2), *mask_operands], [value(2, 6, 4, 5)], scale=0.4)
+    )
+    steps = optimize(Program(c.steps, list(arrays), [out])).steps
     assert not any(isinstance(s, BroadcastStep) for s in steps)
-    (result,) = run(steps, given, [out], passes=False)
+    (result,) = run(steps, arrays, [out], passes=False)
     scores = q.astype(np.float64) @ k.repeat(2, 1).swapaxes(-1, -2) * 0.4
     scores = scores if mask is None else scores + random(*mask, seed=3)
     grown = np.exp(scores - scores.max(-1, keepdims=True))

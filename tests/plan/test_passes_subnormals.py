@@ -17,27 +17,27 @@ TINY = np.float32(2.0**-126)
 
 def mixed(*shape: int) -> Array:
     """Random numbers, every third of which is subnormal."""
-    made = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    made.reshape(-1)[::3] *= TINY / 8
-    return made
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x.reshape(-1)[::3] *= TINY / 8
+    return x
 
 
 def test_only_subnormals_are_flushed() -> None:
     kept = np.array([0, -0.0, TINY, -TINY, 1, np.inf, -np.inf, np.nan], np.float32)
     lost = np.array([1e-45, -1e-45, np.nextafter(TINY, 0), -np.nextafter(TINY, 0)], np.float32)
     assert without_subnormals(kept) is kept
-    found = without_subnormals(np.concatenate([kept, lost]))
-    np.testing.assert_array_equal(found[: kept.size].view(np.uint32), kept.view(np.uint32))
-    np.testing.assert_array_equal(found[kept.size :], 0)
+    flushed = without_subnormals(np.concatenate([kept, lost]))
+    np.testing.assert_array_equal(flushed[: kept.size].view(np.uint32), kept.view(np.uint32))
+    np.testing.assert_array_equal(flushed[kept.size :], 0)
 
 
 @pytest.mark.parametrize("place", [0, 1 << 16, 150_000])
 def test_a_single_one_in_a_large_array_is_detected(place: int) -> None:
     array = np.ones((400, 500), np.float32)
     array.reshape(-1)[place] = TINY / 2
-    found = without_subnormals(array)
-    assert found.shape == array.shape
-    assert np.flatnonzero(found == 0).tolist() == [place]
+    flushed = without_subnormals(array)
+    assert flushed.shape == array.shape
+    assert np.flatnonzero(flushed == 0).tolist() == [place]
     assert without_subnormals(array[:0]).size == 0
 
 
@@ -75,5 +75,5 @@ def test_other_operations_preserve_subnormals() -> None:
     net = Net()
     x, c = net.input(3, 7), mixed(3, 7)
     model = net.model(net.op("Maximum", x, net.constant(c)))
-    (found,) = plan_of(model, net.shapes).run([np.zeros((3, 7), np.float32)])
-    np.testing.assert_array_equal(found, np.maximum(c, 0))
+    (output,) = plan_of(model, net.shapes).run([np.zeros((3, 7), np.float32)])
+    np.testing.assert_array_equal(output, np.maximum(c, 0))

@@ -17,7 +17,7 @@ def convolution(net: Net, size: int, weights: Array, **geometry: int) -> object:
     return net.op("Convolution", net.input(2, 3, size, 4), net.constant(weights), **pairs)
 
 
-def kept(size: int, kernel: int, strides: int, dilations: int, pads_begin: int, pads_end: int) -> set[int]:
+def used_taps(size: int, kernel: int, strides: int, dilations: int, pads_begin: int, pads_end: int) -> set[int]:
     """The taps that read an element of the map for some output."""
     count = (size + pads_begin + pads_end - (kernel - 1) * dilations - 1) // strides + 1
     places = {k: [o * strides + k * dilations - pads_begin for o in range(count)] for k in range(kernel)}
@@ -27,7 +27,7 @@ def kept(size: int, kernel: int, strides: int, dilations: int, pads_begin: int, 
 @pytest.mark.parametrize("seed", range(120))
 def test_random_windows(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    size, strides, dilations = (int(rng.integers(1, most)) for most in (9, 4, 12))
+    size, strides, dilations = (int(rng.integers(1, high)) for high in (9, 4, 12))
     kernel = int(rng.integers(2, 6))
     pads_begin, pads_end = (int(n) for n in rng.integers(0, (kernel - 1) * dilations + 3, 2))
     pads_end = max(pads_end, (kernel - 1) * dilations + 1 - size - pads_begin)  # a window fits
@@ -36,7 +36,7 @@ def test_random_windows(seed: int) -> None:
     y = convolution(net, size, rng.standard_normal((5, 3, kernel, 1)).astype(np.float32), **geometry)
     model = net.model(y)  # type: ignore[arg-type]
     convolutions = [s for s in plan_of(model, net.shapes).program.steps if isinstance(s, ConvStep)]
-    wanted = kept(size, kernel, **geometry)
+    wanted = used_taps(size, kernel, **geometry)
     for conv in convolutions:
         taps = conv.inputs[1].shape[3]
         assert min(*conv.pads_begin, *conv.pads_end) >= 0

@@ -32,8 +32,8 @@ def both(write: object, *shapes: tuple[int, ...]) -> tuple[list[Step], list[Arra
     for passes in (True, False):
         values, c = [value(*s) for s in shapes], Chain()
         out = write(c, *values)  # pyright: ignore
-        given = {v: random(*v.shape, seed=k) for k, v in enumerate(values)}
-        results += run(c.steps, given, [out], passes=passes)
+        arrays = {v: random(*v.shape, seed=k) for k, v in enumerate(values)}
+        results += run(c.steps, arrays, [out], passes=passes)
         values, c = [value(*s) for s in shapes], Chain()
         steps = c.optimized(values, [write(c, *values)])  # pyright: ignore
     np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-6)

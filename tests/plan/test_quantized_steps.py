@@ -50,12 +50,12 @@ def per_channel(seed: int) -> Array:
 
 def chain(*links: tuple[object, ...], operands: int = 1) -> Expression:
     """An expression of links (opcode, register of a second operand or None, numbers…), each applied to the previous."""
-    made: list[Instruction] = []
+    instructions: list[Instruction] = []
     for opcode, other, *numbers in links:
-        last = operands + len(made) - 1 if made else 0
+        last = operands + len(instructions) - 1 if instructions else 0
         args = (last,) if other is None else (last, other)
-        made.append(Instruction(opcode, args, tuple(numbers)))  # type: ignore[arg-type]
-    return Expression(operands, tuple(made))
+        instructions.append(Instruction(opcode, args, tuple(numbers)))  # type: ignore[arg-type]
+    return Expression(operands, tuple(instructions))
 
 
 TO_BYTES = (
@@ -79,10 +79,10 @@ def test_numpy_gives_bytes_to_a_pooling_and_an_expression() -> None:
     pool = PoolStep([first.output], [Value(shape, U8)], kind="max", **pair)  # type: ignore[arg-type]
     wide = Expression(1, (Instruction("convert", (0,), (), F32), Instruction("add_number", (1,), (0.5,))))
     last = ElementwiseStep([pool.output], [Value(shape, F32)], expression=wide)
-    (found,) = run([first, pool, last], {data: X}, [last.output], passes=False)
+    (output,) = run([first, pool, last], {data: X}, [last.output], passes=False)
     bytes = np.clip(EXACT, 0, 255)
     windows = np.lib.stride_tricks.sliding_window_view(bytes, (2, 2), (2, 3))
-    np.testing.assert_array_equal(found, windows.max((-1, -2)) + 0.5)
+    np.testing.assert_array_equal(output, windows.max((-1, -2)) + 0.5)
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -91,8 +91,8 @@ def test_numpy_multiplies_bytes(transposed: bool) -> None:
     data, out = Value(a.shape, U8), Value((2, 42, 9), F32)
     stored = np.ascontiguousarray(b.T) if transposed else b
     step = MatMulStep([data, constant(stored)], [out], transpose_b=transposed, integers=Integers(128))
-    found = run([step], {data: a}, [out])[0]
-    np.testing.assert_array_equal(found, (a.astype(np.int64) - 128) @ b.astype(np.int64))
+    output = run([step], {data: a}, [out])[0]
+    np.testing.assert_array_equal(output, (a.astype(np.int64) - 128) @ b.astype(np.int64))
 
 
 BROKEN: dict[str, Callable[[], ConvStep]] = {
@@ -154,8 +154,8 @@ def test_factors_are_composed(name: str) -> None:
     verify(program)
     (composed,) = program.steps
     assert len(composed.elementwise_part.instructions) == count
-    (found,) = run([composed], {data: X}, step.outputs, passes=False)
-    np.testing.assert_allclose(found, wanted, 1e-5, 1e-4)
+    (output,) = run([composed], {data: X}, step.outputs, passes=False)
+    np.testing.assert_allclose(output, wanted, 1e-5, 1e-4)
 
 
 def test_a_value_used_twice_is_computed_once() -> None:

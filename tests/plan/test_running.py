@@ -58,8 +58,8 @@ def test_any_number_of_threads_gives_the_same():
     x = image(1, 3, 24, 24)
     plain = irload.compile_model(model, 1, optimize=False)(x)[0]
     for threads in (1, 2, 3):
-        found = irload.compile_model(model, threads)(x)[0]
-        np.testing.assert_allclose(found, plain, rtol=1e-4, atol=1e-5 * np.abs(plain).max())
+        output = irload.compile_model(model, threads)(x)[0]
+        np.testing.assert_allclose(output, plain, rtol=1e-4, atol=1e-5 * np.abs(plain).max())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -71,10 +71,10 @@ def test_requests_at_the_same_time_do_not_disturb_each_other(threads):
     sys.setswitchinterval(1e-5)
     try:
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(lambda x: compiled(x)[0], images * 4))
+            outputs = list(pool.map(lambda x: compiled(x)[0], images * 4))
     finally:
         sys.setswitchinterval(interval)
-    for k, result in enumerate(found):
+    for k, result in enumerate(outputs):
         np.testing.assert_array_equal(result, alone[k % 12])
 
 
@@ -177,8 +177,8 @@ def test_pickling_a_compiled_model_names_the_alternative():
 def test_a_convolution_with_bias_whose_block_is_one_element(data, kernel, threads, tmp_path):
     g = Graph()
     x, dims = g.parameter("x", "f32", data), (data[0], 1, 1, 1)
-    told = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
-    y = g.layer("Convolution", [x, g.constant(image(*kernel))], [("f32", dims)], attributes=told)[0]
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    y = g.layer("Convolution", [x, g.constant(image(*kernel))], [("f32", dims)], attributes=attributes)[0]
     g.result(g.layer("Add", [y, g.constant(image(1, 1, 1, 1, seed=2))], [("f32", dims)])[0])
     save(g, tmp_path, "one")
     fast, plain = (irload.compile_model(tmp_path / "model.xml", threads, optimize=o) for o in (True, False))

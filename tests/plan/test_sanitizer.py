@@ -37,12 +37,12 @@ def test_it_is_switched_on_and_back() -> None:
         assert not is_on()
 
 
-@pytest.mark.parametrize("told", ["1", "0", ""])
-def test_the_environment_switches_it_on(told: str) -> None:
+@pytest.mark.parametrize("setting", ["1", "0", ""])
+def test_the_environment_switches_it_on(setting: str) -> None:
     command = "from irload.plan.sanitizing import is_on; print(is_on())"
-    env = {**os.environ, "IRLOAD_PLAN_SANITIZER": told}
-    found = subprocess.run([sys.executable, "-c", command], env=env, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == str(told == "1")
+    env = {**os.environ, "IRLOAD_PLAN_SANITIZER": setting}
+    process = subprocess.run([sys.executable, "-c", command], env=env, capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == str(setting == "1")
 
 
 class Chain:
@@ -110,8 +110,8 @@ def test_poison_of_every_type(dtype: str, poison: float) -> None:
     assert plan._sanitizer is not None
     plan.memory.array(x).fill(0)
     plan._sanitizer._poison([x])
-    found = plan.memory.array(x)
-    np.testing.assert_array_equal(found.view("u1") if dtype == "?" else found, poison)
+    array = plan.memory.array(x)
+    np.testing.assert_array_equal(array.view("u1") if dtype == "?" else array, poison)
 
 
 @pytest.mark.numpy_kernels
@@ -161,10 +161,10 @@ def test_arrays_of_other_steps_do_not_belong(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.numpy_kernels
 def test_an_input_of_the_caller_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = random(2, 3)
+    x = random(2, 3)
     chain = Chain(monkeypatch)
     (segment,) = chain.plan.segments
     part = segment.executable.phases[0][0][0]  # type: ignore[attr-defined]
-    part.append((given.fill, (0,)))
+    part.append((x.fill, (0,)))
     with pytest.raises(PlanInvalid, match="changes an input of the caller"):
-        chain.plan.run([given])
+        chain.plan.run([x])

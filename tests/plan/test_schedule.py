@@ -27,8 +27,8 @@ def tensor(*shape: int) -> TensorType:
 
 
 def planned(net: Net, model: irload.Model, fold: bool = False, **limits: int) -> Schedule:
-    given = [p.outputs[0].type for p in model.parameters]
-    return schedule_graph(model, given, Folding() if fold else None, Limits(**limits))
+    types = [p.outputs[0].type for p in model.parameters]
+    return schedule_graph(model, types, Folding() if fold else None, Limits(**limits))
 
 
 def test_a_tensor_is_as_large_as_the_limit_at_most() -> None:
@@ -97,8 +97,8 @@ def test_folded_constants_are_read_only() -> None:
 
 def folded(model: irload.Model, **limits: int) -> int:
     """The operations that a plan evaluates at run time."""
-    given = [p.outputs[0].type for p in model.parameters]
-    return len(schedule_graph(model, given, Folding(), Limits(**limits)).nodes)
+    types = [p.outputs[0].type for p in model.parameters]
+    return len(schedule_graph(model, types, Folding(), Limits(**limits)).nodes)
 
 
 @pytest.mark.parametrize(("times", "steps"), [(8, 1), (9, 2)])

@@ -17,14 +17,14 @@ KINDS = ("reshape", "transpose", "slice", "broadcast")
 
 def factors(n: int, rng: random.Random) -> tuple[int, ...]:
     """A random shape of n elements."""
-    found: list[int] = [0, 2] if not n else []
+    divisors: list[int] = [0, 2] if not n else []
     while n > 1:
-        found.append(rng.choice([k for k in (2, 3, 4, 6, n) if n % k == 0]))
-        n //= found[-1]
-    rng.shuffle(found)
+        divisors.append(rng.choice([k for k in (2, 3, 4, 6, n) if n % k == 0]))
+        n //= divisors[-1]
+    rng.shuffle(divisors)
     for _ in range(rng.randint(0, 2)):
-        found.insert(rng.randint(0, len(found)), 1)
-    return tuple(found)
+        divisors.insert(rng.randint(0, len(divisors)), 1)
+    return tuple(divisors)
 
 
 def random_view(array: Array, rng: random.Random) -> View:
@@ -52,15 +52,15 @@ def test_chains_of_views(seed: int) -> None:
         array, views, before = base.reshape(shape), list[View](), Strided.dense(shape)
         for _ in range(4):
             view = random_view(array, rng)
-            found, strided = seen(array, view), view.of(before)
-            assert (found is None) == (strided is None), (shape, views, view)
-            if found is None or strided is None:
+            strides, strided = seen(array, view), view.of(before)
+            assert (strides is None) == (strided is None), (shape, views, view)
+            if strides is None or strided is None:
                 break
-            assert strided.shape == found.shape
-            if found.size:
+            assert strided.shape == strides.shape
+            if strides.size:
                 again = as_strided(base[strided.offset :], strided.shape, [8 * s for s in strided.strides])
-                np.testing.assert_array_equal(again, found)
-            array, views, before = found, [*views, view], strided
+                np.testing.assert_array_equal(again, strides)
+            array, views, before = strides, [*views, view], strided
 
 
 def test_a_dense_tensor_in_any_order() -> None:

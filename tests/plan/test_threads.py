@@ -214,8 +214,8 @@ def test_inferences_of_several_models_at_once_are_right() -> None:
     x = np.random.default_rng(1).standard_normal((1, 3, 24, 24)).astype(np.float32)
     alone = [compiled(x)[0].copy() for compiled in models]
     with ThreadPoolExecutor(6) as callers:
-        found = list(callers.map(lambda k: models[k % 3](x)[0], range(tiered(12, 60))))
-    for k, result in enumerate(found):  # each with a separate plan, whose sums BLAS may round differently
+        outputs = list(callers.map(lambda k: models[k % 3](x)[0], range(tiered(12, 60))))
+    for k, result in enumerate(outputs):  # each with a separate plan, whose sums BLAS may round differently
         np.testing.assert_allclose(result, alone[k % 3], rtol=0, atol=1e-4)
 
 
@@ -237,8 +237,8 @@ def test_a_forked_child_can_infer(others: int) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report where threads run")
 def test_threads_wake_on_other_processors_than_their_caller(mine: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may wake them on the caller's processor, where they would alternate with it."""
-    found: list[set[int]] = []
-    parts: list[ThreadCalls] = [[(int, ())], [(lambda: found.append(os.sched_getaffinity(0)), ())]]
+    seen: list[set[int]] = []
+    parts: list[ThreadCalls] = [[(int, ())], [(lambda: seen.append(os.sched_getaffinity(0)), ())]]
     allowed = sorted(os.sched_getaffinity(0))
     wanted = [{cpu} for cpu in allowed[:2]] + [set(allowed)]
     for others in wanted:
@@ -246,7 +246,7 @@ def test_threads_wake_on_other_processors_than_their_caller(mine: ThreadPool, mo
         mine.run(parts)
     monkeypatch.setattr("irload.plan.threads.other_processors", frozenset)
     mine.run(parts)
-    assert found == [*wanted, set(allowed)], "without a list of processors the affinity is unchanged"
+    assert seen == [*wanted, set(allowed)], "without a list of processors the affinity is unchanged"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report where threads run")

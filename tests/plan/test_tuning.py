@@ -102,10 +102,10 @@ def test_other_machines_and_steps_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "tuned.json"
     file.write_text(json.dumps({"another": {"step": "kernel"}, tuning.machine(): {"older": "one"}}))
     plan(convolution()[0], file)
-    found = json.loads(file.read_text())
-    assert found["another"] == {"step": "kernel"}
-    assert found[tuning.machine()]["older"] == "one"
-    assert len(found[tuning.machine()]) == 2
+    document = json.loads(file.read_text())
+    assert document["another"] == {"step": "kernel"}
+    assert document[tuning.machine()]["older"] == "one"
+    assert len(document[tuning.machine()]) == 2
 
 
 def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ class Twin:
         self.requests = planned.create_infer_request(), plain.create_infer_request()
 
     def infer(self, *inputs: Array) -> None:
-        found, expected = (request.infer(list(inputs))[0] for request in self.requests)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        actual, expected = (request.infer(list(inputs))[0] for request in self.requests)
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
         a, b = (request.query_state()[0].state for request in self.requests)
         np.testing.assert_array_equal(a, b)
 
@@ -131,8 +131,8 @@ def test_an_initial_value_is_not_computed_once_there_is_a_value() -> None:
     request = irload.compile_model(irload.read_model(*graph.model()), 1).create_infer_request()
     ones = np.ones((1, 2), np.float32)
     for inputs, count in (([ones, [1]], 2), ([ones, [9]], 3)):
-        found = request.infer([inputs[0], np.array(inputs[1], np.int64)])[0]
-        assert found.shape == (count, 2)
+        inferred = request.infer([inputs[0], np.array(inputs[1], np.int64)])[0]
+        assert inferred.shape == (count, 2)
 
 
 def test_the_next_token_is_profiled() -> None:

@@ -110,9 +110,9 @@ BROKEN: dict[str, Callable[[], Step]] = {
 @pytest.mark.parametrize("message", BROKEN)
 def test_a_step_that_violates_its_rule_is_detected(message: str) -> None:
     step = BROKEN[message]()
-    given = [v for v in step.inputs if not v.is_constant]
+    operands = [v for v in step.inputs if not v.is_constant]
     with pytest.raises(PlanInvalid, match="step 0") as caught:
-        verify(Program([step], given, step.outputs))
+        verify(Program([step], operands, step.outputs))
     assert message in str(caught.value)
 
 

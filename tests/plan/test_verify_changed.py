@@ -152,11 +152,11 @@ def test_a_changed_field_is_detected(name: str) -> None:
     verify(Program([step], [v for v in dict.fromkeys(step.inputs) if not v.is_constant], step.outputs))
     count = 0
     for what, other in changes(step):
-        given = [v for v in dict.fromkeys(other.inputs) if not v.is_constant]
+        operands = [v for v in dict.fromkeys(other.inputs) if not v.is_constant]
         if passed_over(step, what):
             continue
         count += 1
-        program = Program([other], given, other.outputs)
+        program = Program([other], operands, other.outputs)
         try:
             verify(program)
         except PlanInvalid:

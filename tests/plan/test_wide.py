@@ -31,8 +31,8 @@ def test_layers_do_not_round(type: str) -> None:
     graph.result(rest)
     text = f'<net name="n" version="11">{graph.text()}</net>'
     model = irload.read_model(text.encode(), bytes(graph.blob))
-    found = irload.compile_model(model, jit=False)(np.array([2048, 0], np.float16))[0]
-    assert (found.dtype, found[0]) == (np.float16, 1)
+    output = irload.compile_model(model, jit=False)(np.array([2048, 0], np.float16))[0]
+    assert (output.dtype, output[0]) == (np.float16, 1)
 
 
 def test_values_between_parts_of_a_plan_are_not_rounded() -> None:
@@ -47,8 +47,8 @@ def test_values_between_parts_of_a_plan_are_not_rounded() -> None:
     (rest,) = graph.layer("Subtract", [part, graph.constant(np.float16(2048))], open_ended, attributes=numpy)
     graph.result(rest)
     model = irload.read_model(f'<net name="n" version="11">{graph.text()}</net>'.encode(), bytes(graph.blob))
-    found = irload.compile_model(model, jit=False)([np.array([[2048, 2047]], np.float16), np.array([1], np.int64)])[0]
-    assert (found.dtype, found.tolist()) == (np.float16, [[1, 0]])
+    output = irload.compile_model(model, jit=False)([np.array([[2048, 2047]], np.float16), np.array([1], np.int64)])[0]
+    assert (output.dtype, output.tolist()) == (np.float16, [[1, 0]])
 
 
 def test_variables_have_the_type_of_the_graph() -> None:

@@ -82,9 +82,9 @@ def test_replacing_waits_until_the_file_is_closed(tmp_path: Path, monkeypatch: p
 
 def test_the_memory_of_a_windows_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     def status(pointer: object) -> int:
-        found = pointer._obj  # type: ignore[attr-defined]
-        assert found.length == 64  # the size of MEMORYSTATUSEX
-        found.total_physical = 3 << 30
+        _obj = pointer._obj  # type: ignore[attr-defined]
+        assert _obj.length == 64  # the size of MEMORYSTATUSEX
+        _obj.total_physical = 3 << 30
         return 1
 
     monkeypatch.setattr(sys, "platform", "win32")
@@ -113,11 +113,11 @@ def test_the_memory_of_a_windows_machine(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_names_that_windows_accepts(name: str, shown: str) -> None:
-    made = file_name(name, "output_0")
-    assert made == shown
-    assert PureWindowsPath("C:/out", made).parent == PureWindowsPath("C:/out")
+    file = file_name(name, "output_0")
+    assert file == shown
+    assert PureWindowsPath("C:/out", file).parent == PureWindowsPath("C:/out")
     reserved = getattr(ntpath, "isreserved", None) or (lambda path: PureWindowsPath(path).is_reserved())  # from 3.13 on
-    assert not reserved(made)
+    assert not reserved(file)
 
 
 def test_locations_in_sarif_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +128,9 @@ def test_locations_in_sarif_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_json_through_a_pipe_of_windows() -> None:
     """Pipes use the code page there; JSON does not."""
-    found = irrun_process("inspect", MODELS / "digits/model.xml", "--json", PYTHONIOENCODING="cp1252")
-    assert found.stdout.isascii()
-    assert json.loads(found.stdout)["name"] == "digits"
+    outcome = irrun_process("inspect", MODELS / "digits/model.xml", "--json", PYTHONIOENCODING="cp1252")
+    assert outcome.stdout.isascii()
+    assert json.loads(outcome.stdout)["name"] == "digits"
 
 
 def test_the_reader_of_a_pipe_leaves_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:

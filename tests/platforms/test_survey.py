@@ -57,7 +57,7 @@ def suppresses_absence(node: ast.With) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "expected"),
     [
         ("import os\nos.pread(1, 2, 3)", ["os.pread"]),
         ("import os\nif hasattr(os, 'pread'):\n    os.pread(1, 2, 3)\nelse:\n    os.preadv", ["os.preadv"]),
@@ -67,8 +67,8 @@ def suppresses_absence(node: ast.With) -> bool:
         ("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)", []),
     ],
 )
-def test_the_survey_detects_unguarded_names(code: str, found: list[str]) -> None:
-    assert [name for _, name in unguarded(ast.parse(code))] == found
+def test_the_survey_detects_unguarded_names(code: str, expected: list[str]) -> None:
+    assert [name for _, name in unguarded(ast.parse(code))] == expected
 
 
 def test_no_name_that_windows_lacks() -> None:

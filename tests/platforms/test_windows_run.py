@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.nightly
 def test_the_suite_without_names_that_windows_lacks() -> None:
     words = ["-n", "0", "-p", "no:cacheprovider", "-p", "tests.platforms.windows", *PARTS]
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", *words],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "cli")])},
@@ -25,5 +25,5 @@ def test_the_suite_without_names_that_windows_lacks() -> None:
         encoding="utf-8",
         check=False,
     )
-    assert found.returncode == 0, found.stdout[-4000:]
-    assert int(found.stdout.split(" passed")[0].split()[-1]) > 250
+    assert process.returncode == 0, process.stdout[-4000:]
+    assert int(process.stdout.split(" passed")[0].split()[-1]) > 250

@@ -50,11 +50,11 @@ FUNCTIONS = {
 }
 BOUNDED = {"Acos": np.arccos, "Asin": np.arcsin, "Log": np.log, "Sqrt": np.sqrt, "Atanh": np.arctanh}
 UNARY = [
-    *(Row(name, "", [X.shape], [X.shape], f, given={0: X}) for name, f in FUNCTIONS.items()),
-    *(Row(name, "", [INSIDE.shape], [INSIDE.shape], f, given={0: INSIDE}) for name, f in BOUNDED.items()),
-    Row("Acosh", "", [INSIDE.shape], [INSIDE.shape], np.arccosh, given={0: BEYOND_1}),
+    *(Row(name, "", [X.shape], [X.shape], f, values={0: X}) for name, f in FUNCTIONS.items()),
+    *(Row(name, "", [INSIDE.shape], [INSIDE.shape], f, values={0: INSIDE}) for name, f in BOUNDED.items()),
+    Row("Acosh", "", [INSIDE.shape], [INSIDE.shape], np.arccosh, values={0: BEYOND_1}),
     *(
-        Row("Activation", f'<data type="{name.lower()}"/>', [X.shape], [X.shape], FUNCTIONS[name], given={0: X})
+        Row("Activation", f'<data type="{name.lower()}"/>', [X.shape], [X.shape], FUNCTIONS[name], values={0: X})
         for name in ("Abs", "TanH", "Logistic", "Exp")
     ),
     Row("Activation", '<data type="relu" negative_slope="0.5"/>', [NCHW], [NCHW], lambda x: leaky(x, 0.5)),
@@ -68,7 +68,7 @@ UNARY = [
     Row("PReLU", "", [(2, 3)], [(2, 3)], lambda x: leaky(x, SLOPES), {"weights": SLOPES}),
     Row("PReLU", "", [NCHW, (3,)], [NCHW], lambda x, s: np.where(x > 0, x, spread(x, s)), version=7),
     Row("ELU", "", [NCHW], [NCHW], lambda x: elu(x, 1)),
-    Row("HardSigmoid", "", [X.shape], [X.shape], lambda x: np.clip(0.2 * x + 0.5, 0, 1), given={0: X}),
+    Row("HardSigmoid", "", [X.shape], [X.shape], lambda x: np.clip(0.2 * x + 0.5, 0, 1), values={0: X}),
     Row(
         *(
             "HardSigmoid",
@@ -77,7 +77,7 @@ UNARY = [
             [X.shape],
             lambda x: np.clip(0.3 * x + 0.4, 0, 1),
         ),
-        given={0: X},
+        values={0: X},
     ),
     Row("Selu", "", [NCHW], [NCHW], lambda x: 1.05070098 * elu(x, 1.67326324)),
     Row("Selu", '<data alpha="1.5" gamma="2"/>', [NCHW], [NCHW], lambda x: 2 * elu(x, 1.5)),
@@ -110,9 +110,9 @@ COMPARISONS = {
 LOGIC = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
 
 
-def eltwise(operation: str, expected, given: dict[int, Array], count: int = 2) -> Row:
-    dims = [given[0].shape] * count
-    return Row("Eltwise", f'<data operation="{operation}"/>', dims, dims[:1], expected, given=given)
+def eltwise(operation: str, expected, values: dict[int, Array], count: int = 2) -> Row:
+    dims = [values[0].shape] * count
+    return Row("Eltwise", f'<data operation="{operation}"/>', dims, dims[:1], expected, values=values)
 
 
 PAIRS = [
@@ -133,8 +133,8 @@ PAIRS = [
     Row("Power", '<data scale="2" shift="0" power="1"/>', [NCHW], [NCHW], lambda x: 2 * x),
     Row("Power", '<data shift="1"/>', [NCHW], [NCHW], lambda x: x + 1),
     Row("Power", '<data power="2"/>', [NCHW], [NCHW], lambda x: x * x),
-    Row("Power", "", [INSIDE.shape] * 2, [INSIDE.shape], np.power, given={0: BEYOND_1, 1: INSIDE}),
-    Row("Select", "", [X.shape] * 3, [X.shape], lambda c, x, y: np.where(c != 0, x, y), given={0: FLAGS, 1: X, 2: Y}),
+    Row("Power", "", [INSIDE.shape] * 2, [INSIDE.shape], np.power, values={0: BEYOND_1, 1: INSIDE}),
+    Row("Select", "", [X.shape] * 3, [X.shape], lambda c, x, y: np.where(c != 0, x, y), values={0: FLAGS, 1: X, 2: Y}),
     Row(
         *("FakeQuantize", '<data levels="3"/>', [NCHW, *[(1,)] * 4], [NCHW]),
         lambda x: np.clip(np.rint(x), -1, 1) * 2 + 1,

@@ -25,7 +25,7 @@ def weights(*dims: int) -> Array:
 class Row:
     """A layer, and its definition: a function of the inputs that are not constants.
 
-    `given`: values of inputs, random by default. `precisions`: of the output ports, as in v7.
+    `values`: values of inputs, random by default. `precisions`: of the output ports, as in v7.
     """
 
     type: str
@@ -36,7 +36,7 @@ class Row:
     blobs: dict[str, Array] = field(default_factory=dict)
     constants: dict[int, Array] = field(default_factory=dict)
     version: int = 6
-    given: dict[int, Array] = field(default_factory=dict)
+    values: dict[int, Array] = field(default_factory=dict)
     precisions: Sequence[str] = ()
 
 

@@ -90,13 +90,13 @@ ROWS = [
     Row("ShapeOf", "", [(2, 5)], [(2,)], lambda x: np.array([2, 5])),
     Row("ShapeOf", "", [(2, 5)], [(2,)], lambda x: np.array([2, 5]), version=7, precisions=["I32"]),
     Row("ShapeOf", "", [(2, 5)], [(2,)], lambda x: np.array([2, 5]), version=7, precisions=["I64"]),
-    Row("OneHot", '<data depth="4"/>', [(1, 3)], [(1, 3, 4)], one_hot, given={0: INDICES}),
+    Row("OneHot", '<data depth="4"/>', [(1, 3)], [(1, 3, 4)], one_hot, values={0: INDICES}),
     Row(
         *("OneHot", '<data depth="4" axis="1" on_value="2" off_value="-1"/>', [(1, 3)], [(1, 4, 3)]),
         lambda i: one_hot(i, 2, -1).swapaxes(1, 2),
-        given={0: INDICES},
+        values={0: INDICES},
     ),
-    Row("Gather", "", [(4, 2), (1, 3)], [(1, 3, 2)], lambda x, i: x[[[2, 0, 3]]], given={1: INDICES}),
+    Row("Gather", "", [(4, 2), (1, 3)], [(1, 3, 2)], lambda x, i: x[[[2, 0, 3]]], values={1: INDICES}),
     Row("Gather", "", [(4, 4), (2,)], [(2, 4)], lambda x: x[[3, 1]], constants={1: ints(3, 1)}),
     Row("Pad", '<data pads_begin="0,1" pads_end="2,0"/>', [(2, 3)], [(4, 4)], lambda x: np.pad(x, [(0, 2), (1, 0)])),
     Row(
@@ -153,12 +153,12 @@ ROWS = [
     Row(
         *("CTCGreedyDecoder", "", [(4, 1, 3), (4, 1)], [(1, 4, 1, 1)]),
         lambda x, mask: np.array([0, 1, -1, -1]).reshape(1, 4, 1, 1),
-        given={0: np.eye(3, dtype=np.float32)[[0, 0, 2, 1]][:, None], 1: np.ones((4, 1), np.float32)},
+        values={0: np.eye(3, dtype=np.float32)[[0, 0, 2, 1]][:, None], 1: np.ones((4, 1), np.float32)},
     ),
     Row(
         *("CTCGreedyDecoder", '<data ctc_merge_repeated="0"/>', [(4, 1, 3), (4, 1)], [(1, 4, 1, 1)]),
         lambda x, mask: np.array([0, 0, 1, -1]).reshape(1, 4, 1, 1),
-        given={0: np.eye(3, dtype=np.float32)[[0, 0, 2, 1]][:, None], 1: np.ones((4, 1), np.float32)},
+        values={0: np.eye(3, dtype=np.float32)[[0, 0, 2, 1]][:, None], 1: np.ones((4, 1), np.float32)},
     ),
     Row(
         "RegionYolo", f"<data {REGION}/>", [(1, 21, 2, 3)], [(1, 21, 2, 3)], lambda x: yolo(x, lambda c: softmax(c, 2))

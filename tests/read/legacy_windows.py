@@ -172,12 +172,12 @@ POOLINGS = [
     Row(
         *("ROIPooling", '<data pooled_h="2" pooled_w="2" spatial_scale="1" method="MAX"/>', [NCHW, (1, 5)]),
         *([(1, 3, 2, 2)], lambda x, box: pooled(x, 3, 3, 2, np.nanmax)),
-        given={1: np.array([[0, 0, 0, 5, 5]], np.float32)},
+        values={1: np.array([[0, 0, 0, 5, 5]], np.float32)},
     ),
     Row(
         *("PSROIPooling", '<data output_dim="1" group_size="2" spatial_scale="1" mode="average"/>'),
         *([(1, 4, 6, 6), (1, 5)], [(1, 1, 2, 2)], by_quadrant),
-        given={1: np.array([[0, 0, 0, 5, 5]], np.float32)},
+        values={1: np.array([[0, 0, 0, 5, 5]], np.float32)},
     ),
 ]
 

@@ -37,8 +37,8 @@ def test_both_read(data: str, shape: tuple[int, ...]) -> None:
 
 
 def test_a_size_that_is_too_large_is_a_warning() -> None:
-    model, found = faults(const_net('element_type="f32" shape="2" offset="0" size="24"'), FLOATS)
-    assert not found
+    model, errors = faults(const_net('element_type="f32" shape="2" offset="0" size="24"'), FLOATS)
+    assert not errors
     assert "size 24 is more than the 8 bytes" in model.warnings[0]
 
 
@@ -72,9 +72,9 @@ def test_an_invalid_unused_constant_is_reported() -> None:
         '<layer id="7" name="dead" type="Const" version="opset1"><data element_type="f32" shape="9" offset="0" '
         'size="36"/><output><port id="0" precision="FP32"/></output></layer>'
     )
-    _, found = faults(const_net('element_type="f32" shape="1" offset="0" size="4"', extra=dead), FLOATS)
-    assert len(found) == 1
-    assert "'dead' (id 7)" in found[0]
+    _, errors = faults(const_net('element_type="f32" shape="1" offset="0" size="4"', extra=dead), FLOATS)
+    assert len(errors) == 1
+    assert "'dead' (id 7)" in errors[0]
 
 
 @pytest.mark.parametrize("weights", [3, 3.5, object()])

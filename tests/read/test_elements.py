@@ -67,10 +67,10 @@ def test_runtime_attributes_twice(first: str, second: str, refused: bool) -> Non
     for tag, name in (("attribute", "precise"), ("attribute", "mine"), ("a", "precise"), ("b", "precise")):
         once = (tag, name) == ("attribute", "precise")
         info = "".join(f'<{tag} name="{name}" version="{v}"/>' for v in (first, second))
-        _, found = faults(changed("<input>", f"<rt_info>{info}</rt_info><input>"))
-        assert bool(found) == (refused and once)
-        if found:
-            assert "ReLU 'relu' (id 1): rt_info has the attribute precise twice" in found[0]
+        _, errors = faults(changed("<input>", f"<rt_info>{info}</rt_info><input>"))
+        assert bool(errors) == (refused and once)
+        if errors:
+            assert "ReLU 'relu' (id 1): rt_info has the attribute precise twice" in errors[0]
 
 
 @pytest.mark.parametrize("text", [LINES, changed("<edges>", "<edges><junk/>", LINES)])
@@ -145,9 +145,9 @@ def test_other_versions(text: str) -> None:
 @pytest.mark.parametrize(("digits", "read"), [(18, True), (19, False)])
 def test_ids_have_up_to_18_digits(digits: int, read: bool) -> None:
     text = BASE.replace('id="1" name', f'id="{"9" * digits}" name').replace('-layer="1"', f'-layer="{"9" * digits}"')
-    _, found = faults(text)
-    assert (not found) == read
-    assert read or "id='9999999999999999999' of <layer> is not a non-negative integer" in found[0]
+    _, errors = faults(text)
+    assert (not errors) == read
+    assert read or "id='9999999999999999999' of <layer> is not a non-negative integer" in errors[0]
 
 
 @pytest.mark.parametrize("prolog", ["<!---->", "<!---> x -->", "<!-- - -->\n", " \n<!--x--><?a?>\t<!--y-->", "<?a b?>"])
@@ -172,8 +172,8 @@ def test_the_tree_of_metadata() -> None:
 
 @pytest.mark.parametrize(("tag", "refused"), [("meta_data", True), ("quantization_parameters", False)])
 def test_entries_of_meta_data_need_a_value(tag: str, refused: bool) -> None:
-    _, found = faults(net(tail=f'<{tag}><a value="1"/><cli_parameters/><b/></{tag}>'))
-    assert found == (["line 1: <b> of meta_data has no value"] if refused else [])
+    _, errors = faults(net(tail=f'<{tag}><a value="1"/><cli_parameters/><b/></{tag}>'))
+    assert errors == (["line 1: <b> of meta_data has no value"] if refused else [])
 
 
 def test_the_name_of_the_net() -> None:
@@ -204,9 +204,9 @@ def test_offsets_have_up_to_18_digits(digits: str, read: bool) -> None:
 @pytest.mark.parametrize(("size", "read"), [(16, True), (15, False)])
 def test_the_header_of_strings(size: int, read: bool) -> None:
     """The count and the end of each string, four bytes each, are needed before any string is read."""
-    _, found = faults(const_net(f'element_type="string" shape="2" offset="0" size="{size}"', "STRING"), bytes(16))
-    assert bool(found) != read
-    assert read or "at least the 16 bytes" in found[0]
+    _, errors = faults(const_net(f'element_type="string" shape="2" offset="0" size="{size}"', "STRING"), bytes(16))
+    assert bool(errors) != read
+    assert read or "at least the 16 bytes" in errors[0]
 
 
 def test_warnings_of_sizes() -> None:

@@ -35,12 +35,12 @@ LIMITED: dict[str, tuple[str, int, str]] = {
 @pytest.mark.parametrize(("limit", "value", "text"), LIMITED.values(), ids=LIMITED)
 def test_a_limit_is_the_largest_value_that_is_read(limit: str, value: int, text: str) -> None:
     def read(bound: int) -> list[str]:
-        found: list[IRError] = []
+        errors: list[IRError] = []
         try:
-            read_graph(text.encode(), bytes(24), found.append, Limits(**{limit: bound}))
+            read_graph(text.encode(), bytes(24), errors.append, Limits(**{limit: bound}))
         except IRError as error:
-            found.append(error)
-        return [error.limit for error in found if isinstance(error, LimitExceeded)]
+            errors.append(error)
+        return [error.limit for error in errors if isinstance(error, LimitExceeded)]
 
     assert read(value) == []
     assert read(value - 1) == [limit]
@@ -131,22 +131,22 @@ def test_elements_before_a_layer_are_freed(nest: str, monkeypatch: pytest.Monkey
 
 
 def test_reading_stops_after_10_000_faults() -> None:
-    found: list[IRError] = []
-    report = counted(found.append)
+    errors: list[IRError] = []
+    report = counted(errors.append)
     for _ in range(10_000):
         report(ReadError("fault"))
     with pytest.raises(ReadError, match="more than 10000 faults"):
         report(ReadError("fault"))
-    assert len(found) == 10_000
+    assert len(errors) == 10_000
 
 
 def test_all_10_000_faults_of_a_file_are_reported() -> None:
-    found: list[IRError] = []
+    errors: list[IRError] = []
     edge = '<edge from-layer="0" from-port="0" to-layer="1"/>'
-    read_xml(net(edges=edge * 10_000).encode(), found.append)
-    assert len(found) == 10_000
+    read_xml(net(edges=edge * 10_000).encode(), errors.append)
+    assert len(errors) == 10_000
     with pytest.raises(ReadError, match="more than 10000 faults"):
-        read_xml(net(edges=edge * 10_001).encode(), found.append)
+        read_xml(net(edges=edge * 10_001).encode(), errors.append)
 
 
 def test_10_000_warnings_are_recorded() -> None:

@@ -28,14 +28,14 @@ def test_layers(row: Row, half: bool) -> None:
     )
     model = irload.read_model(text, blob)
     assert model.warnings == []
-    given = [row.given.get(k, weights(*dims)) for k, dims in enumerate(row.inputs) if k not in row.constants]
-    found = irload.compile_model(model, jit=False)(given)
-    expected = row.expected(*given)
+    inputs = [row.values.get(k, weights(*dims)) for k, dims in enumerate(row.inputs) if k not in row.constants]
+    result = irload.compile_model(model, jit=False)(inputs)
+    expected = row.expected(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)
-    assert len(found) == len(expected)
+    assert len(result) == len(expected)
     for k, values in enumerate(expected):
-        assert found[k].shape == tuple(row.outputs[k])
-        np.testing.assert_allclose(found[k], values, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 2e-5)
+        assert result[k].shape == tuple(row.outputs[k])
+        np.testing.assert_allclose(result[k], values, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 2e-5)
 
 
 def test_a_saved_file_is_read_by_the_runtime(tmp_path) -> None:
@@ -143,9 +143,9 @@ def test_inputs_have_the_precision_of_plugins_for_cpus(precision: str, element: 
 def test_reorganized_maps_are_smaller() -> None:
     net = legacy_net("ReorgYolo", '<data stride="2"/>', [(1, 4, 4, 4)], [(1, 16, 2, 2)])
     x = weights(1, 4, 4, 4)
-    found = irload.compile_model(irload.read_model(*net))(x)[0]
-    assert found.shape == (1, 16, 2, 2)
-    np.testing.assert_array_equal(np.sort(found.ravel()), np.sort(x.ravel()))
+    output = irload.compile_model(irload.read_model(*net))(x)[0]
+    assert output.shape == (1, 16, 2, 2)
+    np.testing.assert_array_equal(np.sort(output.ravel()), np.sort(x.ravel()))
 
 
 def test_integers_may_be_written_as_floats() -> None:
@@ -163,9 +163,9 @@ def test_strides_by_axis_override_strides_of_the_source_framework() -> None:
     np.testing.assert_allclose(irload.compile_model(irload.read_model(*net))(x)[0], conv(x, W, 2), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("given", "size"), [("", 4), ('normalized="1"', 4), ('normalized="0"', 5)])
-def test_boxes_are_normalized_by_default(given: str, size: int) -> None:
-    data = f'<data num_classes="2" top_k="4" keep_top_k="4" nms_threshold="0.5" share_location="1" {given}/>'
+@pytest.mark.parametrize(("attribute", "size"), [("", 4), ('normalized="1"', 4), ('normalized="0"', 5)])
+def test_boxes_are_normalized_by_default(attribute: str, size: int) -> None:
+    data = f'<data num_classes="2" top_k="4" keep_top_k="4" nms_threshold="0.5" share_location="1" {attribute}/>'
     net = legacy_net("DetectionOutput", data, [(1, 8), (1, 4), (1, 2, 2 * size)], [(1, 1, 4, 7)])
     (layer,) = (n for n in irload.read_model(*net).nodes if n.type == "DetectionOutput")
     assert layer.op.normalized is (size == 4)

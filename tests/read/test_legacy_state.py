@@ -58,8 +58,8 @@ def test_a_body() -> None:
     model = irload.read_model(body().encode())
     assert model.warnings == []
     x = weights(1, 4, 2)
-    found = irload.compile_model(model, jit=False)([x, np.zeros((1, 1, 2), np.float32)])[0]
-    np.testing.assert_allclose(found, x.cumsum(1), rtol=1e-6)
+    output = irload.compile_model(model, jit=False)([x, np.zeros((1, 1, 2), np.float32)])[0]
+    np.testing.assert_allclose(output, x.cumsum(1), rtol=1e-6)
 
 
 def test_a_cell() -> None:
@@ -76,9 +76,9 @@ def test_a_cell() -> None:
     f, i, g, o = np.split(np.concatenate([x, h], 1) @ both.T + biases, 4, 1)
     sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
     after = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-    found = irload.compile_model(irload.read_model(text, blob), jit=False)([x, h, c])
-    np.testing.assert_allclose(found[0], sigmoid(o) * np.tanh(after), rtol=1e-5)
-    np.testing.assert_allclose(found[1], after, rtol=1e-5)
+    result = irload.compile_model(irload.read_model(text, blob), jit=False)([x, h, c])
+    np.testing.assert_allclose(result[0], sigmoid(o) * np.tanh(after), rtol=1e-5)
+    np.testing.assert_allclose(result[1], after, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +113,15 @@ def test_a_cell_with_resets(data: str, count: int) -> None:
     (wz, wr, wh), (rz, rr, rh), b = np.split(both[:, :3], 3), np.split(both[:, 3:], 3), np.split(biases, count)
     z, r = sigmoid(x @ wz.T + h @ rz.T + b[0]), sigmoid(x @ wr.T + h @ rr.T + b[1])
     hidden = r * (h @ rh.T + b[3]) if count == 4 else (r * h) @ rh.T
-    found = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
-    np.testing.assert_allclose(found, (1 - z) * np.tanh(x @ wh.T + hidden + b[2]) + z * h, rtol=1e-4, atol=1e-6)
+    output = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
+    np.testing.assert_allclose(output, (1 - z) * np.tanh(x @ wh.T + hidden + b[2]) + z * h, rtol=1e-4, atol=1e-6)
 
 
 def test_a_simple_cell_without_biases() -> None:
     both, x, h = weights(2, 5), weights(1, 3), weights(1, 2)
     net = legacy_net("RNNCell", '<data hidden_size="2"/>', [(1, 3), (1, 2)], [(1, 2)], {"weights": both})
-    found = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
-    np.testing.assert_allclose(found, np.tanh(np.concatenate([x, h], 1) @ both.T), rtol=1e-5)
+    output = irload.compile_model(irload.read_model(*net), jit=False)([x, h])[0]
+    np.testing.assert_allclose(output, np.tanh(np.concatenate([x, h], 1) @ both.T), rtol=1e-5)
 
 
 def test_outputs_that_pass_through_several_layers() -> None:
@@ -141,5 +141,5 @@ def test_outputs_that_pass_through_several_layers() -> None:
       <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
       <edge from-layer="2" from-port="1" to-layer="3" to-port="0"/>
       <edge from-layer="3" from-port="2" to-layer="4" to-port="0"/></edges></net>"""
-    found = irload.compile_model(irload.read_model(text.encode()), jit=False)(np.array([[1, 2, 3]], np.float32))
-    assert [found[k].tolist() for k in range(len(found))] == [[[1]], [[4, 6]]]
+    result = irload.compile_model(irload.read_model(text.encode()), jit=False)(np.array([[1, 2, 3]], np.float32))
+    assert [result[k].tolist() for k in range(len(result))] == [[[1]], [[4, 6]]]

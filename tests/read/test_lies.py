@@ -43,5 +43,5 @@ def test_a_body_parameter_has_one_source(old: str, more: str, words: str, tmp_pa
     irload.read_model(loop(old, old * 2), LOOP / "model.bin")  # the runtime accepts an identical duplicate
     for text, severity in ((old + more, "error"), (old * 2, "warning")):
         (tmp_path / "m.xml").write_bytes(loop(old, text))
-        (found,) = irload.check(tmp_path / "m.xml", LOOP / "model.bin").findings
-        assert (found.code, found.severity) == ("IR509", severity)
+        (finding,) = irload.check(tmp_path / "m.xml", LOOP / "model.bin").findings
+        assert (finding.code, finding.severity) == ("IR509", severity)

@@ -15,9 +15,9 @@ UNNAMED = f"<pre-process>{VALUES}</pre-process>"
     ("shape", "fits"), [("1,3", False), ("1,3,2", True), ("1,3,2,2,2", True), ("1,4,2,2", False), ("1,?,2", True)]
 )
 def test_shapes_of_a_named_input(shape: str, fits: bool) -> None:
-    _, found = faults(changed('"1,3"', f'"{shape}"', net(tail=NAMED)))
-    assert bool(found) != fits
-    assert fits or "pre-process has 3 means, but input 'in' is of shape" in found[0]
+    _, errors = faults(changed('"1,3"', f'"{shape}"', net(tail=NAMED)))
+    assert bool(errors) != fits
+    assert fits or "pre-process has 3 means, but input 'in' is of shape" in errors[0]
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ def test_shapes_of_a_named_input(shape: str, fits: bool) -> None:
     [(NAMED.replace('"in"', '"nope"'), "pre-process is for the input 'nope'"), (UNNAMED, "for the input of rank 4")],
 )
 def test_an_input_that_the_model_lacks(tail: str, said: str) -> None:
-    _, found = faults(net(tail=tail))
-    assert len(found) == 1
-    assert said in found[0]
+    _, errors = faults(net(tail=tail))
+    assert len(errors) == 1
+    assert said in errors[0]
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_an_input_that_the_model_lacks(tail: str, said: str) -> None:
 )
 @pytest.mark.parametrize("tail", [NAMED, UNNAMED])
 def test_a_faulty_input_gets_no_means(old: str, new: str, tail: str) -> None:
-    _, found = faults(changed(old, new, net(PARAMETER + RELU + RESULT, tail=tail)))
-    assert "pre-process is for the input" in found[-1]
+    _, errors = faults(changed(old, new, net(PARAMETER + RELU + RESULT, tail=tail)))
+    assert "pre-process is for the input" in errors[-1]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_faulty_input_gets_no_means(old: str, new: str, tail: str) -> None:
 )
 def test_a_faulty_channel_is_skipped(old: str, new: str, said: str) -> None:
     text = changed('"1,3"', '"1,3,2,2"', net(tail=changed(old, new, NAMED)))
-    _, found = faults(text)
-    assert len(found) == 2
-    assert said in found[0]
-    assert "pre-process has 2 means" in found[1]
+    _, errors = faults(text)
+    assert len(errors) == 2
+    assert said in errors[0]
+    assert "pre-process has 2 means" in errors[1]

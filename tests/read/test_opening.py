@@ -19,8 +19,8 @@ from tests.read.texts import BASE, EDGES, PARAMETER, RELU, RESULT, changed, cons
 
 
 def test_layers_after_a_duplicate_id_are_read() -> None:
-    model, found = faults(net(PARAMETER + RELU + RELU.replace("relu", "twin") + RESULT))
-    assert len(found) == 1
+    model, errors = faults(net(PARAMETER + RELU + RELU.replace("relu", "twin") + RESULT))
+    assert len(errors) == 1
     assert [n.name for n in model.nodes] == ["in", "relu", "out"]
 
 
@@ -29,15 +29,15 @@ def test_ports_that_share_an_id() -> None:
     text = changed(
         '<input><port id="0" precision="FP32"><dim>1</dim><dim>3</dim></port>', '<input><port id="0"/><port id="0"/>'
     )
-    _, found = faults(text)
-    assert found[0].endswith("input port 0 is fed by no edge")
+    _, errors = faults(text)
+    assert errors[0].endswith("input port 0 is fed by no edge")
 
 
 def test_unfed_ports_are_listed_up_to_eight() -> None:
     ports = "".join(f'<port id="{k}"/>' for k in range(10))
     text = changed('<input><port id="0" precision="FP32"><dim>1</dim><dim>3</dim></port>', f"<input>{ports}")
-    _, found = faults(text)
-    assert found[0].endswith("input port 1, 2, 3, 4, 5, 6, 7, 8 is fed by no edge")
+    _, errors = faults(text)
+    assert errors[0].endswith("input port 1, 2, 3, 4, 5, 6, 7, 8 is fed by no edge")
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_a_faulty_edge_does_not_affect_the_edges_after_it(fault: str, unfed: int
     key = fault.split("=")[0]
     first, second = (edge + "/>" for edge in EDGES.split("/>")[:2])
     bad = " ".join(fault if part.startswith(key) else part for part in first[:-2].split()) + "/>"
-    model, found = faults(net(edges=bad + second))
-    assert len(found) == 1 + unfed
-    assert "9" in found[0]
-    assert all(text.endswith("input port 0 is fed by no edge") for text in found[1:])
+    model, errors = faults(net(edges=bad + second))
+    assert len(errors) == 1 + unfed
+    assert "9" in errors[0]
+    assert all(text.endswith("input port 0 is fed by no edge") for text in errors[1:])
     assert [i.node.name for i in next(n for n in model.nodes if n.name == "out").inputs] == ["relu"]
 
 

@@ -57,9 +57,9 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS)
 def test_faults_name_their_location(text: str, expected: list[str]) -> None:
-    _, found = faults(text)
+    _, errors = faults(text)
     for words in expected:
-        assert any(words in fault for fault in found), found
+        assert any(words in fault for fault in errors), errors
     with pytest.raises(IRError):
         read_graph(text.encode())
 
@@ -69,40 +69,40 @@ def test_all_faults_are_reported_at_once() -> None:
     text = changed("<dim>3</dim></port></input>", "<dim>-7</dim></port></input>", text)
     text = changed(' name="relu"', "", text)
     text = changed('to-layer="2"', 'to-layer="9"', text)
-    model, found = faults(text)
-    assert len(found) == 5  # the fifth: the Result is fed by no edge
+    model, errors = faults(text)
+    assert len(errors) == 5  # the fifth: the Result is fed by no edge
     assert [n.id for n in model.nodes] == [0, 1, 2]
 
 
 def test_an_invalid_layer_has_its_declared_types() -> None:
-    model, found = faults(changed('element_type="f32"', 'element_type="float"'))
-    assert len(found) == 1
+    model, errors = faults(changed('element_type="f32"', 'element_type="float"'))
+    assert len(errors) == 1
     (port,) = irload.infer(model).outputs
     assert (port.element_type.name, port.shape) == ("f32", (1, 3))
 
 
 def test_lines_beyond_65535() -> None:
     text = changed("<layers>", "<layers>" + "\n" * 70_000, changed(' name="relu"', ""))
-    _, found = faults(text)
-    assert found == ["line 70001: ReLU (id 1): <layer> has no attribute name"]
+    _, errors = faults(text)
+    assert errors == ["line 70001: ReLU (id 1): <layer> has no attribute name"]
 
 
 def test_a_layer_without_version_is_of_opset1() -> None:
-    model, found = faults(changed('type="ReLU" version="opset1"', 'type="ReLU"'))
-    assert not found
+    model, errors = faults(changed('type="ReLU" version="opset1"', 'type="ReLU"'))
+    assert not errors
     assert "has no version; read as opset1" in model.warnings[0]
     assert model.nodes[1].op.opset == "opset1"
 
 
 def test_unknown_elements_are_a_warning() -> None:
-    model, found = faults(changed("<data ", "<dataa/><data "))
-    assert not found
+    model, errors = faults(changed("<data ", "<dataa/><data "))
+    assert not errors
     assert "unknown element <dataa>" in model.warnings[0]
 
 
 def test_without_result_there_are_no_outputs() -> None:
-    model, found = faults(net(PARAMETER, ""))
-    assert (found, model.outputs) == ([], [])
+    model, errors = faults(net(PARAMETER, ""))
+    assert (errors, model.outputs) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_tensor_names(text: str, names: tuple[str, ...]) -> None:
     ],
 )
 def test_metadata(tail: str, expected: dict[str, object] | None) -> None:
-    model, found = faults(net(tail=tail))
-    assert not found
+    model, errors = faults(net(tail=tail))
+    assert not errors
     assert model.rt_info == ({"quantization_parameters": {"config": "c"}} if expected is None else expected)
     runtime_model(net(tail=tail))
 
@@ -185,8 +185,8 @@ def test_means_are_subtracted_as_by_the_runtime(text: str) -> None:
     ],
 )
 def test_means_that_do_not_fit(text: str) -> None:
-    _, found = faults(text, bytes(48))
-    assert len(found) >= 1
+    _, errors = faults(text, bytes(48))
+    assert len(errors) >= 1
 
 
 def test_means_without_a_name_apply_to_the_first_input_of_rank_4() -> None:
@@ -196,8 +196,8 @@ def test_means_without_a_name_apply_to_the_first_input_of_rank_4() -> None:
         for k, shape in ((7, "1,3"), (8, "1,3,2,2"), (9, "1,3,2,2"))
     )
     tail = f"<pre-process>{VALUES}</pre-process>"
-    model, found = faults(net(inputs, "", tail))
-    assert not found
+    model, errors = faults(net(inputs, "", tail))
+    assert not errors
     assert [n.name for n in model.nodes if n.type == "Subtract"] == ["in8/subtract_mean"]
 
 

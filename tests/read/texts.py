@@ -57,31 +57,31 @@ def const_net(data: str, precision: str = "FP32", extra: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Face:
+class Interface:
     """The public interface of a model: names, shape and type of each input and output."""
 
     inputs: list[tuple[set[str], str, str]]
     outputs: list[tuple[set[str], str, str]]
 
 
-def ours(text: str | bytes, weights: bytes = b"") -> Face:
+def ours(text: str | bytes, weights: bytes = b"") -> Interface:
     """The interface in irload."""
     model = irload.read_model(text if isinstance(text, bytes) else text.encode(), weights)
     ports = [
         [(set(p.names), str(p.partial_shape), p.element_type.name) for p in side]
         for side in (model.inputs, model.outputs)
     ]
-    return Face(*ports)
+    return Interface(*ports)
 
 
-def theirs(text: str | bytes, weights: bytes = b"") -> Face:
+def theirs(text: str | bytes, weights: bytes = b"") -> Interface:
     """The interface in the runtime. Raises RuntimeError if it rejects the text."""
     model = runtime_model(text, weights)
     ports = [
         [(set(p.names), str(shape_of(p.get_partial_shape())), p.get_element_type().get_type_name()) for p in side]
         for side in (model.inputs, model.outputs)
     ]
-    return Face(*ports)
+    return Interface(*ports)
 
 
 def runtime_model(text: str | bytes, weights: bytes = b"") -> Any:
@@ -92,6 +92,6 @@ def runtime_model(text: str | bytes, weights: bytes = b"") -> Any:
 
 def faults(text: str | bytes, weights: bytes | None = b"") -> tuple[Model, list[str]]:
     """The model as far as it can be read, and every fault of the file."""
-    found: list[IRError] = []
-    model = read_graph(text if isinstance(text, bytes) else text.encode(), weights, found.append)
-    return model, [str(e) for e in found]
+    errors: list[IRError] = []
+    model = read_graph(text if isinstance(text, bytes) else text.encode(), weights, errors.append)
+    return model, [str(e) for e in errors]

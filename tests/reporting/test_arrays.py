@@ -20,29 +20,29 @@ def array(npy: str) -> np.ndarray:
 
 
 def test_small_constants_are_held():
-    made = irload.report(DIGITS)
+    page = irload.report(DIGITS)
     nodes = {n.name: n for n in irload.read_model(DIGITS).nodes if n.type == "Const"}
     sizes = {}
-    for found in made.data["layers"]:
-        if "constant" in found:
-            sizes[found["constant"]["bytes"]] = "npy" in found["constant"]
-            if "npy" in found["constant"]:
-                values = nodes[found["name"]].op.attributes["data"]()
-                np.testing.assert_array_equal(array(found["constant"]["npy"]), values)
+    for data in page.data["layers"]:
+        if "constant" in data:
+            sizes[data["constant"]["bytes"]] = "npy" in data["constant"]
+            if "npy" in data["constant"]:
+                values = nodes[data["name"]].op.attributes["data"]()
+                np.testing.assert_array_equal(array(data["constant"]["npy"]), values)
     assert sizes[4 * 16]
     assert not sizes[max(sizes)]  # 18 KB
     assert not any("npy" in e.get("constant", {}) for e in irload.report(DIGITS, constants=False).data["layers"])
 
 
 def test_tensors_are_held():
-    made = irload.report(DIGITS, SEVEN, tensors=["relu0", "conv1/*"])
+    page = irload.report(DIGITS, SEVEN, tensors=["relu0", "conv1/*"])
     wanted = dict(irload.compile_model(DIGITS).intermediates(SEVEN, "relu0"))
-    ((name, npy),) = entry(made, "relu0")["arrays"]
+    ((name, npy),) = entry(page, "relu0")["arrays"]
     assert name == "relu0"
     np.testing.assert_array_equal(array(npy), wanted["relu0"])
-    held = [e["name"] for e in made.data["layers"] if "arrays" in e]
+    held = [e["name"] for e in page.data["layers"] if "arrays" in e]
     assert held == ["relu0", "conv1/bias"]
-    assert "npy" in entry(made, "conv1/weights")["constant"]
+    assert "npy" in entry(page, "conv1/weights")["constant"]
 
 
 def test_tensors_of_iterations_are_held():

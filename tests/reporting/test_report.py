@@ -59,36 +59,36 @@ def hostile() -> irload.Model:
     return model(g, x)
 
 
-def entry(made: irload.ModelReport, name: str) -> dict:
-    return next(e for e in made.data["layers"] if e["name"] == name)
+def entry(report: irload.ModelReport, name: str) -> dict:
+    return next(e for e in report.data["layers"] if e["name"] == name)
 
 
 def test_layers_have_all_their_data():
-    made = irload.report(DIGITS)
-    conv = entry(made, "conv0")
+    page = irload.report(DIGITS)
+    conv = entry(page, "conv0")
     assert (conv["type"], conv["version"], conv["macs"]) == ("Convolution", "opset1", None)
     assert ["strides", "1,1", True] in conv["attributes"]
-    assert ["auto_broadcast.auto_broadcast_axis", "0", False] in entry(made, "conv0/bias")["attributes"]
-    assert next(made.data["layers"][k]["name"] for k, *_ in conv["inputs"]) == "scaled"
+    assert ["auto_broadcast.auto_broadcast_axis", "0", False] in entry(page, "conv0/bias")["attributes"]
+    assert next(page.data["layers"][k]["name"] for k, *_ in conv["inputs"]) == "scaled"
     assert [name for _, _, name, _ in conv["inputs"]] == ["data", "filters"]
     assert conv["outputs"][0]["type"] == "f32[?,16,8,8]"
     assert conv["parameters"] == 144
-    assert made.data["model"]["parameters"] == 6091  # with the scale of the image
-    assert [p["name"] for p in made.data["model"]["inputs"]] == ["image"]
+    assert page.data["model"]["parameters"] == 6091  # with the scale of the image
+    assert [p["name"] for p in page.data["model"]["inputs"]] == ["image"]
 
 
 def test_constants_have_statistics():
-    made = irload.report(DIGITS)
-    bias = entry(made, "conv0/bias_values")["constant"]
+    page = irload.report(DIGITS)
+    bias = entry(page, "conv0/bias_values")["constant"]
     node = next(n for n in irload.read_model(DIGITS).nodes if n.name == "conv0/bias_values")
     values = node.op.attributes["data"]()
-    found = bias["statistics"]
-    assert found["min"] == values.min()
-    assert found["max"] == values.max()
-    assert found["mean"] == pytest.approx(values.mean(), rel=1e-6)
-    assert found["std"] == pytest.approx(values.std(), rel=1e-5)
-    assert len(found["histogram"]) == BINS
-    assert sum(found["histogram"]) == values.size
+    numbers = bias["statistics"]
+    assert numbers["min"] == values.min()
+    assert numbers["max"] == values.max()
+    assert numbers["mean"] == pytest.approx(values.mean(), rel=1e-6)
+    assert numbers["std"] == pytest.approx(values.std(), rel=1e-5)
+    assert len(numbers["histogram"]) == BINS
+    assert sum(numbers["histogram"]) == values.size
     assert "statistics" not in entry(irload.report(DIGITS, constants=False), "conv0/bias_values")["constant"]
 
 
@@ -97,24 +97,24 @@ def test_statistics_of_odd_values():
     value = np.array([np.nan, np.inf, 0, 0, 2, -2], np.float32)
     constant = g.constant(value, "c")
     loaded = model(g, unary(g, "Abs", constant, "abs"))
-    found = statistics(next(n for n in loaded.nodes if n.name == "c"))
-    assert (found["nonfinite"], found["zeros"], found["min"], found["max"]) == (2, 2 / 6, -2, 2)
-    assert (found["mean"], found["std"]) == (0, pytest.approx(2**0.5))
-    assert "nan inf" in found["first"]
+    numbers = statistics(next(n for n in loaded.nodes if n.name == "c"))
+    assert (numbers["nonfinite"], numbers["zeros"], numbers["min"], numbers["max"]) == (2, 2 / 6, -2, 2)
+    assert (numbers["mean"], numbers["std"]) == (0, pytest.approx(2**0.5))
+    assert "nan inf" in numbers["first"]
     json.dumps(irload.report(loaded).data, allow_nan=False)
 
 
 def test_bodies_and_how_they_are_wired():
-    made = irload.report(MODELS / "loop" / "model.xml")
-    loop = next(e for e in made.data["layers"] if e["type"] == "Loop")
+    page = irload.report(MODELS / "loop" / "model.xml")
+    loop = next(e for e in page.data["layers"] if e["type"] == "Loop")
     (body,) = loop["bodies"]
-    graph = made.data["graphs"][body["graph"]]
-    assert made.data["layers"][graph["owner"]] is loop
-    inside = made.data["layers"][graph["start"] : graph["start"] + graph["count"]]
+    graph = page.data["graphs"][body["graph"]]
+    assert page.data["layers"][graph["owner"]] is loop
+    inside = page.data["layers"][graph["start"] : graph["start"] + graph["count"]]
     assert {e["graph"] for e in inside} == {body["graph"]}
-    names = [[made.data["layers"][k]["name"] for k in pair] for pair in body["back"]]
+    names = [[page.data["layers"][k]["name"] for k in pair] for pair in body["back"]]
     assert names == [["value_out", "value"]]
-    assert made.data["layers"][body["inputs"][0][1]]["name"] == "value"
+    assert page.data["layers"][body["inputs"][0][1]]["name"] == "value"
 
 
 def test_findings_are_at_their_layers(tmp_path):
@@ -123,10 +123,10 @@ def test_findings_are_at_their_layers(tmp_path):
     text = text.replace('auto_broadcast="numpy"', 'auto_broadcast="numpy" nonsense="1"')
     (tmp_path / "m.xml").write_text(text, encoding="utf-8")
     (tmp_path / "m.bin").write_bytes((MODELS / "loop" / "model.bin").read_bytes())
-    made = irload.report(tmp_path / "m.xml")
-    found = [f for f in made.data["findings"] if "nonsense" in f["message"]]
-    assert found
-    assert {made.data["layers"][f["layer"]]["name"] for f in found} == {"doubled"}
+    page = irload.report(tmp_path / "m.xml")
+    findings = [f for f in page.data["findings"] if "nonsense" in f["message"]]
+    assert findings
+    assert {page.data["layers"][f["layer"]]["name"] for f in findings} == {"doubled"}
     assert irload.report(hostile()).data["findings"] is None
 
 
@@ -134,8 +134,8 @@ def test_a_model_that_does_not_hold_together_is_shown(tmp_path):
     text = DIGITS.read_text(encoding="utf-8").replace('kernel="2,2"', 'kernel="99,99"')
     (tmp_path / "m.xml").write_text(text, encoding="utf-8")
     (tmp_path / "m.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
-    found = irload.report(tmp_path / "m.xml").data
-    places = {found["layers"][f["layer"]]["name"] for f in found["findings"] if f["severity"] == "error"}
+    data = irload.report(tmp_path / "m.xml").data
+    places = {data["layers"][f["layer"]]["name"] for f in data["findings"] if f["severity"] == "error"}
     assert "pool0" in places
     with pytest.raises(irload.ShapeMismatch):
         irload.report(tmp_path / "m.xml", SEVEN, profile=True)
@@ -143,17 +143,17 @@ def test_a_model_that_does_not_hold_together_is_shown(tmp_path):
 
 def test_memory_over_time():
     loaded = irload.read_model(DIGITS).reshape([1, 1, 8, 8])
-    found = irload.report(loaded).data["memory"]
-    assert max(alive for _, alive in found["series"]) == found["peak"] > 0
-    assert [k for k, _ in found["series"]] == sorted(k for k, _ in found["series"])
+    data = irload.report(loaded).data["memory"]
+    assert max(alive for _, alive in data["series"]) == data["peak"] > 0
+    assert [k for k, _ in data["series"]] == sorted(k for k, _ in data["series"])
 
 
 def test_time_is_of_layers():
     loaded = irload.read_model(DIGITS).reshape([1, 1, 8, 8])
-    made = irload.report(loaded, SEVEN, profile=True, threads=1)
-    names = [[made.data["layers"][k]["name"] for k in step["layers"]] for step in made.data["profile"]]
+    page = irload.report(loaded, SEVEN, profile=True, threads=1)
+    names = [[page.data["layers"][k]["name"] for k in step["layers"]] for step in page.data["profile"]]
     assert any("conv0" in layers and "relu0" in layers for layers in names)  # fused
-    assert all(step["seconds"] >= 0 for step in made.data["profile"])
+    assert all(step["seconds"] >= 0 for step in page.data["profile"])
 
 
 def test_errors_and_edits_are_at_their_layers(tmp_path):
@@ -161,18 +161,18 @@ def test_errors_and_edits_are_at_their_layers(tmp_path):
     shifted = text.replace('pads_begin="1,1" pads_end="1,1"', 'pads_begin="0,0" pads_end="2,2"', 1)
     (tmp_path / "wrong.xml").write_text(shifted, encoding="utf-8")
     (tmp_path / "wrong.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
-    made = irload.report(tmp_path / "wrong.xml", SEVEN, comparison=DIGITS, difference=DIGITS)
-    wrong = [e for e in made.data["comparison"]["layers"] if not e["passed"]]
-    assert [made.data["layers"][e["layer"]]["name"] for e in wrong] == ["conv0"]
-    assert [made.data["layers"][e["layer"]]["name"] for e in made.data["difference"]["edits"]] == ["conv0"]
-    assert made.data["difference"]["summary"] == "1 layer changed"
+    page = irload.report(tmp_path / "wrong.xml", SEVEN, comparison=DIGITS, difference=DIGITS)
+    wrong = [e for e in page.data["comparison"]["layers"] if not e["passed"]]
+    assert [page.data["layers"][e["layer"]]["name"] for e in wrong] == ["conv0"]
+    assert [page.data["layers"][e["layer"]]["name"] for e in page.data["difference"]["edits"]] == ["conv0"]
+    assert page.data["difference"]["summary"] == "1 layer changed"
     again = irload.report(
         tmp_path / "wrong.xml",
         comparison=irload.compare(tmp_path / "wrong.xml", DIGITS, SEVEN),
         difference=irload.diff(tmp_path / "wrong.xml", DIGITS),
     )
-    assert again.data["difference"] == made.data["difference"]
-    assert again.data["comparison"] == made.data["comparison"]
+    assert again.data["difference"] == page.data["difference"]
+    assert again.data["comparison"] == page.data["comparison"]
 
 
 def test_a_comparison_of_iterations_is_at_the_layer_of_the_body():
@@ -186,11 +186,11 @@ def test_a_comparison_of_iterations_is_at_the_layer_of_the_body():
 def test_the_time_of_bodies_is_of_their_layers():
     loaded = irload.read_model(MODELS / "loop" / "model.xml")
     inputs = [np.load(MODELS / "loop" / f"input_{k}.npy") for k in (0, 1)]
-    made = irload.report(loaded, inputs, profile=True, threads=1)
-    (loop,) = made.data["profile"]
-    assert [made.data["layers"][k]["type"] for k in loop["layers"]] == ["Loop"]
+    page = irload.report(loaded, inputs, profile=True, threads=1)
+    (loop,) = page.data["profile"]
+    assert [page.data["layers"][k]["type"] for k in loop["layers"]] == ["Loop"]
     (inside,) = loop["inside"]
-    assert [made.data["layers"][k]["name"] for k in inside["layers"]] == ["doubled"]
+    assert [page.data["layers"][k]["name"] for k in inside["layers"]] == ["doubled"]
     assert inside["seconds"] > 0
 
 
@@ -199,9 +199,9 @@ def test_findings_have_the_title_of_their_rule(tmp_path):
     (tmp_path / "m.xml").write_text(text, encoding="utf-8")
     (tmp_path / "m.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
     titles = {rule.code: rule.title for rule in all_rules()}
-    found = irload.report(tmp_path / "m.xml").data["findings"]
-    assert found
-    assert all(f["title"] == titles[f["code"]] for f in found)
+    data = irload.report(tmp_path / "m.xml").data["findings"]
+    assert data
+    assert all(f["title"] == titles[f["code"]] for f in data)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -220,11 +220,11 @@ def test_the_page_loads_no_resources():
 
 def test_hostile_names_stay_text():
     plain = len(re.findall("<script", irload.report(DIGITS).html))
-    made = irload.report(hostile())
-    assert len(re.findall("<script", made.html)) == plain
-    assert not any(name in made.html for name in HOSTILE if "<" in name and name != "<!--")
-    assert "{{ 7 * 7 }}" in made.html  # not read by any template
-    page = Page(made.html)
+    report = irload.report(hostile())
+    assert len(re.findall("<script", report.html)) == plain
+    assert not any(name in report.html for name in HOSTILE if "<" in name and name != "<!--")
+    assert "{{ 7 * 7 }}" in report.html  # not read by any template
+    page = Page(report.html)
     assert [e["name"] for e in json.loads(page.scripts["data"])["layers"]][1 : 1 + len(HOSTILE)] == HOSTILE
     assert not any(tag == "img" for tag, _ in page.elements)
 
@@ -245,13 +245,13 @@ def test_json_in_html():
 
 
 def test_it_is_saved_whole(tmp_path):
-    made = irload.report(DIGITS)
-    made.save(tmp_path / "r.html")
-    assert (tmp_path / "r.html").read_text(encoding="utf-8") == made.html
+    page = irload.report(DIGITS)
+    page.save(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page.html
     with pytest.raises(FileExistsError):
-        made.save(tmp_path / "r.html")
-    made.save(tmp_path / "r.html", force=True)
-    assert repr(made).startswith("<ModelReport of 23 layers")
+        page.save(tmp_path / "r.html")
+    page.save(tmp_path / "r.html", force=True)
+    assert repr(page).startswith("<ModelReport of 23 layers")
 
 
 def test_a_notebook_shows_it_in_a_frame():

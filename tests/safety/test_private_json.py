@@ -46,8 +46,8 @@ def test_hostile_content(file: Path, name: str) -> None:
     (file.parent / "tuned.json").write_bytes(HOSTILE[name])
     assert isinstance(read_json(file), dict)
     assert peaks._read(peaks.peaks_file()) == {}
-    found = tuning._read(tuning.tuning_file())
-    assert all(isinstance(kernel, str) for steps in found.values() for kernel in steps.values())
+    entries = tuning._read(tuning.tuning_file())
+    assert all(isinstance(kernel, str) for steps in entries.values() for kernel in steps.values())
 
 
 def test_a_large_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

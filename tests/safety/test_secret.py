@@ -26,19 +26,19 @@ def in_a_new_process() -> bytes | None:
 
 
 def test_it_is_created_once(folder: Path) -> None:
-    made = in_a_new_process()
-    assert made is not None
-    assert len(made) == 32
-    assert in_a_new_process() == made
+    contents = in_a_new_process()
+    assert contents is not None
+    assert len(contents) == 32
+    assert in_a_new_process() == contents
     assert [p.name for p in folder.iterdir()] == ["secret.key"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes do not apply to other users")
 def test_other_users_cannot_read_it(folder: Path) -> None:
-    made = in_a_new_process()
+    first = in_a_new_process()
     assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
     (folder / "secret.key").chmod(0o640)
-    assert in_a_new_process() not in (None, made), "others may have read the old one"
+    assert in_a_new_process() not in (None, first), "others may have read the old one"
     assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
 
 
@@ -46,9 +46,9 @@ def test_other_users_cannot_read_it(folder: Path) -> None:
 def test_a_damaged_secret_is_replaced(folder: Path, content: bytes) -> None:
     in_a_new_process()
     (folder / "secret.key").write_bytes(content)
-    made = in_a_new_process()
-    assert made is not None
-    assert made == in_a_new_process()
+    first = in_a_new_process()
+    assert first is not None
+    assert first == in_a_new_process()
 
 
 def test_file_systems_without_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +56,9 @@ def test_file_systems_without_links(folder: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(os, "link", refused)
-    made = in_a_new_process()
-    assert made is not None
-    assert made == in_a_new_process()
+    first = in_a_new_process()
+    assert first is not None
+    assert first == in_a_new_process()
     assert [p.name for p in folder.iterdir()] == ["secret.key"]
 
 

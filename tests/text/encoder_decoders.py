@@ -55,13 +55,13 @@ def audio_encoder(frames: int) -> ov.Model:
 def decoder(kind: str, *, masked: bool) -> ov.Model:
     """A decoder. `kind`: "state", or without state "first" and "past" for the first and later tokens."""
     ids, hidden = parameter("input_ids", [-1, -1]), parameter("encoder_hidden_states", [-1, -1, SIZE], np.float32)
-    given = [ids, hidden] + ([parameter("encoder_attention_mask", [-1, -1])] if masked else [])
+    inputs = [ids, hidden] + ([parameter("encoder_attention_mask", [-1, -1])] if masked else [])
     new = ops.unsqueeze(ops.convert(ids, "f32"), ops.constant([1, 3]))
     zero, one = ops.constant(0), ops.constant([1])
     kept: list[Any] = []
     if kind == "state":
         beams = parameter("beam_idx", [-1], np.int32)
-        given.append(beams)
+        inputs.append(beams)
         rows, count = (ops.gather(ops.shape_of(ids), ops.constant([k]), zero) for k in (0, 1))
         empty = ops.broadcast(np.float32(0), ops.concat([rows, one, ops.subtract(count, count), one], 0))
         past = ops.gather(ops.read_value(empty, "cache", np.float32, [-1, 1, -1, 1]), beams, zero)
@@ -69,7 +69,7 @@ def decoder(kind: str, *, masked: bool) -> ov.Model:
         kept = [ops.assign(whole, "cache")]
     elif kind == "past":
         past = parameter("past_key_values.0.decoder.key", [-1, 1, -1, 1], np.float32)
-        given.append(past)
+        inputs.append(past)
         whole = ops.concat([past, new], 2)
     else:
         whole = new
@@ -77,12 +77,12 @@ def decoder(kind: str, *, masked: bool) -> ov.Model:
     count = ops.gather(ops.shape_of(ids), ops.constant([1]), zero)
     last = ops.slice(sums, ops.negative(count), ops.constant([1 << 40]), one, one)
     mean = ops.reduce_mean(hidden, one, keep_dims=True)
-    found = ops.add(ops.gather(TABLE, ids, zero), ops.multiply(ops.sin(last), ops.unsqueeze(MOOD, zero)))
-    found = ops.add(found, ops.matmul(mean, MIX, False, False))
-    results = [named(found, "logits")]
+    total = ops.add(ops.gather(TABLE, ids, zero), ops.multiply(ops.sin(last), ops.unsqueeze(MOOD, zero)))
+    total = ops.add(total, ops.matmul(mean, MIX, False, False))
+    results = [named(total, "logits")]
     if kind != "state":
         results.append(named(whole, "present.0.decoder.key"))
-    return ov.Model(results, kept, given, "decoder")
+    return ov.Model(results, kept, inputs, "decoder")
 
 
 def folder_of(folder: Path, encoder: ov.Model, *, state: bool, masked: bool, **generation: Any) -> Path:

@@ -18,10 +18,10 @@ SIZE = 8
 
 def inputs(*names: str) -> list[Any]:
     """Parameters i64 [?,?] of these names."""
-    found = [ops.parameter([-1, -1], np.int64, name) for name in names]
-    for node, name in zip(found, names, strict=True):
+    parameters = [ops.parameter([-1, -1], np.int64, name) for name in names]
+    for node, name in zip(parameters, names, strict=True):
         node.output(0).get_tensor().set_names({name})
-    return found
+    return parameters
 
 
 def hidden_states(ids: Any, mask: Any) -> Any:

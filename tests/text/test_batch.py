@@ -57,8 +57,8 @@ def compiled(folder: Path) -> tuple[ov.CompiledModel, ov.CompiledModel]:
 def hidden(folder: Path, text: str) -> np.ndarray:
     """The model's output for one text by the runtime."""
     tokenizer, model = compiled(folder)
-    found = tokenizer(ov.Tensor([text]))
-    return model([found["input_ids"], found["attention_mask"], found["input_ids"] * 0][: len(model.inputs)])[0]
+    tokens = tokenizer(ov.Tensor([text]))
+    return model([tokens["input_ids"], tokens["attention_mask"], tokens["input_ids"] * 0][: len(model.inputs)])[0]
 
 
 def embedded(folder: Path, every: list[str]) -> np.ndarray:
@@ -70,10 +70,10 @@ def test_embeddings_equal_those_of_a_loop(table: Path, tmp_path: Path) -> None:
     folder = embedding_folder(tmp_path / "model", MEAN)
     words = (folder, table, "--column", "body", "-o", tmp_path / "out.parquet", "--batch-size", 7, "--workers", 2)
     assert run(*words) == 0
-    found = pq.read_table(tmp_path / "out.parquet")
-    assert found.column_names == ["input", "id", "embedding"]
-    assert found.column("id").to_pylist() == list(range(40))
-    values = np.array(found.column("embedding").to_pylist(), np.float32)
+    written = pq.read_table(tmp_path / "out.parquet")
+    assert written.column_names == ["input", "id", "embedding"]
+    assert written.column("id").to_pylist() == list(range(40))
+    values = np.array(written.column("embedding").to_pylist(), np.float32)
     np.testing.assert_allclose(values, embedded(folder, texts(40)), atol=1e-6)
     (folder / "config.json").write_text("{ }")
     assert run(*words, "--resume") == 2  # with another model
@@ -112,15 +112,17 @@ def test_generated_texts(model_folder: Path, tmp_path: Path) -> None:
 
 def test_answers(model_folder: Path) -> None:
     model = irload.TextGeneration(model_folder)
-    found = TextPredictor(model_folder, generation={"max_tokens": 5}, chat=True)({"text": ["hi"], "id": [7]})
-    assert found["generated_text"].tolist() == [model.chat([{"role": "user", "content": "hi"}], max_tokens=5).text]
-    assert found["id"] == [7]
+    predictions = TextPredictor(model_folder, generation={"max_tokens": 5}, chat=True)({"text": ["hi"], "id": [7]})
+    assert predictions["generated_text"].tolist() == [
+        model.chat([{"role": "user", "content": "hi"}], max_tokens=5).text
+    ]
+    assert predictions["id"] == [7]
 
 
 def test_predict_takes_texts(tmp_path: Path) -> None:
     folder = embedding_folder(tmp_path / "model", MEAN)
-    found = [p.outputs["embedding"] for p in predict(folder, texts(12))]
-    np.testing.assert_allclose(found, embedded(folder, texts(12)), atol=1e-6)
+    predictions = [p.outputs["embedding"] for p in predict(folder, texts(12))]
+    np.testing.assert_allclose(predictions, embedded(folder, texts(12)), atol=1e-6)
 
 
 def test_a_model_without_mask_runs_texts_of_one_length_together(tmp_path: Path) -> None:
@@ -132,8 +134,8 @@ def test_a_model_without_mask_runs_texts_of_one_length_together(tmp_path: Path) 
     mean = ops.reduce_mean(ops.convert(ids, "f32"), ops.constant(np.array([1])), keep_dims=True)
     every = ops.unsqueeze(mean, ops.constant(np.array([2])))
     folder = save(tmp_path / "model", every, "last_hidden_state", [ids])
-    found = TextPredictor(folder)({"text": texts(30)})["embedding"][:, 0]
-    assert found.tolist() == pytest.approx([np.mean(irload.Tokenizer(folder).encode(text)) for text in texts(30)])
+    predictions = TextPredictor(folder)({"text": texts(30)})["embedding"][:, 0]
+    assert predictions.tolist() == pytest.approx([np.mean(irload.Tokenizer(folder).encode(text)) for text in texts(30)])
 
 
 @pytest.mark.parametrize(
@@ -150,8 +152,8 @@ def test_a_model_without_mask_runs_texts_of_one_length_together(tmp_path: Path) 
 def test_pooling(mode: str, of: Any) -> None:
     hidden = np.random.default_rng(0).normal(0, 1, (3, 5, 4)).astype(np.float32)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 0, 0, 0, 0]])
-    found = Pooling((mode,)).embeddings(hidden, mask)
-    for row, states, kept in zip(found, hidden, mask, strict=True):
+    embedding = Pooling((mode,)).embeddings(hidden, mask)
+    for row, states, kept in zip(embedding, hidden, mask, strict=True):
         np.testing.assert_allclose(row, of(states[kept > 0]), rtol=1e-5)
     both = Pooling((mode, "cls"), normalize=True).embeddings(hidden, mask)
     assert np.linalg.norm(both, axis=1) == pytest.approx(1)
@@ -178,8 +180,8 @@ def test_texts_are_truncated_before_their_last_special_tokens(tmp_path: Path) ->
     ids = np.array([[*whole[:5], whole[-1]]])
     states = runtime.core().compile_model(folder / "openvino_model.xml", "CPU")([ids, np.ones_like(ids), ids * 0])[0]
     expected = states[0, -1] / np.linalg.norm(states[0, -1])
-    found = TextPredictor(folder)({"text": ["THE model reads the file and the model"]})["embedding"]
-    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+    predictions = TextPredictor(folder)({"text": ["THE model reads the file and the model"]})["embedding"]
+    np.testing.assert_allclose(predictions[0], expected, atol=1e-6)
 
 
 def test_activations(tmp_path: Path) -> None:

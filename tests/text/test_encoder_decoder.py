@@ -134,16 +134,16 @@ def test_wav_files(tmp_path: Path, width: int, channels: int) -> None:
         file.setframerate(8000)
         file.writeframes(np.repeat(data, channels, 0).tobytes())
     np.testing.assert_allclose(read_audio(path, 8000), audio, atol=2.0 ** (2 - 8 * width))
-    found = read_audio(path, 16000)
-    assert len(found) == 8000
-    np.testing.assert_allclose(found[200:-200], tone(8000)[200:-200], atol=2.0 ** (2 - 8 * width) + 1e-4)
+    samples = read_audio(path, 16000)
+    assert len(samples) == 8000
+    np.testing.assert_allclose(samples[200:-200], tone(8000)[200:-200], atol=2.0 ** (2 - 8 * width) + 1e-4)
 
 
 @pytest.mark.parametrize("rate", [44100, 48000, 11025])
 def test_resampling_preserves_tones_below_half_of_the_new_rate_only(rate: int) -> None:
     times = np.arange(rate // 4) / rate
-    found = resampled(np.sin(2 * np.pi * 1000 * times), rate, 16000)
-    np.testing.assert_allclose(found[200:-200], np.sin(np.pi / 8 * np.arange(len(found)))[200:-200], atol=1e-4)
+    samples = resampled(np.sin(2 * np.pi * 1000 * times), rate, 16000)
+    np.testing.assert_allclose(samples[200:-200], np.sin(np.pi / 8 * np.arange(len(samples)))[200:-200], atol=1e-4)
     if rate > 16000:
         assert np.abs(resampled(np.sin(2 * np.pi * 10000 * times), rate, 16000))[200:-200].max() < 1e-4
 

@@ -79,8 +79,8 @@ def test_errors(model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         ((tmp_path, "x"), 3, "no openvino_model.xml"),
         ((tmp_path / "none", "x"), 3, "not a folder"),
     ):
-        found, out, err = run(capsys, *words)
-        assert (found, out) == (code, "")
+        output, out, err = run(capsys, *words)
+        assert (output, out) == (code, "")
         assert message in err
 
 

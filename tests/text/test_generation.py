@@ -32,14 +32,14 @@ def model(model_folder: Path) -> irload.TextGeneration:
 def greedy(folder: Path, prompt: list[int], count: int) -> list[int]:
     """The most probable tokens by the runtime."""
     request = runtime.core().compile_model(folder / "openvino_model.xml", "CPU").create_infer_request()
-    found: list[int] = []
+    tokens: list[int] = []
     new = prompt
-    while len(found) < count and 0 not in found:
-        total = len(prompt) + len(found)
+    while len(tokens) < count and 0 not in tokens:
+        total = len(prompt) + len(tokens)
         feeds = {"input_ids": [new], "attention_mask": np.ones((1, total), np.int64), "beam_idx": np.zeros(1, np.int32)}
         new = [int(request.infer({k: ov.Tensor(np.array(v)) for k, v in feeds.items()})[0][0, -1].argmax())]
-        found += new
-    return found
+        tokens += new
+    return tokens
 
 
 def test_greedy_tokens_equal_those_of_the_runtime(model: irload.TextGeneration, model_folder: Path) -> None:

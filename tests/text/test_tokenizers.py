@@ -42,17 +42,17 @@ PIECES = (
 def texts(seed: int, count: int) -> list[str]:
     """Texts of words, marks, controls, and characters of every plane; runs of one character."""
     rng = random.Random(seed)
-    found: list[str] = []
+    decoded: list[str] = []
     for _ in range(count):
         kind = rng.random()
         if kind < 0.1:
-            found.append(rng.choice(PIECES) * rng.randrange(1, 60))
+            decoded.append(rng.choice(PIECES) * rng.randrange(1, 60))
         elif kind < 0.3:
             points = (rng.choice((rng.randrange(1, 0x250), rng.randrange(0x250, 0x110000))) for _ in range(20))
-            found.append("".join(chr(p) for p in points if not 0xD800 <= p < 0xE000))
+            decoded.append("".join(chr(p) for p in points if not 0xD800 <= p < 0xE000))
         else:
-            found.append("".join(rng.choice(PIECES) for _ in range(rng.randrange(0, 12))))
-    return found
+            decoded.append("".join(rng.choice(PIECES) for _ in range(rng.randrange(0, 12))))
+    return decoded
 
 
 @cache
@@ -68,10 +68,10 @@ def test_ids_and_texts_equal_those_of_the_extension(kind: str) -> None:
     for seed in range(50 if NIGHTLY else 4):
         batch = texts(seed, 25)
         expected = encode(ov.Tensor(batch))
-        found = ours.encode(batch)
-        assert np.array_equal(found["input_ids"], expected["input_ids"])
-        assert np.array_equal(found["attention_mask"], expected["attention_mask"])
-        assert ours.decode(found["input_ids"]) == decode(expected["input_ids"])[0].tolist()
+        ids = ours.encode(batch)
+        assert np.array_equal(ids["input_ids"], expected["input_ids"])
+        assert np.array_equal(ids["attention_mask"], expected["attention_mask"])
+        assert ours.decode(ids["input_ids"]) == decode(expected["input_ids"])[0].tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,10 +103,10 @@ def test_bytes_that_are_not_utf8_decode_as_by_the_extension(kind: str) -> None:
         parts = (surrogate, beyond, b"\xe6\x97", b"a", "é".encode(), bytes([rng.randrange(128, 256)]))
         text = b"".join(rng.choice(parts) for _ in range(8)) if case else surrogate
         ids = ours.encode(text.decode("utf-8", "surrogateescape"))
-        found = ours.decode(ids)
-        assert found == decode(np.array([ids]))[0].item()
-        assert found == ours.decode(np.array([ids]))[0]
-        found.encode()
+        decoded = ours.decode(ids)
+        assert decoded == decode(np.array([ids]))[0].item()
+        assert decoded == ours.decode(np.array([ids]))[0]
+        decoded.encode()
 
 
 def test_a_text_of_a_megabyte() -> None:

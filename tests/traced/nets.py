@@ -24,10 +24,10 @@ def encoder(layers: int = 2, width: int = 32, heads: int = 4) -> Model:
             net.transpose(net.op("Reshape", linear(net, x, width, width), split, special_zero=True), 0, 2, 1, 3)
             for _ in range(3)
         )
-        found = net.op("ScaledDotProductAttention", q, k, v, version="opset13", causal=False)
+        layer = net.op("ScaledDotProductAttention", q, k, v, version="opset13", causal=False)
         batch = net.op("Gather", sizes, net.constant([0]), net.constant(0), version="opset8", batch_dims=0)
         target = net.concat(batch, length, net.constant([width]), axis=0)
-        joined = net.op("Reshape", net.transpose(found, 0, 2, 1, 3), target, special_zero=False)
+        joined = net.op("Reshape", net.transpose(layer, 0, 2, 1, 3), target, special_zero=False)
         x = normalized(net, net.op("Add", x, linear(net, joined, width, width)))
         inner = net.op("Gelu", linear(net, x, width, 2 * width), version="opset7", approximation_mode="ERF")
         x = normalized(net, net.op("Add", x, linear(net, inner, 2 * width, width)))
@@ -200,8 +200,8 @@ def detector() -> Model:
     priors = net.op("Unsqueeze", net.op("PriorBoxClustered", *space, **cells), net.constant([0]))
     output = {"code_type": "caffe.PriorBoxParameter.CORNER", "keep_top_k": "20", "nms_threshold": 0.5}
     output |= {"confidence_threshold": -9.0, "normalized": True, "background_label_id": 0, "share_location": True}
-    found = net.op("DetectionOutput", boxes, classes, priors, version="opset8", top_k=40, **output)
-    return net.model(found, wide)
+    layer = net.op("DetectionOutput", boxes, classes, priors, version="opset8", top_k=40, **output)
+    return net.model(layer, wide)
 
 
 def _range(net: Net, first: int, last: int, axis: int = 1) -> list[Ref]:

@@ -92,15 +92,13 @@ class Decoder:
             keys, values = self.repeated(keys), self.repeated(values)
         if rng.random() < 0.5:
             bias = [self.bias] if self.mask is not None and rng.random() < 0.8 else []
-            found = graph.op("ScaledDotProductAttention", query, keys, values, *bias, version="opset13", causal=False)
+            y = graph.op("ScaledDotProductAttention", query, keys, values, *bias, version="opset13", causal=False)
         else:
             scores = graph.op("MatMul", query, keys, transpose_a=False, transpose_b=True)
             if rng.random() < 0.5:
                 scores = graph.op("Tanh", scores)
-            found = graph.op(
-                "MatMul", graph.op("SoftMax", scores, axis=3), values, transpose_a=False, transpose_b=False
-            )
-        joined = graph.op("Transpose", found, self.numbers([0, 2, 1, 3]))
+            y = graph.op("MatMul", graph.op("SoftMax", scores, axis=3), values, transpose_a=False, transpose_b=False)
+        joined = graph.op("Transpose", y, self.numbers([0, 2, 1, 3]))
         return self.linear(graph.op("Reshape", joined, self.numbers([0, 0, self.width]), special_zero=True), self.width)
 
     def repeated(self, x: Any) -> Any:

@@ -30,15 +30,15 @@ class CompressedDecoder(Decoder):
 
 def decoders() -> list[int]:
     """The seeds of decoders whose rows consist of groups of 32, which are quantized."""
-    found: list[int] = []
+    numbers: list[int] = []
     seed = 0
-    while len(found) < tiered(3, 40):
+    while len(numbers) < tiered(3, 40):
         rng = np.random.default_rng(seed)
         heads, size, shared = int(rng.integers(1, 4)), int(rng.choice([4, 8, 12])), int(rng.choice([1, 1, 2]))
         if heads * size * shared % 32 == 0:
-            found.append(seed)
+            numbers.append(seed)
         seed += 1
-    return found
+    return numbers
 
 
 @pytest.mark.parametrize("number", decoders())
@@ -60,6 +60,6 @@ def test_quantized_data(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
             inputs.append(np.ones((2, length), np.int64))
         if decoder.has_beam:
             inputs.append(np.arange(2, dtype=np.int32))
-        found, expected = (request.infer(inputs)[0] for request in requests)
-        moved.append(float(np.sqrt(np.mean((found - expected) ** 2)) / expected.std()))
+        actual, expected = (request.infer(inputs)[0] for request in requests)
+        moved.append(float(np.sqrt(np.mean((actual - expected) ** 2)) / expected.std()))
     assert 0 < np.median(moved) < 0.1

@@ -36,8 +36,8 @@ def test_masks_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     model = masked()
     compiled, plain = (irload.compile_model(model, 1, optimize=on) for on in (True, False))
     for batch, length in [(2, 5), (2, 6), (3, 9), (2, 7), (2, 33), (2, 5)]:
-        given = inputs(batch, length)
-        np.testing.assert_allclose(compiled(given)[0], plain(given)[0], rtol=1e-5, atol=1e-5)
+        feed = inputs(batch, length)
+        np.testing.assert_allclose(compiled(feed)[0], plain(feed)[0], rtol=1e-5, atol=1e-5)
     (variant,) = compiled._traced.families.recent
     names = [backend.name for backend, _ in variant.template.segments]
     assert len(names) == 1, f"NumPy's steps are bound to each length: {names}"
@@ -45,13 +45,13 @@ def test_masks_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_errors_name_the_layer() -> None:
     compiled = irload.compile_model(masked(), 1)
-    found: list[str] = []
+    names: list[str] = []
     for length in (5, 6, 7):  # the first shape is planned alone
-        given = inputs(2, length)
-        compiled(given)
-        given[2][1] = 0
+        feed = inputs(2, length)
+        compiled(feed)
+        feed[2][1] = 0
         with pytest.raises(irload.ExecutionError) as caught:
-            compiled(given)
-        found.append(str(caught.value).replace(f"{length}]", "n]"))
-    assert found[0] == found[1] == found[2]
+            compiled(feed)
+        names.append(str(caught.value).replace(f"{length}]", "n]"))
+    assert names[0] == names[1] == names[2]
     compiled(inputs(2, 8))

@@ -28,9 +28,9 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(request: irload.InferRequest) -> GrownRows:
-    found = request.variables.rows
-    assert found is not None
-    return found
+    rows = request.variables.rows
+    assert rows is not None
+    return rows
 
 
 def identity(batch: int) -> Array:
@@ -46,9 +46,9 @@ def test_tokens_are_appended_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in [7, *[1] * 150, 4, 1]:
         twin.infer(some(rng, 2, rows)[0], identity(2))
         if len(lengths) or twin.requests[0].variables.rows is not None:
-            found = rows_of(twin.requests[0])
-            lengths.append(found.length)
-            rooms += [found.room] if found.room not in rooms else []
+            held = rows_of(twin.requests[0])
+            lengths.append(held.length)
+            rooms += [held.room] if held.room not in rooms else []
     assert lengths == [*range(8, 158), 161, 162]
     assert [room.capacity for room in rooms] == [64, 130, 262]
 

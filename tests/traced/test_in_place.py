@@ -63,8 +63,8 @@ class Pair:
         self.requests = compiled.create_infer_request(), plain.create_infer_request()
 
     def run(self, x: Array, encoded: Array) -> None:
-        found, expected = (r.infer([x, encoded])[0] for r in self.requests)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        actual, expected = (r.infer([x, encoded])[0] for r in self.requests)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
     def set(self, value: Array) -> None:
         for request in self.requests:

@@ -47,8 +47,8 @@ def variants(compiled: CompiledModel) -> int:
 
 
 def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
-    for found, expected in zip(compiled(x).values(), plain(x).values(), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * float(np.abs(expected).max()))
+    for actual, expected in zip(compiled(x).values(), plain(x).values(), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * float(np.abs(expected).max()))
 
 
 @pytest.mark.one_in(2)
@@ -71,8 +71,8 @@ def test_no_layer_of_a_windowed_map_is_left_to_the_interpreter() -> None:
     plain = irload.compile_model(windowed(), 1, optimize=False)
     for height, width in ((12, 20), (9, 14), (30, 7), (13, 13), (16, 8), (12, 16)):
         agrees(compiled, plain, values(2, height, width, 16))
-    found = [variant.remainder for variant in compiled._traced.families.recent]
-    assert found == [None, None], "one plan for padded maps, one for multiples of the window"
+    remainders = [variant.remainder for variant in compiled._traced.families.recent]
+    assert remainders == [None, None], "one plan for padded maps, one for multiples of the window"
 
 
 def test_frames_that_are_counted_in_floats() -> None:
@@ -221,8 +221,8 @@ def test_callers_in_many_threads() -> None:
     inputs = [values(1, 2 + (7 * k) % 50, 32, seed=k) for k in range(40)]
     expected = [plain(x)[0] for x in inputs]
     with ThreadPoolExecutor(6) as callers:
-        found = list(callers.map(lambda x: compiled(x)[0], inputs))
-    for a, b in zip(found, expected, strict=True):
+        outputs = list(callers.map(lambda x: compiled(x)[0], inputs))
+    for a, b in zip(outputs, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
     assert sum(len(v.idle) for v in compiled._traced.families.recent) <= 6
 

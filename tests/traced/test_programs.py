@@ -19,10 +19,10 @@ GROWTH: tuple[dict[int, int], ...] = ({}, {0: 1}, {0: 1, 2: 2, 3: 2, 4: 2}, {0: 
 def results(compiled: CompiledModel, feed: list[Array]) -> list[tuple[str, tuple[int, ...], bytes]] | str:
     """The results as bytes, or the kind of the error."""
     try:
-        found = compiled.create_infer_request().infer([a.copy() for a in feed]).values()
+        inferred = compiled.create_infer_request().infer([a.copy() for a in feed]).values()
     except irload.IRError as error:
         return type(error).__name__
-    return [(a.dtype.name, a.shape, a.tobytes()) for a in found]
+    return [(a.dtype.name, a.shape, a.tobytes()) for a in inferred]
 
 
 @pytest.mark.one_in(2)

@@ -50,9 +50,9 @@ FUNCTION, ARGUMENTS, UNITS, SHARED, AHEAD, AHEAD_STRIDE = range(6)
 def template_of(model: Model, options: Options, *shapes: tuple[int, ...]) -> tuple[Template, Symbols]:
     """The plan of a model, traced at these shapes of its inputs."""
     symbols = Symbols.of([p.output.type.shape for p in model.inputs], shapes)
-    given = [TensorType(p.output.type.element, Shape(*s)) for p, s in zip(model.inputs, shapes, strict=True)]
+    types = [TensorType(p.output.type.element, Shape(*s)) for p, s in zip(model.inputs, shapes, strict=True)]
     trace = Trace()
-    schedule = schedule_graph(model, symbols.traced(given, trace), Folding())
+    schedule = schedule_graph(model, symbols.traced(types, trace), Folding())
     assert schedule.part is not None
     return Template(traced_program(schedule.part, trace, options), options, {}), symbols
 
@@ -61,10 +61,10 @@ def template_of(model: Model, options: Options, *shapes: tuple[int, ...]) -> tup
 def backend(monkeypatch: pytest.MonkeyPatch) -> CompiledBackend:
     """The compiled back end of this machine."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
-    found = compiled_backend(Options())
-    if found is None:
+    result = compiled_backend(Options())
+    if result is None:
         pytest.skip("no compiled kernels")
-    return found
+    return result
 
 
 @pytest.fixture
@@ -219,8 +219,8 @@ def test_relocated_tables_of_a_decoder(
     symbols = Symbols.of([*shapes[0], *shapes[1]], [(2, 1, WIDTH), (2,), (2, 9, WIDTH)])
     types = [*(p.output.type.element for p in model.inputs), node.outputs[0].type.element]
     trace = Trace()
-    *given, past = symbols.traced([TensorType(e, Shape(2)) for e in types], trace)
-    schedule = schedule_graph(model, given, Folding(), state={node: past})
+    *traced_types, past = symbols.traced([TensorType(e, Shape(2)) for e in types], trace)
+    schedule = schedule_graph(model, traced_types, Folding(), state={node: past})
     assert schedule.part is not None
     template = Template(traced_program(schedule.part, trace, options), options, {})
     assert template.growth is not None
@@ -256,21 +256,21 @@ def _compared(template: Template, options: Options, turns: Sequence[tuple[tuple[
     return compared
 
 
-def _equal_tables(expected: Any, found: Any, launches: Sequence[Launch]) -> int:
+def _equal_tables(expected: Any, actual: Any, launches: Sequence[Launch]) -> int:
     """Compare functions, units, sharing and arguments; returns the number of rows."""
     columns = [FUNCTION, UNITS, SHARED, AHEAD_STRIDE]
-    np.testing.assert_array_equal(found.rows[: len(expected.rows), columns], expected.rows[:, columns])
-    rows = zip(found.rows, expected.rows, launches, strict=True)
+    np.testing.assert_array_equal(actual.rows[: len(expected.rows), columns], expected.rows[:, columns])
+    rows = zip(actual.rows, expected.rows, launches, strict=True)
     for row, entry, launch in rows:
         count = len(launch.pointers) + len(launch.kernel.numbers)
         words, others = (_words(each[ARGUMENTS], count, ctypes.c_uint64) for each in (row, entry))
         tables = {array.ctypes.data: array.nbytes for array in launch.keep}
         for word, other in zip(words.tolist(), others.tolist(), strict=True):
-            if _place(word, found) != _place(other, expected):  # private tables of a selection
+            if _place(word, actual) != _place(other, expected):  # private tables of a selection
                 a, b = (_words(at, tables[other], ctypes.c_uint8) for at in (word, other))
                 np.testing.assert_array_equal(a, b)
-        assert _place(int(row[AHEAD]), found) == _place(int(entry[AHEAD]), expected)
-    assert found.stride == expected.stride
+        assert _place(int(row[AHEAD]), actual) == _place(int(entry[AHEAD]), expected)
+    assert actual.stride == expected.stride
     return len(expected.rows)
 
 

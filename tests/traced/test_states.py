@@ -52,9 +52,9 @@ class Pair:
         self.infer(inputs)
 
     def infer(self, inputs: list[Array]) -> None:
-        found, expected = ([*r.infer([a.copy() for a in inputs]).values()] for r in self.requests)
+        actual, expected = ([*r.infer([a.copy() for a in inputs]).values()] for r in self.requests)
         states = ([s.state for s in r.query_state()] for r in self.requests)
-        for a, b in zip([*found, *next(states)], [*expected, *next(states)], strict=True):
+        for a, b in zip([*actual, *next(states)], [*expected, *next(states)], strict=True):
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5 * max(1.0, float(np.abs(b).max(initial=0))))
 
@@ -86,9 +86,9 @@ def test_a_variable_may_have_another_shape_than_its_initial_value(
     read = net.op("ReadValue", x, version="opset6", variable_id="v", variable_type="dynamic", variable_shape="...")
     kept = net.op("Assign", read, version="opset6", variable_id="v")
     model = net.model(net.op("MatMul", kept, net.weights(8, 4), transpose_a=False, transpose_b=False))
-    found, expected = (irload.compile_model(model, 1, optimize=optimize) for optimize in (True, False))
+    planned, expected = (irload.compile_model(model, 1, optimize=optimize) for optimize in (True, False))
     for seed, length in enumerate((9, 12, 5)):
         data = np.random.default_rng(seed).standard_normal((1, length, 8)).astype(np.float32)
-        a, b = found(data)[0], expected(data)[0]
+        a, b = planned(data)[0], expected(data)[0]
         assert a.shape == b.shape == (1, 9, 4)
         np.testing.assert_allclose(a, b, rtol=1e-5)

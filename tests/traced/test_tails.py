@@ -65,15 +65,15 @@ def rows(counts: tuple[int, int], seed: int) -> Array:
 
 
 def agrees(compiled: CompiledModel, plain: CompiledModel, x: Array) -> None:
-    for found, expected in zip(compiled(x).values(), plain(x).values(), strict=True):
-        assert found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    for actual, expected in zip(compiled(x).values(), plain(x).values(), strict=True):
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def tails(compiled: CompiledModel) -> list[int]:
     """The number of plans of each tail."""
     plans = [plans.families for plans in compiled._tails.values()]
-    return [sum(family.plans_added for family in found._by_pattern.values()) for found in plans]
+    return [sum(family.plans_added for family in plan._by_pattern.values()) for plan in plans]
 
 
 @pytest.mark.parametrize("options", [{}, {"jit": False}, {"threads": 2}], ids=str)
@@ -133,9 +133,9 @@ def test_short_floats(element: et.ElementType) -> None:
     model = net.model(net.op("Convert", y, destination_type="f32"))
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for seed in range(4):
-        found, expected = (c(rows((4 + seed, 3), seed))[0] for c in (compiled, plain))
-        assert found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, atol=0.05)
+        actual, expected = (c(rows((4 + seed, 3), seed))[0] for c in (compiled, plain))
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, expected, atol=0.05)
 
 
 def test_variables_behind_a_selection() -> None:
@@ -149,8 +149,8 @@ def test_variables_behind_a_selection() -> None:
     model = net.model(perceptron(net, joined, 4))
     compiled, plain = (irload.compile_model(model, 1, optimize=o).create_infer_request() for o in (True, False))
     for seed in range(6):
-        found, expected = (next(iter(c.infer(rows((2 + seed % 3, 3), seed)).values())) for c in (compiled, plain))
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        actual, expected = (next(iter(c.infer(rows((2 + seed % 3, 3), seed)).values())) for c in (compiled, plain))
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_errors_in_a_tail_name_the_layer() -> None:
@@ -174,9 +174,9 @@ def test_tails_with_too_many_patterns_are_not_planned() -> None:
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     rng = np.random.default_rng(0)
     for seed in range(12):
-        given = [rows((int(n), 4 - int(n)), seed) for n in rng.integers(0, 3, 5)]
-        for found, expected in zip(compiled(given).values(), plain(given).values(), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        feed = [rows((int(n), 4 - int(n)), seed) for n in rng.integers(0, 3, 5)]
+        for actual, expected in zip(compiled(feed).values(), plain(feed).values(), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
     assert max(tails(compiled)) == TAIL_VARIANTS
 
 

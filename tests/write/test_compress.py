@@ -74,10 +74,10 @@ def test_the_file_equals_the_runtimes(tmp_path):
 
 
 def test_extremes_are_clamped():
-    given = np.array([1e6, -1e6, np.inf, 1e-9, 1, 2, 3, 4, 5, 6, 7, 8], np.float32)
-    found = halves(given, et.f32)
-    assert found is not None
-    assert found[:4].tolist() == [65504, -65504, 65504, 0]
+    x = np.array([1e6, -1e6, np.inf, 1e-9, 1, 2, 3, 4, 5, 6, 7, 8], np.float32)
+    narrow = halves(x, et.f32)
+    assert narrow is not None
+    assert narrow[:4].tolist() == [65504, -65504, 65504, 0]
 
 
 def test_operands_of_shapes_are_not_compressed(tmp_path):

@@ -67,8 +67,8 @@ def test_all_dims_are_found_again(file):
     source = file.read_bytes()
     changed = re.sub(rb"\n[ \t]*<dim>.*?</dim>", b"", source)
     assert b"<dim>" not in changed
-    found, count = fix(changed, file.with_suffix(".bin"))
-    assert found == source
+    changes, count = fix(changed, file.with_suffix(".bin"))
+    assert changes == source
     assert count > 5
 
 
@@ -122,8 +122,8 @@ RELU = """<net name="n" version="11"><layers>
 def test_ports_of_parameters(shape, before, after):
     model = RELU.format(shape, PORT.format(before)).encode()
     if before == "><dim/></port>":
-        found: list[irload.IRError] = []
-        fixed = corrected(model, infer(read_graph(model, None, found.append)))[0]
+        errors: list[irload.IRError] = []
+        fixed = corrected(model, infer(read_graph(model, None, errors.append)))[0]
     else:
         fixed = fix(model, None)[0]
     # The Result's input lists nothing, so it is filled in, too.

@@ -97,8 +97,8 @@ def test_equal_bytes_share_their_place_and_empty_constants_take_one_byte(tmp_pat
     zeros = bytes(16)
     layers = [constant(0, et.f32, "4", 0, 16), constant(1, et.i64, "2", 16, 16), constant(2, et.f32, "0,3", 0, 1)]
     edges = "".join(edge(k, 3 + k) for k in range(3))
-    found = saved(tmp_path, net("".join(layers) + result(3) + result(4) + result(5), edges), zeros * 2)
-    nodes = [r.inputs[0].node.op.attributes for r in found.results]
+    model = saved(tmp_path, net("".join(layers) + result(3) + result(4) + result(5), edges), zeros * 2)
+    nodes = [r.inputs[0].node.op.attributes for r in model.results]
     assert nodes[0]["offset"] == nodes[1]["offset"]
     assert (nodes[2]["size"], str(nodes[2]["shape"])) == (1, "[0,3]")
     assert (tmp_path / "m.bin").stat().st_size < 32
@@ -110,8 +110,8 @@ def test_equal_bytes_share_their_place_and_empty_constants_take_one_byte(tmp_pat
     [("1,?,2..8,..5,3..", "[1,?,2..8,..5,3..]"), ("...", "[...]"), ("", "[]"), ("-1,0", "[?,0]")],
 )
 def test_shapes_of_parameters(text, shape, tmp_path):
-    found = saved(tmp_path, net(parameter(0, "x", text) + result(1), edge(0, 1)))
-    assert found.inputs[0].partial_shape == Shape.parse(shape)
+    model = saved(tmp_path, net(parameter(0, "x", text) + result(1), edge(0, 1)))
+    assert model.inputs[0].partial_shape == Shape.parse(shape)
     theirs = core().read_model(tmp_path / "m.xml").inputs[0].partial_shape
     assert str(theirs) == str(
         core().read_model(net(parameter(0, "x", text) + result(1), edge(0, 1))).inputs[0].partial_shape
@@ -128,18 +128,18 @@ def test_names(tmp_path):
     odd = "a &amp; &lt;b&gt; &quot;q&quot;&#10;&#9;ü"
     port = parameter(0, odd, "2").replace('precision="FP32"', r'precision="FP32" names="t\,1,t2, blank"')
     xml = net(port + result(1, r'output_names="y\,1,z"'), edge(0, 1))
-    found = saved(tmp_path, xml)
+    model = saved(tmp_path, xml)
     theirs = core().read_model(tmp_path / "m.xml")
-    assert found.parameters[0].name == theirs.get_parameters()[0].get_friendly_name() == 'a & <b> "q"\n\tü'
-    assert found.inputs[0].names == {"t,1", "t2", " blank"}
-    assert found.outputs[0].names == {"y,1", "z"}
+    assert model.parameters[0].name == theirs.get_parameters()[0].get_friendly_name() == 'a & <b> "q"\n\tü'
+    assert model.inputs[0].names == {"t,1", "t2", " blank"}
+    assert model.outputs[0].names == {"y,1", "z"}
     assert theirs.outputs[0].names == core().read_model(xml).outputs[0].names
 
 
 def test_an_output_may_be_nameless(tmp_path):
     port = parameter(0, "x", "2").replace('precision="FP32"', 'precision="FP32" names="t"')
-    found = saved(tmp_path, net(port + result(1, 'output_names=""'), edge(0, 1)))
-    assert found.results[0].output_names == frozenset()
+    model = saved(tmp_path, net(port + result(1, 'output_names=""'), edge(0, 1)))
+    assert model.results[0].output_names == frozenset()
 
 
 def test_runtime_information(tmp_path):
@@ -163,11 +163,11 @@ def test_runtime_information(tmp_path):
 def test_unknown_operations_stay_as_they_are(tmp_path):
     data = '<data alpha="1.50" list="1, 2" odd-name="x&amp;y"/>'
     layer = layer_text(1, "u", "Strange", "my_set", data, 1, [("I32", (2, -1)), ("FP16", ())])
-    found = saved(tmp_path, net(parameter(0, "x", "2") + layer + result(2), edge(0, 1) + edge(1, 2, from_port=2)))
-    (node,) = [n for n in found.nodes if n.type == "Strange"]
+    model = saved(tmp_path, net(parameter(0, "x", "2") + layer + result(2), edge(0, 1) + edge(1, 2, from_port=2)))
+    (node,) = [n for n in model.nodes if n.type == "Strange"]
     assert (node.name, node.version, node.text) == ("u", "my_set", {"alpha": "1.50", "list": "1, 2", "odd-name": "x&y"})
     assert [str(o.declared) for o in node.outputs] == ["i32[2,?]", "f16[...]"]
-    assert found.results[0].inputs[0] is node.outputs[1]
+    assert model.results[0].inputs[0] is node.outputs[1]
 
 
 def test_bodies_of_unknown_operations_are_not_lost_in_silence(tmp_path):
@@ -187,16 +187,16 @@ def test_ports_are_written_in_order_with_new_ids(tmp_path):
     xml, weights = body.model()
     xml = xml.replace(b'<port id="2" precision="FP32"></port>', b'<port id="7" precision="FP32"></port>' * 1)
     xml = xml.replace(b'from-layer="2" from-port="2"', b'from-layer="2" from-port="7"')
-    found = saved(tmp_path, xml, weights)
-    assert [str(t.type) for t in found.nodes[2].outputs] == ["f32[2,6]"]
+    model = saved(tmp_path, xml, weights)
+    assert [str(t.type) for t in model.nodes[2].outputs] == ["f32[2,6]"]
     assert b'from-port="2"' in (tmp_path / "m.xml").read_bytes()
 
 
 def test_dead_layers_are_left_out_but_inputs_stay(tmp_path):
     layers = parameter(0, "x", "2") + parameter(1, "unused", "3") + constant(2, et.f32, "1", 0, 4) + result(3)
     irload.save_model(irload.read_model(net(layers, edge(0, 3)), bytes(4)), tmp_path / "m.xml")
-    found = irload.read_model(tmp_path / "m.xml")
-    assert [n.name for n in found.nodes] == ["x", "unused", "r3"]
+    model = irload.read_model(tmp_path / "m.xml")
+    assert [n.name for n in model.nodes] == ["x", "unused", "r3"]
     assert (tmp_path / "m.bin").stat().st_size == 0
 
 
@@ -207,13 +207,13 @@ def test_version_10_becomes_11(tmp_path):
     )
     relu = layer_text(1, "act", "ReLU", "opset5", "", 1, [("FP32", (1, 2, 1, 1))])
     xml = net(parameter(0, "x", "1,2,1,1") + relu + result(2), edge(0, 1) + edge(1, 2, from_port=1), means, 10)
-    found = saved(tmp_path, xml)
-    given = np.array([2, 5], np.float32).reshape(1, 2, 1, 1)
-    assert found.ir_version == 11
-    assert irload.compile_model(found)(given)[0].ravel().tolist() == [0.5, 3.0]
+    model = saved(tmp_path, xml)
+    x = np.array([2, 5], np.float32).reshape(1, 2, 1, 1)
+    assert model.ir_version == 11
+    assert irload.compile_model(model)(x)[0].ravel().tolist() == [0.5, 3.0]
     theirs = core().compile_model(core().read_model(tmp_path / "m.xml"), "CPU")
-    assert theirs(given)[0].ravel().tolist() == [0.5, 3.0]
-    assert theirs.outputs[0].names == found.outputs[0].names == {"act"}
+    assert theirs(x)[0].ravel().tolist() == [0.5, 3.0]
+    assert theirs.outputs[0].names == model.outputs[0].names == {"act"}
 
 
 def test_a_model_may_be_saved_over_itself(tmp_path):
@@ -262,5 +262,5 @@ def test_a_variable_that_is_written_only_keeps_its_read_value(tmp_path: Path) ->
     irload.save_model(irload.read_model(*body.model()), file)
     saved = irload.read_model(file)
     assert {n.type for n in saved.nodes} >= {"ReadValue", "Assign", "Const"}
-    given = np.ones((1, 3), np.float32)
-    np.testing.assert_array_equal(irload.compile_model(saved)(given)[0], given)
+    data = np.ones((1, 3), np.float32)
+    np.testing.assert_array_equal(irload.compile_model(saved)(data)[0], data)

@@ -39,7 +39,7 @@ def port_map(scope: Scope) -> Iterator[Hit]:
             if side in ports and external != "-1" and external not in ports[side]:
                 # The runtime uses only the order of the ids of outputs, not their values.
                 yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
-        for line, kind, identity in _strays(layer, tag, body, lines):
+        for line, kind, identity in _unresolved(layer, tag, body, lines):
             referrer = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
             cause = _candidates(layer, tag, body, lines, kind)
             yield Hit(
@@ -47,7 +47,7 @@ def port_map(scope: Scope) -> Iterator[Hit]:
             )
 
 
-def _strays(
+def _unresolved(
     layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]]
 ) -> Iterator[tuple[dict[str, str], str, str]]:
     """Lines of a port map, or back edges, with an id that no layer of the body has: (line, kind of layer, id)."""
@@ -61,7 +61,7 @@ def _strays(
                 yield edge, kind, edge.get(end, "")
 
 
-def _loose(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
+def _unmapped(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
     """The Parameters or Results of a body that neither its port map nor a back edge names."""
     side, end = ("input", "to-layer") if kind == "Parameter" else ("output", "from-layer")
     named = {line.get("internal_layer_id") for line in lines if line["tag"] == side}
@@ -72,19 +72,19 @@ def _loose(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]
 
 def feeds_too_little(layer: RawLayer) -> bool:
     """True if a Parameter of one of its bodies has no input."""
-    return any(_loose(layer, tag, b, layer.maps.get(_MAPS[tag], []), "Parameter") for tag, b in layer.bodies.items())
+    return any(_unmapped(layer, tag, b, layer.maps.get(_MAPS[tag], []), "Parameter") for tag, b in layer.bodies.items())
 
 
 def _unexplained(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> list[RawLayer]:
     """The unmapped Parameters or Results; none if IR501 reports at least as many lines with a wrong layer id."""
-    loose = _loose(layer, tag, body, lines, kind)
-    strays = sum(k == kind for _, k, _ in _strays(layer, tag, body, lines))
-    return loose if strays < len(loose) else []
+    unmapped = _unmapped(layer, tag, body, lines, kind)
+    unresolved = sum(k == kind for _, k, _ in _unresolved(layer, tag, body, lines))
+    return unmapped if unresolved < len(unmapped) else []
 
 
 def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str, str]], kind: str) -> str:
-    loose = [f"'{inner.name}' (id {inner.id})" for inner in _loose(layer, tag, body, lines, kind)]
-    return f"not mapped: {', '.join(loose[:4])}" if loose else ""
+    unmapped = [f"'{inner.name}' (id {inner.id})" for inner in _unmapped(layer, tag, body, lines, kind)]
+    return f"not mapped: {', '.join(unmapped[:4])}" if unmapped else ""
 
 
 @graph_rule("IR502", "warning", "body result that is not mapped")

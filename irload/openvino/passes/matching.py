@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irload import graph
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.node import Node, as_output
 from irload.openvino.passes.patterns import PatternOp, is_type
 from irload.openvino.passes.predicates import Symbols
@@ -108,11 +108,11 @@ class Matcher:
 
     def get_match_nodes(self) -> list[Node]:
         """All nodes of the match."""
-        return [faces.adapter(s.node) for s in self._bindings.values()]
+        return [adapters.adapter(s.node) for s in self._bindings.values()]
 
     def get_pattern_value_map(self) -> dict[Node, Output]:
         """The output for each node of the pattern."""
-        return {faces.adapter(p.node): Output(s.node, s.index) for p, s in self._bindings.items()}
+        return {adapters.adapter(p.node): Output(s.node, s.index) for p, s in self._bindings.items()}
 
     def get_symbols(self) -> dict[str, Any]:
         """The sizes of the dims that `shape_matches` names."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import irload.model
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.errors import raising
 from irload.openvino.model import Model
 from irload.openvino.node import Node
@@ -136,10 +136,10 @@ class Manager:
         for item in self.passes_list:
             runner = GraphRewrite(item) if isinstance(item, MatcherPass) else item
             assert isinstance(runner, ModelPass)
-            before = faces.edits()
+            before = adapters.edits()
             result = bool(runner.run_on_model(model))
             changed |= result
-            if self._validates and faces.edits() != before:
+            if self._validates and adapters.edits() != before:
                 irload.model.infer(model._graph)  # pyright: ignore[reportPrivateUsage]
         return changed
 

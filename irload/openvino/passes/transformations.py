@@ -12,7 +12,7 @@ from irload import graph
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.errors import IRError
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.attributes import with_attribute
 from irload.openvino.bodies import loop, tensor_iterator
 from irload.openvino.enums import Choice
@@ -81,7 +81,7 @@ class ConstantFolding(ModelPass):
                 continue
             for output, constant in zip(node.outputs, results, strict=True):
                 constant.name = node.name if len(results) == 1 else f"{node.name}.{output.index}"
-                Output(node, output.index).replace(faces.adapter(constant).output(0))
+                Output(node, output.index).replace(adapters.adapter(constant).output(0))
             changed = True
         return changed
 
@@ -121,7 +121,7 @@ class ConvertFP32ToFP16(ModelPass):
                 continue
             changed = True
         if changed:
-            faces.edited()
+            adapters.edited()
         return changed
 
 
@@ -139,7 +139,7 @@ class MakeStateful(ModelPass):
             pairs = [*self._pairs]
         for parameter, result in pairs:
             self._replace(model, parameter._node, result._node)  # pyright: ignore[reportPrivateUsage]
-        faces.edited()
+        adapters.edited()
         return bool(pairs)
 
     @staticmethod
@@ -152,8 +152,8 @@ class MakeStateful(ModelPass):
         read = _read(name, tensor.element.name, tensor.shape)
         source = result.inputs[0]
         assign = authoring.create("Assign", "opset6", [source], {"variable_id": name})
-        for user, k in faces.consumers(parameter):
-            faces.relink(user, k, read.outputs[0])
+        for user, k in adapters.consumers(parameter):
+            adapters.relink(user, k, read.outputs[0])
         ir_model.parameters.remove(parameter)
         ir_model.results.remove(result)
         ir_model.sinks.append(assign)
@@ -190,9 +190,9 @@ class LowLatency2(ModelPass):
                 initial = authoring.constant(zeros, tensor.element).outputs[0]
             name = f"{node.friendly_name}/{body.body.parameters[parameter].name}/variable_{k}"
             read = _read(name, tensor.element.name, tensor.shape, initial)
-            last = node.get_iter_value(faces.adapter(body.body.results[result]))
-            node.input(k).replace_source_output(faces.adapter(read).output(0))
+            last = node.get_iter_value(adapters.adapter(body.body.results[result]))
+            node.input(k).replace_source_output(adapters.adapter(read).output(0))
             assign = authoring.create("Assign", "opset6", [last._source], {"variable_id": name})  # pyright: ignore[reportPrivateUsage]
             model._graph.sinks.append(assign)  # pyright: ignore[reportPrivateUsage]
-        faces.edited()
+        adapters.edited()
         return bool(body.back_edges)

@@ -9,7 +9,7 @@ from irload import graph
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import TensorType
 from irload.errors import IRError
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.errors import OpenVINOError, raising
 from irload.openvino.keys import first_of
 from irload.openvino.layouts import Layout
@@ -19,7 +19,7 @@ from irload.openvino.preprocess.axes import axis_of, permutation, permuted
 from irload.openvino.preprocess.formats import PLANES, ColorFormat, plane_shapes
 from irload.openvino.preprocess.info import InputInfo, InputTensorInfo, OutputInfo
 from irload.openvino.preprocess.state import State
-from irload.openvino.preprocess.trace import Trace, color_name, data_type
+from irload.openvino.preprocess.trace import StepTrace, color_name, data_type
 from irload.openvino.reshape import input_of
 
 __all__ = ["PrePostProcessor"]
@@ -63,21 +63,21 @@ class PrePostProcessor:
             _build_input(model, node, info)
         for node, info in self._outputs.items():
             _build_output(node, info)
-        faces.edited()
+        adapters.edited()
         irload.model.infer(self._model._graph)  # pyright: ignore[reportPrivateUsage]
         return self._model
 
     def __str__(self) -> str:
         lines: list[str] = []
-        trace, titles = Trace(), ("Pre-processing steps", "Implicit pre-processing steps")
+        trace, titles = StepTrace(), ("Pre-processing steps", "Implicit pre-processing steps")
         try:
             for node, info in self._inputs.items():
-                trace = Trace()
+                trace = StepTrace()
                 _planned_input(node, info, trace)
                 lines += trace.lines(*titles)
             titles = ("Post-processing steps", "Post-processing implicit steps")
             for node, info in self._outputs.items():
-                trace = Trace()
+                trace = StepTrace()
                 source = node.inputs[0]
                 copy = authoring.parameter(source.type.element, source.type.shape).outputs[0]
                 _planned_output(node, copy, info, trace)
@@ -90,21 +90,21 @@ class PrePostProcessor:
 def _build_input(model: irload.model.Model, node: graph.Node, info: InputInfo) -> None:
     """Replace a Parameter by one or several of the user's tensors, with the steps to the type that it had."""
     old = node.outputs[0]
-    state, parameters = _planned_input(node, info, Trace())
+    state, parameters = _planned_input(node, info, StepTrace())
     if old.type.shape.meet(state.shape) is None:
         raise OpenVINOError(
             f"Resulting shape '{state.shape}' after preprocessing is not aligned with original parameter's shape: "
             f"{old.type.shape}, input parameter: {node.name}"
         )
     _name(parameters, node, info.tensor())
-    for user, k in faces.consumers(node):
+    for user, k in adapters.consumers(node):
         if user.inputs[k] is old and user is not state.output.node:
-            faces.relink(user, k, state.output)
+            adapters.relink(user, k, state.output)
     at = model.parameters.index(node)
     model.parameters[at : at + 1] = parameters
 
 
-def _planned_input(node: graph.Node, info: InputInfo, trace: Trace) -> tuple[State, list[graph.Node]]:
+def _planned_input(node: graph.Node, info: InputInfo, trace: StepTrace) -> tuple[State, list[graph.Node]]:
     """The state after the steps between new Parameters and the input of the model, and these Parameters."""
     old = node.outputs[0]
     tensor, expected = info.tensor(), old.type
@@ -146,7 +146,7 @@ def _converted(layout: Layout, conversions: Sequence[Layout | list[int]]) -> Lay
 
 
 def _describe(
-    trace: Trace,
+    trace: StepTrace,
     tensor: InputTensorInfo,
     name: str,
     parameters: Sequence[graph.Node],
@@ -211,19 +211,19 @@ def _name(parameters: list[graph.Node], old: graph.Node, tensor: InputTensorInfo
 def _build_output(node: graph.Node, info: OutputInfo) -> None:
     """Add the steps before a Result."""
     source = node.inputs[0]
-    state = _planned_output(node, source, info, Trace())
+    state = _planned_output(node, source, info, StepTrace())
     output = state.output
     if output is not source:
         names = node.output_names if node.output_names is not None else source.names
         source.names = source.names - names
         output.names = output.names | names
         output.node.name = f"{source.node.name}.{source.index}"
-        faces.relink(node, 0, output)
+        adapters.relink(node, 0, output)
     if not state.layout.empty:
         set_layout_of(output, state.layout)
 
 
-def _planned_output(node: graph.Node, source: graph.Output, info: OutputInfo, trace: Trace) -> State:
+def _planned_output(node: graph.Node, source: graph.Output, info: OutputInfo, trace: StepTrace) -> State:
     """The state after the steps between an output of the model and the tensor of the user."""
     tensor = info.tensor()
     layout = info.model().layout or layout_of(node.inputs[0])

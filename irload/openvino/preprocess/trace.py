@@ -11,7 +11,7 @@ from irload.openvino.layouts import Layout
 from irload.openvino.preprocess.formats import ColorFormat
 from irload.openvino.preprocess.state import State, Step
 
-__all__ = ["Trace", "color_name", "data_type", "numbers"]
+__all__ = ["StepTrace", "color_name", "data_type", "numbers"]
 
 _COLORS = {
     ColorFormat.NV12_SINGLE_PLANE: "NV12 (single plane)",
@@ -37,7 +37,7 @@ def data_type(shape: Shape, layout: Layout, element: ElementType) -> str:
 
 
 @dataclass(slots=True)
-class Trace:
+class StepTrace:
     """The steps of one input or output as they are added to the model; the last one is incomplete if it fails."""
 
     declared: bool = False

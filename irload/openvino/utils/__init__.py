@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from irload.openvino import faces
+from irload.openvino import adapters
 from irload.openvino.errors import OpenVINOError
 from irload.openvino.node import Node
 from irload.openvino.package_utils import (
@@ -55,7 +55,7 @@ def replace_output_update_name(output: Output, replacement: Output) -> bool:
             return False
     output.replace(replacement)
     replacement.node.friendly_name = node.friendly_name
-    faces.edited()
+    adapters.edited()
     return True
 
 

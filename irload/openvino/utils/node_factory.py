@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.dimensions import PartialShape
 from irload.openvino.errors import UserInputError
 from irload.openvino.node import Node, as_output
@@ -35,13 +35,13 @@ class NodeFactory:
         Without both, the node gets them by `set_arguments` and `set_attribute`, if it has no required attribute.
         """
         if arguments is None and attributes is None:
-            return faces.adapter(authoring.unwired(op_type_name, self._opset, {}))
+            return adapters.adapter(authoring.unwired(op_type_name, self._opset, {}))
         if arguments is None:
             raise UserInputError(f'Error: cannot create "{op_type_name}" op without arguments.')
         if op_type_name == "Parameter" and not attributes:
             return Parameter(Type.dynamic, PartialShape([]))  # without inputs; type and shape are set later
         sources = [as_output(o) for o in self._arguments_as_outputs(arguments)]
-        return faces.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
+        return adapters.adapter(authoring.create(op_type_name, self._opset, sources, attributes))
 
     @staticmethod
     def _arguments_as_outputs(arguments: Sequence[Node | Output]) -> list[Output]:

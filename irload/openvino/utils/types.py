@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.openvino import authoring, faces
+from irload.openvino import adapters, authoring
 from irload.openvino.errors import OVTypeError
 from irload.openvino.node import Node
 from irload.openvino.nodes import Constant
@@ -94,7 +94,7 @@ def as_node(input_value: Any, name: str | None = None) -> Node | Output:
     """A node or output unchanged, numbers as a constant."""
     if isinstance(input_value, Node | Output):
         return input_value
-    node = faces.adapter(authoring.as_input(input_value).node)
+    node = adapters.adapter(authoring.as_input(input_value).node)
     if name:
         node.friendly_name = f"{name}/{node.friendly_name}"
     return node

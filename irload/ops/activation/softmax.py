@@ -7,7 +7,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.element import element_of_dtype
 from irload.core.op import Op
-from irload.core.rounding import fitted, held
+from irload.core.rounding import as_plugin_integers, narrow
 from irload.core.shape import normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.ops.elementwise import prefer_float, require_numeric
@@ -60,10 +60,10 @@ class LogSoftmax(Op, since=5):
 
     def _of_integers(self, x: Array) -> Array:
         element = element_of_dtype(x.dtype)
-        held_as = element_of_dtype(held(x).dtype)
-        low = fitted(shifted(held(x).astype(np.int64), self.axis), held_as).astype(np.int64)
-        total = fitted(np.rint(np.exp(low)).astype(np.int64).sum(self.axis, keepdims=True), held_as)
-        return fitted(low - np.rint(np.log(total)).astype(np.int64), element)
+        held_as = element_of_dtype(as_plugin_integers(x).dtype)
+        low = narrow(shifted(as_plugin_integers(x).astype(np.int64), self.axis), held_as).astype(np.int64)
+        total = narrow(np.rint(np.exp(low)).astype(np.int64).sum(self.axis, keepdims=True), held_as)
+        return narrow(low - np.rint(np.log(total)).astype(np.int64), element)
 
 
 def shifted(x: Array, axis: int) -> Array:

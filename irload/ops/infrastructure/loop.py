@@ -8,7 +8,7 @@ from dataclasses import replace
 from irload.core.context import InferContext, RunContext
 from irload.core.element import boolean, dynamic
 from irload.core.remarks import remark
-from irload.core.rounding import reordered
+from irload.core.rounding import reorder
 from irload.core.shape import Dim, Shape
 from irload.core.size import alike
 from irload.core.subgraph import declared
@@ -42,7 +42,7 @@ class TensorIterator(Iterated, since=1):
     def admitted(self, inner: int, array: Array) -> Array:
         declared_type = declared(self.body.body, inner).element
         return (
-            array if declared_type is dynamic or declared_type.dtype == array.dtype else reordered(array, declared_type)
+            array if declared_type is dynamic or declared_type.dtype == array.dtype else reorder(array, declared_type)
         )
 
     def runs_once(self, *inputs: TensorType) -> bool:

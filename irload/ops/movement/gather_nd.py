@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axis
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ExecutionError, ShapeMismatch
-from irload.ops.movement.scatter import element_grid, wrapped
+from irload.ops.movement.scatter import element_grid, normalize_indices
 from irload.ops.ports import require_element, require_integer, require_rank
 
 
@@ -83,7 +83,7 @@ class GatherND(Op, since=8):
     def compute(self, data: Array, indices: Array) -> Array:
         batches = self.batch_dims
         sizes = data.shape[batches:]
-        coordinates = [wrapped(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
+        coordinates = [normalize_indices(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
         grid = np.indices(indices.shape[:-1], sparse=True)[:batches]
         # Empty coordinates select all of the data.
         result = np.broadcast_to(data[(*grid, *coordinates)], indices.shape[:-1] + sizes[len(coordinates) :])

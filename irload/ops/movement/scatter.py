@@ -26,8 +26,8 @@ REDUCTIONS: dict[str, np.ufunc] = {
 }
 
 
-def wrapped(indices: Array, size: int) -> Array:
-    """Indices counted from the front. Raises ExecutionError for an index out of range."""
+def normalize_indices(indices: Array, size: int) -> Array:
+    """The indices counted from the front. Raises ExecutionError for an index out of range."""
     at = as_i64(indices)
     if at.size and (at.min() < -size or at.max() >= size):
         wrong = at.min() if at.min() < -size else at.max()
@@ -71,7 +71,7 @@ class ScatterUpdate(Op, since=3):
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         along = int(axis.reshape(())) % data.ndim
         result = data.copy()
-        result[(slice(None),) * along + (wrapped(indices, data.shape[along]),)] = updates
+        result[(slice(None),) * along + (normalize_indices(indices, data.shape[along]),)] = updates
         return result
 
     def bounds(
@@ -107,7 +107,7 @@ class ScatterElementsUpdate(Op, since=3):
             reduce_at(result, element_grid(data, indices, axis), updates, "none")
         else:
             where = [slice(n) for n in indices.shape]
-            result[(*where[:along], wrapped(slices, data.shape[along]), *where[along + 1 :])] = updates
+            result[(*where[:along], normalize_indices(slices, data.shape[along]), *where[along + 1 :])] = updates
         return result
 
     def bounds(
@@ -131,7 +131,7 @@ def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
     """One index array per axis: `indices` for `axis`, and the element's position for all others."""
     along = int(axis.reshape(())) % data.ndim
     grid: list[Any] = list(np.indices(indices.shape, sparse=True))
-    grid[along] = wrapped(indices, data.shape[along])
+    grid[along] = normalize_indices(indices, data.shape[along])
     return tuple(grid)
 
 

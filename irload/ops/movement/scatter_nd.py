@@ -12,13 +12,13 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.movement.scatter import reduce_at, wrapped
+from irload.ops.movement.scatter import normalize_indices, reduce_at
 from irload.ops.ports import require_element
 
 
 def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Any, ...]:
     """The last axis of `indices` as one index array per axis of `shape`. Raises ExecutionError if out of range."""
-    return tuple(wrapped(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
+    return tuple(normalize_indices(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
 
 
 class ScatterNDUpdate(Op, since=4):

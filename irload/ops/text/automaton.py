@@ -11,7 +11,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.text.dialect import converted
-from irload.ops.text.expressions import Atom, RegexProgram, Unfit
+from irload.ops.text.expressions import Atom, PatternProgram, Unfit
 from irload.record import record
 
 POINTS = 0x110000
@@ -52,7 +52,7 @@ def automaton_of(pattern: str) -> Automaton | None:
     Raises Unsupported without the package `regex`.
     """
     try:
-        program = RegexProgram.of(pattern)
+        program = PatternProgram.of(pattern)
         atoms = list(dict.fromkeys(i.atom for i in program.instructions if i is not None and i.atom is not None))
         classes, members = _symbols(atoms)
         return Automaton(classes, _Tables(program, {a: k for k, a in enumerate(atoms)}, members).steps())
@@ -118,7 +118,7 @@ State = tuple[int, ...]
 class _Tables:
     """The table of transitions: a state is the ordered list of instructions that a backtracking matcher tries."""
 
-    def __init__(self, program: RegexProgram, numbers: dict[Atom, int], members: Array) -> None:
+    def __init__(self, program: PatternProgram, numbers: dict[Atom, int], members: Array) -> None:
         self._program = program
         self._numbers = numbers
         self._members = [int(m) for m in members]

@@ -10,7 +10,7 @@ from irload.ops.ports import require_element
 from irload.ops.text.merging import Merges
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
-from irload.ops.text.tokens import Table, tokenized
+from irload.ops.text.tokens import TokenTable, tokenized
 from irload.ops.text.tools import TextOp
 
 
@@ -49,7 +49,7 @@ class BPETokenizer(TextOp, opset="extension"):
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         return tokenized(prepared(self, inputs[5:], lambda: self._table(*inputs[5:])), inputs)
 
-    def _table(self, *tables: Array) -> Table:
+    def _table(self, *tables: Array) -> TokenTable:
         tokens = pieces_of(*tables[:3])
         vocabulary = dict(zip(tokens, range(len(tokens)), strict=True))
         left = pieces_of(*tables[3:6])

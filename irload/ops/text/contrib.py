@@ -69,13 +69,13 @@ class ContribStringSplit(Op, opset="extension"):
         between, skips = text_of(delimiter), bool(skip_empty.ravel()[0])
         indices: list[tuple[int, ...]] = []
         parts: list[bytes] = []
-        most = 0
+        longest = 0
         for index, piece in zip(np.ndindex(begins.shape), pieces_of(begins, ends, chars), strict=True):
             substrings = piece.split(between) if between else [piece[k : k + 1] for k in range(len(piece))]
-            most = max(most, len(substrings))
+            longest = max(longest, len(substrings))
             for k, part in enumerate(substrings):
                 if part or not skips:
                     indices.append((*index, k))
                     parts.append(part)
-        shape = np.array([*begins.shape, most], np.int64)
+        shape = np.array([*begins.shape, longest], np.int64)
         return np.array(indices, np.int64).reshape(-1, begins.ndim + 1), *joined(parts, (len(parts),)), shape

@@ -34,7 +34,7 @@ class Atom:
 
 
 @record(frozen=False)
-class RegexInstruction:
+class PatternInstruction:
     """Continue at one of `next`, in this order of preference; None in a program: a match.
 
     `atom`: the character that is consumed, or with `asserts` the one that must follow (True) or must not (False).
@@ -50,7 +50,7 @@ Emit = Callable[[int], int]
 
 
 @record(frozen=False)
-class Part:
+class PatternPart:
     """A part of a pattern; `empty`: it matches the empty text, perhaps depending on the next character."""
 
     emit: Emit
@@ -58,16 +58,16 @@ class Part:
 
 
 @record(frozen=False)
-class RegexProgram:
+class PatternProgram:
     """The instructions of a pattern, and the index of the first one."""
 
-    instructions: list[RegexInstruction | None] = field(default_factory=lambda: [None])
+    instructions: list[PatternInstruction | None] = field(default_factory=lambda: [None])
     start: int = 0
 
     @staticmethod
-    def of(pattern: str) -> RegexProgram:
+    def of(pattern: str) -> PatternProgram:
         """The program of a pattern. Raises Unfit for other syntax, and for patterns that match the empty text."""
-        program = RegexProgram()
+        program = PatternProgram()
         parser = _Parser(pattern, program)
         whole = parser.alternatives(ignores_case=False)
         if parser.peek() or whole.empty:
@@ -75,7 +75,7 @@ class RegexProgram:
         program.start = whole.emit(0)
         return program
 
-    def add(self, instruction: RegexInstruction) -> int:
+    def add(self, instruction: PatternInstruction) -> int:
         """Append an instruction and return its index. Raises Unfit beyond the largest program."""
         if len(self.instructions) >= LARGEST:
             raise Unfit
@@ -84,7 +84,7 @@ class RegexProgram:
 
 
 class _Parser:
-    def __init__(self, pattern: str, program: RegexProgram) -> None:
+    def __init__(self, pattern: str, program: PatternProgram) -> None:
         self._tokens = tokens(pattern)
         self._at = 0
         self._program = program
@@ -100,7 +100,7 @@ class _Parser:
             self._at += len(expected)
         return following == expected
 
-    def alternatives(self, *, ignores_case: bool) -> Part:
+    def alternatives(self, *, ignores_case: bool) -> PatternPart:
         """Alternatives up to a closing parenthesis or the end."""
         parts = [self._sequence(ignores_case=ignores_case)]
         while self._take("|"):
@@ -109,12 +109,12 @@ class _Parser:
             return parts[0]
 
         def emit(following: int) -> int:
-            return self._program.add(RegexInstruction([part.emit(following) for part in parts]))
+            return self._program.add(PatternInstruction([part.emit(following) for part in parts]))
 
-        return Part(emit, any(part.empty for part in parts))
+        return PatternPart(emit, any(part.empty for part in parts))
 
-    def _sequence(self, *, ignores_case: bool) -> Part:
-        parts: list[Part] = []
+    def _sequence(self, *, ignores_case: bool) -> PatternPart:
+        parts: list[PatternPart] = []
         while self.peek() not in ("", "|", ")"):
             parts.append(self._repeated(self._term(ignores_case=ignores_case)))
 
@@ -123,14 +123,14 @@ class _Parser:
                 following = part.emit(following)
             return following
 
-        return Part(emit, all(part.empty for part in parts))
+        return PatternPart(emit, all(part.empty for part in parts))
 
-    def _term(self, *, ignores_case: bool) -> Part:
+    def _term(self, *, ignores_case: bool) -> PatternPart:
         if self._take("("):
             return self._group(ignores_case=ignores_case)
         return self._character(ignores_case=ignores_case, asserts=None)
 
-    def _group(self, *, ignores_case: bool) -> Part:
+    def _group(self, *, ignores_case: bool) -> PatternPart:
         if self._take("?", "!") or self._take("?", "="):
             asserts = self._tokens[self._at - 1][0] == "="
             part = self._character(ignores_case=ignores_case, asserts=asserts)
@@ -144,13 +144,13 @@ class _Parser:
             raise Unfit
         return part
 
-    def _character(self, *, ignores_case: bool, asserts: bool | None) -> Part:
+    def _character(self, *, ignores_case: bool, asserts: bool | None) -> PatternPart:
         atom = Atom(self._set(), ignores_case)
 
         def emit(following: int) -> int:
-            return self._program.add(RegexInstruction([following], atom, asserts))
+            return self._program.add(PatternInstruction([following], atom, asserts))
 
-        return Part(emit, asserts is not None)
+        return PatternPart(emit, asserts is not None)
 
     def _set(self) -> str:
         token, _ = self._tokens[self._at] if self._at < len(self._tokens) else ("", False)
@@ -167,7 +167,7 @@ class _Parser:
             raise Unfit
         return token
 
-    def _repeated(self, part: Part) -> Part:
+    def _repeated(self, part: PatternPart) -> PatternPart:
         least, most = self._counts()
         if (least, most) == (1, 1):
             return part
@@ -176,18 +176,18 @@ class _Parser:
 
         def emit(following: int) -> int:
             if most is None:
-                loop = self._program.add(RegexInstruction([]))
+                loop = self._program.add(PatternInstruction([]))
                 body = part.emit(loop)
-                self._program.instructions[loop] = RegexInstruction([body, following])
+                self._program.instructions[loop] = PatternInstruction([body, following])
                 following = loop if least == 0 else body
             else:
                 for _ in range(most - least):
-                    following = self._program.add(RegexInstruction([part.emit(following), following]))
+                    following = self._program.add(PatternInstruction([part.emit(following), following]))
             for _ in range(least - (1 if most is None and least else 0)):
                 following = part.emit(following)
             return following
 
-        return Part(emit, least == 0)
+        return PatternPart(emit, least == 0)
 
     def _counts(self) -> tuple[int, int | None]:
         for token, counts in (("?", (0, 1)), ("*", (0, None)), ("+", (1, None))):

@@ -77,7 +77,7 @@ class Truncate(Op, opset="extension"):
         return tuple(t for k in range(count) for t in _kept(*inputs[3 * k : 3 * k + 3]))
 
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
-        most = int(inputs[-3].ravel()[0])
+        limit = int(inputs[-3].ravel()[0])
         side, mode = text_of(inputs[-2]).decode(), text_of(inputs[-1]).decode()
         if side not in ("left", "right"):
             raise ExecutionError(f"the side must be left or right, found {side:.40}")
@@ -86,11 +86,11 @@ class Truncate(Op, opset="extension"):
         tensors = [inputs[k : k + 3] for k in range(0, len(inputs) - 3, 3)]
         lengths = [(ends - begins).astype(np.int64) for begins, ends, _ in tensors]
         if len(tensors) == 1:
-            kept = [np.minimum(lengths[0], most)]
+            kept = [np.minimum(lengths[0], limit)]
         elif tensors[0][0].size != tensors[1][0].size:
             raise ExecutionError("pairs must have equal rows")
         else:
-            kept = _shortened(lengths[0], lengths[1], most, mode)
+            kept = _shortened(lengths[0], lengths[1], limit, mode)
         results: list[Array] = []
         for (begins, ends, data), length in zip(tensors, kept, strict=True):
             if side == "right":
@@ -115,17 +115,17 @@ def _kept(begins: TensorType, ends: TensorType, data: TensorType) -> tuple[Tenso
     return ragged_of(begins.shape, begins.element)
 
 
-def _shortened(first: Array, second: Array, most: int, mode: str) -> list[Array]:
-    """The lengths of pairs whose sum does not exceed `most`."""
-    long = first + second > most
+def _shortened(first: Array, second: Array, limit: int, mode: str) -> list[Array]:
+    """The lengths of pairs whose sum does not exceed `limit`."""
+    long = first + second > limit
     if mode == "only_first":
-        return [np.where(long, np.minimum(first, most), first), second]
+        return [np.where(long, np.minimum(first, limit), first), second]
     if mode == "only_second":
-        return [first, np.where(long, np.minimum(second, most), second)]
-    half, odd = most // 2, most % 2
+        return [first, np.where(long, np.minimum(second, limit), second)]
+    half, odd = limit // 2, limit % 2
     only_first = long & (first >= half + odd) & (second <= half)
     only_second = long & (first < half + odd) & (second > half)
     both = long & ~only_first & ~only_second
-    first_kept = np.where(only_first, most - second, np.where(both, half + odd * (first >= second), first))
-    second_kept = np.where(only_second, most - first, np.where(both, half + odd * (first < second), second))
+    first_kept = np.where(only_first, limit - second, np.where(both, half + odd * (first >= second), first))
+    second_kept = np.where(only_second, limit - first, np.where(both, half + odd * (first < second), second))
     return [first_kept, second_kept]

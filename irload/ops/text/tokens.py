@@ -19,7 +19,7 @@ SHORT = 128
 """Maximum length in bytes of strings whose ids are stored. Longer strings seldom occur twice."""
 
 
-class Table(Protocol):
+class TokenTable(Protocol):
     """The ids of many strings."""
 
     def ids(self, begins: Array, ends: Array, chars: Array) -> tuple[Array, Array]:
@@ -81,7 +81,7 @@ def ranges(starts: Array, lengths: Array) -> Array:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def tokenized(table: Table, inputs: Sequence[Array]) -> tuple[Array, Array, Array]:
+def tokenized(table: TokenTable, inputs: Sequence[Array]) -> tuple[Array, Array, Array]:
     """The ragged tensor of the ids of a ragged tensor of strings, the first five inputs."""
     ragged_begins, ragged_ends, begins, ends, chars = inputs[:5]
     require_offsets(ragged_begins, ragged_ends, begins.size)

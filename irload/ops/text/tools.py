@@ -10,7 +10,7 @@ from irload.core.tensor import Array
 from irload.ops.text.patterns import Replacement, pattern_of
 from irload.ops.text.ragged import joined, pieces_of
 from irload.ops.text.splits import Splitter
-from irload.ops.text.tokens import Remembered, Table
+from irload.ops.text.tokens import Remembered, TokenTable
 
 
 class SubwordModel(Protocol):
@@ -28,7 +28,7 @@ class TextTools:
         """A splitter at the matches of a pattern."""
         return Splitter(source, behaviour, invert, max_splits)
 
-    def table(self, model: SubwordModel) -> Table:
+    def table(self, model: SubwordModel) -> TokenTable:
         """The ids of many strings by a model."""
         return Remembered(model.tokens)
 

@@ -8,7 +8,7 @@ from irload.core import attribute as attr
 from irload.core.tensor import Array, TensorType
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
-from irload.ops.text.tokens import Table, tokenized
+from irload.ops.text.tokens import TokenTable, tokenized
 from irload.ops.text.tools import TextOp
 
 _PENALTY = 10.0
@@ -37,7 +37,7 @@ class UnigramTokenizer(TextOp, opset="extension"):
         return ragged_of(inputs[0].shape)
 
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
-        def build() -> Table:
+        def build() -> TokenTable:
             scores = [float(s) for s in inputs[8].ravel()]
             return self.tools.table(Segmentation(pieces_of(*inputs[5:8]), scores, self.unk_token_id))
 

@@ -8,7 +8,7 @@ from irload.core import attribute as attr
 from irload.core.tensor import Array, TensorType
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
-from irload.ops.text.tokens import Table, tokenized
+from irload.ops.text.tokens import TokenTable, tokenized
 from irload.ops.text.tools import TextOp
 from irload.ops.text.trie import Trie
 
@@ -33,7 +33,7 @@ class WordpieceTokenizer(TextOp, opset="extension"):
     def compute(self, *inputs: Array) -> tuple[Array, ...]:
         return tokenized(prepared(self, inputs[5:9], lambda: self._table(*inputs[5:9])), inputs)
 
-    def _table(self, begins: Array, ends: Array, chars: Array, unknown: Array) -> Table:
+    def _table(self, begins: Array, ends: Array, chars: Array, unknown: Array) -> TokenTable:
         mark = self.suffix_indicator.encode()
         vocabulary = list(enumerate(pieces_of(begins, ends, chars)))
         first = {token: id for id, token in vocabulary if not token.startswith(mark)}

@@ -128,7 +128,7 @@ class _Lowering:
         return steps
 
     def _body(self, node: Node) -> list[Step] | None:
-        """Return the steps of the body that a layer runs once; None for other layers, or if a type inside is unknown."""
+        """Return the steps of the body that a layer runs once; None for other layers, or if a type in it is unknown."""
         inlined, types = _inlined(node, self._types), self._types
         if inlined is None:
             return None

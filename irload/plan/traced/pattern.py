@@ -9,7 +9,7 @@ import numpy as np
 from irload.core.shape import Shape
 from irload.core.size import is_size, symbol
 from irload.core.tensor import TensorType
-from irload.core.trace import LEAST, MOST, Trace
+from irload.core.trace import MAX_SYMBOL, MIN_SYMBOL, Trace
 from irload.record import record
 
 Pattern = tuple[tuple[int, ...], ...]
@@ -43,7 +43,7 @@ class Symbols:
             if size < 0:
                 negative.append(size)
                 return 0
-            if fixed or not LEAST <= size <= MOST:
+            if fixed or not MIN_SYMBOL <= size <= MAX_SYMBOL:
                 return size
             if separate or size not in values:
                 values.append(size)

@@ -16,16 +16,16 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="run only this data set")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="irload-datasets-"))
     ends: Counter[str] = Counter()
     failures = 0
-    for number in range(given.count) if given.only is None else [given.only]:
+    for number in range(arguments.count) if arguments.only is None else [arguments.only]:
         try:
-            ends[play_aside(given.seed, number, scratch)] += 1
+            ends[play_aside(arguments.seed, number, scratch)] += 1
         except Failure as error:
             failures += 1
-            print(f"{given.seed}/{number}: {error}\n  kept in {scratch}/{given.seed}_{number}", flush=True)
+            print(f"{arguments.seed}/{number}: {error}\n  kept in {scratch}/{arguments.seed}_{number}", flush=True)
     print(f"{sum(ends.values()) + failures} data sets: {dict(ends)}, {failures} failures")
     if not failures:
         scratch.rmdir()

@@ -73,24 +73,24 @@ def make(root: Path, rng: random.Random) -> DataSet:
     else:
         shapes = ("?,4", "1,4", "?,?")
         model = fixed(root / "m.xml", 3) if rng.random() < 0.1 else identity(root / "m.xml", x=rng.choice(shapes))
-    made = DataSet(root, model, kind, [str(root / "in")], Known(), rng)
+    dataset = DataSet(root, model, kind, [str(root / "in")], Known(), rng)
     if kind == "table":
-        table(made)
-        return made
+        table(dataset)
+        return dataset
     for _ in range(rng.randint(1, 14)):
-        path = _path(made)
+        path = _path(dataset)
         if path is not None:
-            _write(made, path)
-    _strange(made)
-    return made
+            _write(dataset, path)
+    _strange(dataset)
+    return dataset
 
 
-def _path(made: DataSet) -> str | None:
+def _path(dataset: DataSet) -> str | None:
     """A new path below the inputs, sometimes in a hostile folder."""
-    rng, folder = made.rng, os.fsencode(made.root / "in")
+    rng, folder = dataset.rng, os.fsencode(dataset.root / "in")
     while rng.random() < 0.3 and len(folder) < 600:
         folder = os.path.join(folder, rng.choice(NAMES))
-    suffix = rng.choice((b".png", b".PNG")) if made.kind == "images" else b".npy"
+    suffix = rng.choice((b".png", b".PNG")) if dataset.kind == "images" else b".npy"
     path = os.path.join(folder, rng.choice(NAMES) + suffix)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -100,19 +100,19 @@ def _path(made: DataSet) -> str | None:
     return None if os.path.lexists(path) or os.path.basename(name).startswith(".") else name
 
 
-def _write(made: DataSet, path: str) -> None:
-    rng = made.rng
-    wanted = _image(made, path) if made.kind == "images" else _array(rng, path, made)
-    made.known.items[path] = wanted
+def _write(dataset: DataSet, path: str) -> None:
+    rng = dataset.rng
+    wanted = _image(dataset, path) if dataset.kind == "images" else _array(rng, path, dataset)
+    dataset.known.items[path] = wanted
     if wanted is not None and rng.random() < 0.15:  # truncated
         size = os.path.getsize(path)
         os.truncate(path, rng.randrange(min(size, 40)))
-        made.known.items[path] = None
+        dataset.known.items[path] = None
 
 
-def _array(rng: random.Random, path: str, made: DataSet) -> np.ndarray | None:
+def _array(rng: random.Random, path: str, dataset: DataSet) -> np.ndarray | None:
     good = np.array([[rng.randint(-9, 9) for _ in range(4)] for _ in range(rng.choice((1, 1, 2, 5)))], np.float32)
-    dynamic = 'shape="?,?"' in made.model.read_text()
+    dynamic = 'shape="?,?"' in dataset.model.read_text()
     kinds: list[Callable[[], tuple[object, np.ndarray | None]]] = [
         lambda: (good, good),
         lambda: (good, good),
@@ -139,8 +139,8 @@ def _array(rng: random.Random, path: str, made: DataSet) -> np.ndarray | None:
     return wanted
 
 
-def _image(made: DataSet, path: str) -> np.ndarray | None:
-    rng = made.rng
+def _image(dataset: DataSet, path: str) -> np.ndarray | None:
+    rng = dataset.rng
     size = (8, 6) if rng.random() < 0.7 else (rng.randint(1, 40), rng.randint(1, 40))
     pixels = np.frombuffer(rng.randbytes(size[0] * size[1] * 3), np.uint8).reshape(size[1], size[0], 3)
     image = Image.fromarray(pixels)
@@ -152,18 +152,18 @@ def _image(made: DataSet, path: str) -> np.ndarray | None:
         Image.new("1", (30_000, 3_000)).save(bomb, "PNG")
         Path(path).write_bytes(bomb.getvalue())
         return None
-    open_size = 'shape="?,3,?,?"' in made.model.read_text()
+    open_size = 'shape="?,3,?,?"' in dataset.model.read_text()
     if mode == "F" or (size != (8, 6) and not open_size):
         return None
     base = Image.fromarray(pixels[..., 0]) if mode == "I;16" else image
     return np.asarray(base.convert("RGB")).transpose(2, 0, 1)[None].astype(np.float32)
 
 
-def _strange(made: DataSet) -> None:
+def _strange(dataset: DataSet) -> None:
     """Paths other than regular files: links (outward and cyclic, too), FIFOs, folders with the suffix of a file."""
-    rng, folder = made.rng, made.root / "in"
-    suffix = ".png" if made.kind == "images" else ".npy"
-    outside = made.root / f"outside{suffix}"
+    rng, folder = dataset.rng, dataset.root / "in"
+    suffix = ".png" if dataset.kind == "images" else ".npy"
+    outside = dataset.root / f"outside{suffix}"
     for kind in ("fifo", "dangling", "outside", "circle", "folder", "device"):
         path = str(folder / f"{kind}{suffix}")
         if rng.random() > 0.12:
@@ -181,22 +181,22 @@ def _strange(made: DataSet) -> None:
         elif kind == "device":
             os.symlink("/dev/zero", path)
         else:
-            _write(made, str(outside))
-            wanted = made.known.items.pop(str(outside))
+            _write(dataset, str(outside))
+            wanted = dataset.known.items.pop(str(outside))
             os.symlink(outside, path)
-            made.known.items[path] = wanted
+            dataset.known.items[path] = wanted
             continue
-        made.known.items[path] = None
+        dataset.known.items[path] = None
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def table(made: DataSet) -> None:
+def table(dataset: DataSet) -> None:
     """Write or replace a table, whose rows become known items."""
-    rng = made.rng
-    path = made.root / "in" / "rows.parquet"
-    made.words, made.known = [str(path)], Known()
+    rng = dataset.rng
+    path = dataset.root / "in" / "rows.parquet"
+    dataset.words, dataset.known = [str(path)], Known()
     count = rng.randint(0, 12)
     rows = [[float(rng.randint(-9, 9)) for _ in range(4)] for _ in range(count)]
     cells: list[object] = [None if rng.random() < 0.1 else row for row in rows]
@@ -221,11 +221,11 @@ def table(made: DataSet) -> None:
     pq.write_table(pa.Table.from_arrays(columns, names), path, row_group_size=rng.choice((1, 3, 100)))
     if rng.random() < 0.07:
         os.truncate(path, rng.randrange(path.stat().st_size))
-        made.known.items["?"] = None
+        dataset.known.items["?"] = None
         return
     for k, cell in enumerate(cells):
         bad = cell is None or None in cell
-        made.known.items[f"{path}#{k}"] = None if bad else np.array([cell], np.float32)
+        dataset.known.items[f"{path}#{k}"] = None if bad else np.array([cell], np.float32)
 
 
 def _carried(rng: random.Random, count: int) -> pa.Array:

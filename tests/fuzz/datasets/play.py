@@ -41,12 +41,12 @@ def play(folder: Path, seed: int, number: int) -> str:
     """Create and run data set `number` of a seed. Returns how its last run ended. Raises Failure."""
     rng = random.Random(f"{seed}/{number}")
     root = folder / "root"
-    made = make(root, rng)
+    dataset = make(root, rng)
     form = rng.choice(("npz", "npy", "parquet", "jsonl", "csv"))
     inside = rng.random() < 0.25
-    place = root / "in" if inside and made.kind != "table" else root
+    place = root / "in" if inside and dataset.kind != "table" else root
     output = place / ("out" if form in ("npz", "npy") else f"out.{form}")
-    words = ["batch", str(made.model), *made.words, "-o", str(output), "--json"]
+    words = ["batch", str(dataset.model), *dataset.words, "-o", str(output), "--json"]
     words += ["--format", form] if form in ("npz", "npy") else []
     words += rng.choice(([], ["--batch-size", "1"], ["--batch-size", "3"]))
     words += rng.choice(([], ["--workers", "2"]))
@@ -60,7 +60,7 @@ def play(folder: Path, seed: int, number: int) -> str:
             raise Failure("inputs or files outside the output were changed")
         resume = ["--resume"]
         if rng.random() < 0.5:
-            made.change()
+            dataset.change()
             before = snapshot(root, output)
     code, report, errors = run(folder, [*words, *resume], rng, kill=False)
     if before != snapshot(root, output):
@@ -71,13 +71,13 @@ def play(folder: Path, seed: int, number: int) -> str:
         if code not in (2, 3) or "error" not in errors.lower():
             raise Failure(f"exit code {code} without a report: {errors[-500:]}")
         return f"refused {code}"
-    check(made, output, form, report, code)
+    check(dataset, output, form, report, code)
     return "stopped" if report["stopped"] else "finished"
 
 
 def snapshot(root: Path, output: Path) -> dict[str, str]:
     """The contents of each file below `root`, except the output and its manifest."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     skipped = {str(output), f"{output}.batch"}
     for folder, folders, files in os.walk(root):
         folders[:] = [f for f in folders if os.path.join(folder, f) not in skipped]
@@ -86,8 +86,10 @@ def snapshot(root: Path, output: Path) -> dict[str, str]:
             mode = os.lstat(path).st_mode
             if path not in skipped:
                 regular = stat.S_ISREG(mode)
-                found[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest() if regular else str(stat.S_IFMT(mode))
-    return found
+                digests[path] = (
+                    hashlib.sha256(Path(path).read_bytes()).hexdigest() if regular else str(stat.S_IFMT(mode))
+                )
+    return digests
 
 
 def run(folder: Path, words: list[str], rng: random.Random, *, kill: bool) -> tuple[int, dict | None, str]:
@@ -172,7 +174,7 @@ def _end_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def check(made: DataSet, output: Path, form: str, report: dict, code: int) -> None:
+def check(dataset: DataSet, output: Path, form: str, report: dict, code: int) -> None:
     """Every item is accounted for: good items are in the output with their values, bad items have failed."""
     if code != (1 if report["failed"] else 0):
         raise Failure(f"exit code {code} with {report['failed']} failures")
@@ -180,7 +182,7 @@ def check(made: DataSet, output: Path, form: str, report: dict, code: int) -> No
         return
     if report["before"] + report["done"] + report["failed"] != report["items"] or not report["finished"]:
         raise Failure(f"items are missing: {report}")
-    known = made.known.items
+    known = dataset.known.items
     with contextlib.closing(sqlite3.connect(report["manifest"])) as db:
         db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
         query = "SELECT input, status, output, digest, samples FROM items WHERE number IS NOT NULL ORDER BY number"
@@ -200,8 +202,8 @@ def check(made: DataSet, output: Path, form: str, report: dict, code: int) -> No
             content = Path(file).read_bytes()
             if hashlib.sha256(content).hexdigest() != digest:
                 raise Failure(f"the output of {name!r} is incomplete")
-            found = np.load(file)
-            _same(name, found if form == "npy" else found[found.files[0]], known[name])
+            array = np.load(file)
+            _same(name, array if form == "npy" else array[array.files[0]], known[name])
         return
     _common(output, form, done, known)
 
@@ -211,15 +213,15 @@ def _common(output: Path, form: str, done: list[tuple], known: dict[str, np.ndar
     for name, _, _, _, samples in done:
         wanted += [shown(name)] if samples == 1 else [f"{shown(name)}#{k}" for k in range(samples)]
     if form == "parquet":
-        found = pq.read_table(output)["input"].to_pylist()
+        values = pq.read_table(output)["input"].to_pylist()
     elif form == "jsonl":
         lines = output.read_bytes().decode("utf-8").split("\n")[:-1]
-        found = [json.loads(line, parse_constant=_no_json)["input"] for line in lines]
+        values = [json.loads(line, parse_constant=_no_json)["input"] for line in lines]
     else:
         with open(output, newline="", encoding="utf-8") as stream:
-            found = [row[0] for row in csv.reader(stream)][1:]
-    if found != wanted:
-        raise Failure(f"rows are lost, duplicated or misplaced: {len(found)} instead of {len(wanted)}")
+            values = [row[0] for row in csv.reader(stream)][1:]
+    if values != wanted:
+        raise Failure(f"rows are lost, duplicated or misplaced: {len(values)} instead of {len(wanted)}")
 
 
 def _may_fail(name: str, output: Path, form: str) -> bool:
@@ -228,12 +230,12 @@ def _may_fail(name: str, output: Path, form: str) -> bool:
     parts = key.split("/")
     long = any(len(os.fsencode(p)) > 240 for p in parts)
     own = parts[0].lower() in (".batch", ".batch.npy", ".batch.png")
-    taken = any(p.endswith((".npz", ".npy")) for p in parts[:-1])
-    return form in ("npz", "npy") and (long or own or taken)
+    is_archive = any(p.endswith((".npz", ".npy")) for p in parts[:-1])
+    return form in ("npz", "npy") and (long or own or is_archive)
 
 
-def _same(name: str, found: np.ndarray, wanted: np.ndarray | None) -> None:
-    if wanted is None or found.size != wanted.size or not np.array_equal(found.reshape(wanted.shape), wanted):
+def _same(name: str, actual: np.ndarray, wanted: np.ndarray | None) -> None:
+    if wanted is None or actual.size != wanted.size or not np.array_equal(actual.reshape(wanted.shape), wanted):
         raise Failure(f"the result of {name!r} is wrong")
 
 

@@ -65,8 +65,8 @@ def main(arguments: Sequence[str]) -> int:
     began = time.perf_counter()
     tally = Tally(options.seed)
     how = (options.workers, options.start, options.runtime, options.precision)
-    for found in outcomes(options.count, options.seed, folder, *how):
-        tally.add(found)
+    for outcome in outcomes(options.count, options.seed, folder, *how):
+        tally.add(outcome)
         if tally.count % 1000 == 0:
             print(f"{tally.count} programs, {len(tally.failures)} failures", file=sys.stderr)
     tally.seconds = time.perf_counter() - began
@@ -91,21 +91,21 @@ class Tally:
         self.slowest = 0.0
         self.seconds = 0.0
 
-    def add(self, found: dict[str, Any]) -> None:
+    def add(self, result: dict[str, Any]) -> None:
         self.count += 1
-        self.kinds[found["kind"]] += 1
-        self.types.update(found.get("types", ()))
-        self.slowest = max(self.slowest, found.get("seconds", 0.0))
-        if found["kind"] != "ok":
-            self.failures.append(found)
-            print(f"{found['index']}: {found['kind']}: {found['words']}", file=sys.stderr)
-            print(f"  {found.get('small')}: {found.get('small_words')}", file=sys.stderr)
+        self.kinds[result["kind"]] += 1
+        self.types.update(result.get("types", ()))
+        self.slowest = max(self.slowest, result.get("seconds", 0.0))
+        if result["kind"] != "ok":
+            self.failures.append(result)
+            print(f"{result['index']}: {result['kind']}: {result['words']}", file=sys.stderr)
+            print(f"  {result.get('small')}: {result.get('small_words')}", file=sys.stderr)
             return
-        if found["refused"]:
-            self.refused[found["refused"]] += 1
-        if found["runtime"]:
-            self.runtime[found["runtime"].split(":")[0]] += 1
-        self.outputs.update({name: found[name] for name in ("outputs", "exact", "blunt")})
+        if result["refused"]:
+            self.refused[result["refused"]] += 1
+        if result["runtime"]:
+            self.runtime[result["runtime"].split(":")[0]] += 1
+        self.outputs.update({name: result[name] for name in ("outputs", "exact", "blunt")})
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 from tests.fuzz.programs.moves import transpose
-from tests.fuzz.programs.operands import operand, split_sizes, taken
+from tests.fuzz.programs.operands import operand, recent_value, split_sizes
 from tests.fuzz.programs.pointwise import unary
 from tests.fuzz.programs.rows import layer_norm, rms_norm
 from tests.fuzz.programs.tokens import linear
@@ -91,7 +91,7 @@ def joined(b: Build, x: Value) -> Value:
     axis = b.pick((1, 1, *range(2, x.rank)))
     ways: list[Value] = []
     for _ in range(b.pick((2, 2, 3))):
-        source = x if b.chance(0.7) else taken(b, lambda v: v.shape == x.shape and v.element is b.element)
+        source = x if b.chance(0.7) else recent_value(b, lambda v: v.shape == x.shape and v.element is b.element)
         way = same_size(b, source, None if axis == 1 and b.chance(0.4) else 4)
         if way.shape[1] != 4 and axis != 1:
             way = convolution(b, way, 4, (1,) * spatial(x), plain=True)
@@ -130,7 +130,7 @@ def shuffle(b: Build, x: Value) -> Value:
     wide = b.reshape(x, n, g, c // g, *rest)
     y = b.reshape(b.transpose(wide, 0, 2, 1, *range(3, 3 + len(rest))), n, c, *rest)
     if b.chance(0.4):
-        other = taken(
+        other = recent_value(
             b, lambda v: v.rank == x.rank and v.shape[0] == n and v.shape[2:] == x.shape[2:] and v.element is b.element
         )
         return b.concat([y, other] if b.chance(0.5) else [other, y], 1)
@@ -231,7 +231,7 @@ def linear_back(b: Build, x: Value) -> Value:
 def transposed_twice(b: Build, x: Value) -> Value:
     """A transpose, a sum, and the transpose back."""
     y = b.op("ReLU", transpose(b, x))
-    back = taken(b, lambda v: v.shape == x.shape) if b.chance(0.2) else x
+    back = recent_value(b, lambda v: v.shape == x.shape) if b.chance(0.2) else x
     return b.add(back, x) if y.shape != x.shape else b.add(y, back)
 
 

@@ -173,11 +173,11 @@ class Build:
             raise DoesNotFit(f"{type}: {error}") from None
         if not all(t.is_static for t in types) or any(t.shape.size.hi > LARGEST for t in types):
             raise DoesNotFit(f"{type}: too large, or of unknown size")
-        made = [(t.element, t.shape.static) for t in types]
-        exact = [self._exact(type, version, data, inputs, t) for t in made]
+        ports = [(t.element, t.shape.static) for t in types]
+        exact = [self._exact(type, version, data, inputs, t) for t in ports]
         name = f"{type}{len(self.graph.layers)}"
         name = f"exact_{name}" if all(e is not None for e in exact) else name
-        layer = Layer(type, version, data, tuple(v.ref for v in inputs), tuple(made), name)
+        layer = Layer(type, version, data, tuple(v.ref for v in inputs), tuple(ports), name)
         values = self._add(layer, *exact)
         self._types.update((v.ref, t) for v, t in zip(values, types, strict=True))
         return values
@@ -231,7 +231,7 @@ class Build:
     def _exact(self, type: str, version: str, data: dict[str, Any], inputs: Sequence[Value], made: Any) -> Exact | None:
         element, shape = made
         constants = [self.graph.layers[v.ref.layer].constant for v in inputs]
-        given = [(v.exact, v.shape, c, v.element) for v, c in zip(inputs, constants, strict=True)]
+        operands = [(v.exact, v.shape, c, v.element) for v, c in zip(inputs, constants, strict=True)]
         if type == "ReduceMean" and self.dynamic:
             return None  # for another batch size the divisor may be 3, and the quotient is rounded
         if type in ("Convolution", "GroupConvolution") and not self.precise:
@@ -239,7 +239,7 @@ class Build:
             one = type == "Convolution" or inputs[1].shape[0] == 1
             if dense and one and inputs[1].shape[-3:] == (inputs[0].shape[1], 3, 3):
                 return None  # may be computed by Winograd's algorithm, which rounds
-        return after(type, data, given, shape, element)
+        return after(type, data, operands, shape, element)
 
     def _add(self, layer: Layer, *exact: Exact | None) -> list[Value]:
         at = len(self.graph.layers)
@@ -278,7 +278,7 @@ class Build:
 
     def bounded(self, x: Value) -> Value:
         """The value, clamped to a range in which sums stay exact if it may exceed it."""
-        if self.dyadic and x.exact is not None and x.exact.most * 2.0**x.exact.grain > 2**12 and x.exact.grain < 6:
+        if self.dyadic and x.exact is not None and x.exact.largest * 2.0**x.exact.grain > 2**12 and x.exact.grain < 6:
             return self.op("Clamp", x, min=-8.0, max=8.0)
         return x
 
@@ -300,6 +300,6 @@ def exact_of(name: str) -> Exact:
     """The range of the data of an input with this name: `dyadic1x4_…` has multiples of 2^-1 up to 4."""
     for part in name.split("_"):
         if part.startswith("dyadic"):
-            grain, most = part.removeprefix("dyadic").split("x")
-            return Exact(int(grain), float(most))
+            grain, largest = part.removeprefix("dyadic").split("x")
+            return Exact(int(grain), float(largest))
     return Exact(UNEVEN, 4)

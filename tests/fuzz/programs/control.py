@@ -49,9 +49,9 @@ def loop(b: Build, x: Value) -> list[Value]:
     counter = body.parameter((), et.i64, kind="turn") if b.chance(0.5) else None
     carried = body.parameter(x.shape)
     invariant = b.parameter(x.shape[-1:]) if b.chance(0.4) else None
-    given = body.parameter(x.shape[-1:]) if invariant is not None else None
+    parameter = body.parameter(x.shape[-1:]) if invariant is not None else None
     y = worked(body, carried)
-    y = body.add(y, given) if given is not None else y
+    y = body.add(y, parameter) if parameter is not None else y
     if counter is not None and b.chance(0.6):
         y = body.add(y, body.op("Convert", counter, destination_type=b.element.name))
     more = body.const(np.array(True))
@@ -120,9 +120,9 @@ def branch(b: Build, x: Value) -> list[Value]:
     bodies: list[Inner] = []
     for tag in ("then_body", "else_body"):
         body = inside(b)
-        given = body.parameter(x.shape)
-        made = worked(body, given) if b.chance(0.8) else given
-        body.graph.results = [made.ref]
+        parameter = body.parameter(x.shape)
+        result = worked(body, parameter) if b.chance(0.8) else parameter
+        body.graph.results = [result.ref]
         bodies.append(Inner(body.graph, tag, ((1, 0, {}),), ((0, 0, {}),)))
     condition = _condition(b, x)
     return b.nested("If", "opset8", [condition, x], [(b.element, x.shape)], bodies)

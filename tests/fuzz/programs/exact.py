@@ -1,7 +1,7 @@
 """Determines which values of a program are computed without rounding, for any order of summation.
 
-A value is exact if all its elements are multiples of 2^-grain, none is larger than `most`, and every sum that leads to
-it fits the digits of its type. Inputs that were only moved count as exact, too.
+A value is exact if all its elements are multiples of 2^-grain of at most `largest`, and every sum that leads to it fits
+the digits of its type. Inputs that were only moved count as exact, too.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ UNEVEN = 1000
 
 @dataclass(frozen=True)
 class Exact:
-    """Multiples of 2^-grain between −most and most."""
+    """Multiples of 2^-grain between −largest and largest."""
 
     grain: int
-    most: float
+    largest: float
 
     def fits(self, element: ElementType) -> bool:
         """Whether the type represents each of these multiples."""
         digits = DIGITS.get(element.name)
-        return digits is None or (self.grain < 64 and self.most * 2.0**self.grain <= 2.0**digits)
+        return digits is None or (self.grain < 64 and self.largest * 2.0**self.grain <= 2.0**digits)
 
 
 INTEGER = Exact(0, 0)
@@ -90,13 +90,13 @@ def of_array(array: Array) -> Exact:
     if array.dtype.kind not in "fV":
         return INTEGER
     wide = array.astype(np.float64)
-    most = float(np.abs(wide).max(initial=0))
-    if not np.isfinite(most):
+    largest = float(np.abs(wide).max(initial=0))
+    if not np.isfinite(largest):
         return Exact(UNEVEN, 1)
     for grain in range(13):
         if np.array_equal(np.round(wide * 2.0**grain), wide * 2.0**grain):
-            return Exact(grain, most)
-    return Exact(UNEVEN, most)
+            return Exact(grain, largest)
+    return Exact(UNEVEN, largest)
 
 
 def after(
@@ -115,15 +115,15 @@ def after(
     if not floats:
         return Exact(0, 64) if type == "Convert" else None
     (first, shape, _), *others = floats
-    both = Exact(max(e.grain for e, *_ in floats), max(e.most for e, *_ in floats))
+    both = Exact(max(e.grain for e, *_ in floats), max(e.largest for e, *_ in floats))
     if type == "MaxPool" and (data["rounding_type"] != "floor" or max(data.get("dilations") or [1]) > 1):
         return None  # a window without elements gives the lowest number of the type
     if type in MOVES or (type == "Interpolate" and data.get("mode") == "nearest"):
         return both
     if type == "GridSample" and data["mode"] == "nearest":
         return first
-    made = _calculated(type, data, first, shape, others, both, inputs, output)
-    return made if made is not None and made.fits(element) else None
+    exact_value = _calculated(type, data, first, shape, others, both, inputs, output)
+    return exact_value if exact_value is not None and exact_value.fits(element) else None
 
 
 def _calculated(type, data, first, shape, others, both, inputs, output):  # type: ignore[no-untyped-def]
@@ -131,31 +131,31 @@ def _calculated(type, data, first, shape, others, both, inputs, output):  # type
     if type == "Clamp":
         bounds = of_array(np.array([data["min"], data["max"]]))
         least = max(data["min"], -data["max"], 0.0)
-        return Exact(max(first.grain, bounds.grain), max(min(first.most, bounds.most), least))
+        return Exact(max(first.grain, bounds.grain), max(min(first.largest, bounds.largest), least))
     if type in ("Add", "Subtract"):
-        return Exact(both.grain, first.most + second.most)
+        return Exact(both.grain, first.largest + second.largest)
     if type == "SquaredDifference":
-        return Exact(2 * both.grain, (first.most + second.most) ** 2)
+        return Exact(2 * both.grain, (first.largest + second.largest) ** 2)
     if type in ("Multiply", "PReLU"):
-        return Exact(first.grain + second.grain, first.most * max(second.most, float(type == "PReLU")))
+        return Exact(first.grain + second.grain, first.largest * max(second.largest, float(type == "PReLU")))
     if type == "Convert":
         return first
     if type in ("ReduceSum", "CumSum"):
         count = prod(shape) // max(prod(output), 1) if type == "ReduceSum" else max(shape)
-        return Exact(first.grain, first.most * max(count, 1))
+        return Exact(first.grain, first.largest * max(count, 1))
     if type in ("ReduceMean", "AvgPool"):
         return _mean(type, data, first, shape, output)
     if type == "MatMul":
         rows = shape[-2] if data.get("transpose_a") and len(shape) > 1 else shape[-1]
-        return Exact(first.grain + second.grain, first.most * second.most * max(rows, 1))
+        return Exact(first.grain + second.grain, first.largest * second.largest * max(rows, 1))
     if type in ("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData"):
         weights = others[0][2]
         size = prod(others[0][1])
-        total = size * second.most if weights is None else float(np.abs(weights).sum())
+        total = size * second.largest if weights is None else float(np.abs(weights).sum())
         if weights is not None and type in ("Convolution", "GroupConvolution"):
             lead = 1 if type == "Convolution" else 2
             total = float(np.abs(weights).reshape(prod(weights.shape[:lead]), -1).sum(axis=1).max(initial=0))
-        return Exact(first.grain + second.grain, first.most * total)
+        return Exact(first.grain + second.grain, first.largest * total)
     return None
 
 
@@ -167,4 +167,4 @@ def _mean(type, data, first, shape, output):  # type: ignore[no-untyped-def]
         return None
     if type == "AvgPool" and data["auto_pad"] not in ("explicit", "valid"):
         return None
-    return Exact(first.grain + int(log2(count)), first.most * count)
+    return Exact(first.grain + int(log2(count)), first.largest * count)

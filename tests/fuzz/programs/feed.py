@@ -30,7 +30,7 @@ def fed(name: str, element: ElementType, shape: tuple[int, ...], turn: int) -> A
         array = np.asarray(np.clip(rng.standard_normal(shape), -4, 4))
     else:
         array = np.asarray(
-            rng.integers(-exact.most * 2**exact.grain, exact.most * 2**exact.grain + 1, shape) / 2**exact.grain
+            rng.integers(-exact.largest * 2**exact.grain, exact.largest * 2**exact.grain + 1, shape) / 2**exact.grain
         )
     array = array.astype(np.float32)
     if "odd" in words and array.size:

@@ -90,14 +90,14 @@ class Weights(bytearray):
 
     def stored(self, raw: bytes) -> int:
         """Append the bytes of a constant, unless they are stored; return their offset."""
-        found = self._offsets.get(raw)
-        if found is None:
+        offset = self._offsets.get(raw)
+        if offset is None:
             self += b"\0" * (-len(self) % 8)
-            found = len(self)
+            offset = len(self)
             self += raw or b"\0"
             if len(raw) <= 8:
-                self._offsets[raw] = found
-        return found
+                self._offsets[raw] = offset
+        return offset
 
 
 def ir(graph: Graph) -> tuple[bytes, bytes]:
@@ -178,10 +178,10 @@ def pruned(graph: Graph) -> Graph:
             needed.update(r.layer for r in layer.inputs)
     if not any(k in needed for k in graph.parameters):
         needed.update(graph.parameters[:1])
-    return kept(graph, sorted(needed))
+    return subgraph(graph, sorted(needed))
 
 
-def kept(graph: Graph, layers: Sequence[int]) -> Graph:
+def subgraph(graph: Graph, layers: Sequence[int]) -> Graph:
     """The graph of these layers, which must not depend on other layers."""
     at = {old: new for new, old in enumerate(layers)}
 

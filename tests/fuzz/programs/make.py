@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.fuzz.programs import blocks, control, experts, lowered, moves, pointwise, rows, tokens, windows
+from tests.fuzz.programs import blocks, control, element_types, experts, moves, pointwise, rows, tokens, windows
 from tests.fuzz.programs.build import Build, Value
 from tests.fuzz.programs.graph import Graph, pruned, uses
 
@@ -49,17 +49,17 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (1, MAPS, blocks.pooled_head),
     (0.5, (4,), moves.windowed),
     (1, MAPS, blocks.resized_into),
-    (0.6, MAPS, lowered.quantized_convolution),
+    (0.6, MAPS, element_types.quantized_convolution),
     (2, ANY, pointwise.unary),
     (1, ANY, pointwise.written_out),
     (3, ANY, pointwise.binary),
     (2, ANY, pointwise.two_of_pool),
     (1.5, ANY, pointwise.broadcast_of_pool),
     (0.5, ANY, pointwise.chosen),
-    (1, ANY, lowered.fake_quantize),
-    (0.15, ANY, lowered.step_function),
-    (0.4, ANY, lowered.through_integers),
-    (0.3, ANY, lowered.logical),
+    (1, ANY, element_types.fake_quantize),
+    (0.15, ANY, element_types.step_function),
+    (0.4, ANY, element_types.through_integers),
+    (0.3, ANY, element_types.logical),
     (0.7, ANY, control.loop),
     (0.6, ANY, control.branch),
     (0.8, ANY, control.state),
@@ -91,9 +91,9 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.3, ROWS, rows.chosen_largest),
     (1.5, ROWS, tokens.linear),
     (1.5, ROWS, tokens.product),
-    (0.5, ROWS, lowered.quantized_linear),
-    (0.3, ROWS, lowered.half_weights),
-    (0.6, ROWS, lowered.half_piece),
+    (0.5, ROWS, element_types.quantized_linear),
+    (0.3, ROWS, element_types.half_weights),
+    (0.6, ROWS, element_types.half_piece),
     (0.5, ROWS, control.iterator),
     (0.7, (2, 3, 4), tokens.gated),
     (1, (2, 3, 4), tokens.rotary),
@@ -186,10 +186,10 @@ def _grown(b: Build) -> bool:
         return False
     weights = _WEIGHTS[recent.rank]
     emit = EMITTERS[int(b.rng.choice(len(EMITTERS), p=weights / weights.sum()))][2]
-    made = b.trying(lambda: emit(b, recent))
-    if made is None:
+    layer = b.trying(lambda: emit(b, recent))
+    if layer is None:
         return False
-    for value in made if isinstance(made, list) else [made]:
+    for value in layer if isinstance(layer, list) else [layer]:
         if value.element is b.element and value.size:
             b.pool.append(value)
     return True

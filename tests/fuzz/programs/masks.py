@@ -13,12 +13,12 @@ NUMPY = {"auto_broadcast": "numpy"}
 def mask_for(b: Build, n: int, h: int, s: int, t: int, *, boolean: bool) -> Value:
     """A boolean or additive mask that broadcasts to scores [n,h,s,t]: per key, per query and key, and others."""
     if boolean:
-        return kept(b, n, h, s, t)
+        return boolean_mask(b, n, h, s, t)
     roll = b.rng.random()
     if roll < 0.2:
         return b.const(np.where(np.tri(s, t, dtype=bool), 0, lowest(b)).astype(np.float32))
     if roll < 0.5:
-        return added(b, kept(b, n, h, s, t))
+        return added(b, boolean_mask(b, n, h, s, t))
     shape = _shape(b, n, h, s, t)
     if roll < 0.7:
         return b.mul(b.op("Clamp", b.parameter(shape), min=-1.0, max=0.0), b.scalar(8.0))
@@ -30,32 +30,32 @@ def lowest(b: Build) -> float:
     return b.pick((-np.inf, -65504.0, -1e9))
 
 
-def added(b: Build, keep: Value) -> Value:
-    """An additive mask: 0 where `keep` is true, a low number elsewhere, in the forms that exporters write."""
+def added(b: Build, mask: Value) -> Value:
+    """An additive mask: 0 where `mask` is true, a low number elsewhere, in the forms that exporters write."""
     roll = b.rng.random()
     if roll < 0.3:  # the decomposition of ONNX's Attention
         zero, low = b.scalar(0.0), b.op("ConvertLike", b.const(np.float32(-np.inf), et.f32), b.scalar(1.0))
-        return b.op("Select", keep, zero, low, **NUMPY)
+        return b.op("Select", mask, zero, low, **NUMPY)
     if roll < 0.6:
-        return b.op("Select", keep, b.scalar(0.0), b.scalar(lowest(b)), **NUMPY)
-    number = b.op("Convert", keep, destination_type=b.element.name)
+        return b.op("Select", mask, b.scalar(0.0), b.scalar(lowest(b)), **NUMPY)
+    number = b.op("Convert", mask, destination_type=b.element.name)
     return b.mul(b.binary("Subtract", b.scalar(1.0), number), b.scalar(b.pick((-65504.0, -1e4))))
 
 
-def kept(b: Build, n: int, h: int, s: int, t: int) -> Value:
+def boolean_mask(b: Build, n: int, h: int, s: int, t: int) -> Value:
     """Booleans that broadcast to scores [n,h,s,t]: constant, input, computed from an input, or causal."""
     roll = b.rng.random()
     if roll < 0.25:
-        keep = causal(b, s, t)
+        mask = causal(b, s, t)
     elif roll < 0.4:
-        keep = b.const(np.tri(s, t, dtype=bool).reshape(b.pick(((s, t), (1, 1, s, t)))))
+        mask = b.const(np.tri(s, t, dtype=bool).reshape(b.pick(((s, t), (1, 1, s, t)))))
     elif roll < 0.6:
-        keep = b.op("Greater", b.parameter(_shape(b, n, h, s, t)), b.scalar(-0.75), **NUMPY)
+        mask = b.op("Greater", b.parameter(_shape(b, n, h, s, t)), b.scalar(-0.75), **NUMPY)
     else:
-        keep = b.parameter(_shape(b, n, h, s, t), et.boolean, kind="some")
+        mask = b.parameter(_shape(b, n, h, s, t), et.boolean, kind="some")
     if b.chance(0.2):
-        keep = b.op("LogicalAnd", keep, causal(b, s, t), **NUMPY)
-    return keep
+        mask = b.op("LogicalAnd", mask, causal(b, s, t), **NUMPY)
+    return mask
 
 
 def causal(b: Build, s: int, t: int) -> Value:

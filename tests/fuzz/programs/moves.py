@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
-from tests.fuzz.programs.operands import split_sizes, taken
+from tests.fuzz.programs.operands import recent_value, split_sizes
 
 
 def transpose(b: Build, x: Value) -> Value:
@@ -117,7 +117,7 @@ def join(b: Build, x: Value) -> Value:
         roll = b.rng.random()
         shape = tuple(b.number(1, 4) if k == axis else n for k, n in enumerate(x.shape))
         if roll < 0.75:
-            values.append(taken(b, fits))
+            values.append(recent_value(b, fits))
         elif roll < 0.9 or b.dynamic or x.element is not b.element:
             values.append(b.parameter(shape, x.element))
         else:

@@ -1,8 +1,8 @@
 """The tolerance of a planned result, derived from the effect of rounding on the plain result.
 
 This effect is measured, not estimated: the program runs plainly once more, while every operand of every operation that
-rounds moves at random by one unit in the last place. A plan adds in another order, so its results differ by about as
-much; a wrong result differs by far more. Exact values (exact.py) do not move and must be equal.
+rounds is perturbed at random by one unit in the last place. A plan adds in another order, so its results differ by
+about as much; a wrong result differs by far more. Exact values (exact.py) are not perturbed and must be equal.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ NORMAL = {"float16": 2.0**-14}
 
 
 @dataclass(frozen=True)
-class Rounding:
+class RoundingModel:
     """How a plan rounds, and how much its results may differ from plain results.
 
     `unit`: relative rounding error of an f32 number. `factor`: results may differ by this multiple of the measured
-    distance. `least`: lower bound of this distance, as a share of a unit of the largest number. `shakes`: number of
-    plain runs with moved operands. `wide`: share of an output's spread from which a tolerance counts as too wide to be
-    meaningful. `exact`: True if results that no order of additions can round must be equal, and integers, NaN and
-    infinities must match. `coarse`: operands move as if rounded to bf16, instead of by one unit up or down.
+    distance. `floor`: lower bound of this distance, as a share of a unit of the largest number. `runs`: number of plain
+    runs with perturbed operands. `too_wide`: share of an output's spread from which a tolerance counts as meaningless.
+    `exact`: True if results that no order of additions can round must be equal, and integers, NaN and
+    infinities must match. `coarse`: operands are rounded to bf16, instead of moved by one unit up or down.
     """
 
     unit: float
     factor: float
-    least: float
-    shakes: int
-    wide: float
+    floor: float
+    runs: int
+    too_wide: float
     exact: bool
     coarse: bool = False
-    huge: float = 1e30
+    overflow: float = 1e30
     """Magnitude beyond which the order of additions may decide whether a sum becomes infinite."""
 
     def of(self, type: str) -> float | None:
@@ -52,17 +52,17 @@ class Rounding:
 
 
 ROUNDINGS = {
-    "f32": Rounding(UNITS["float32"], factor=32, least=0.1, shakes=1, wide=1e-3, exact=True),
-    "bf16": Rounding(2.0**-8, factor=8, least=0.25, shakes=5, wide=1.0, exact=False, coarse=True),
+    "f32": RoundingModel(UNITS["float32"], factor=32, floor=0.1, runs=1, too_wide=1e-3, exact=True),
+    "bf16": RoundingModel(2.0**-8, factor=8, floor=0.25, runs=5, too_wide=1.0, exact=False, coarse=True),
 }
 """The rounding of each precision.
 
 In f32 a single run rarely reaches the largest distance, and Winograd's convolutions have ten times the error of sums;
-in bf16 every operand moves, although plans round only the operands of products.
+in bf16 every operand is perturbed, although plans round only the operands of products.
 """
 INSIDE = {
-    "f16": Rounding(UNITS["float16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True, huge=2.0**15),
-    "bf16": Rounding(UNITS["bfloat16"], factor=8, least=0.25, shakes=3, wide=1.0, exact=True),
+    "f16": RoundingModel(UNITS["float16"], factor=8, floor=0.25, runs=3, too_wide=1.0, exact=True, overflow=2.0**15),
+    "bf16": RoundingModel(UNITS["bfloat16"], factor=8, floor=0.25, runs=3, too_wide=1.0, exact=True),
 }
 """The rounding for programs whose plans round intermediate values to a 16-bit type (`rounded_inside`), by this type."""
 GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
@@ -70,13 +70,13 @@ GATED = {"LSTMSequence", "GRUSequence", "RNNSequence", "Gelu"}
 
 Their absolute error is a unit in the last place of 1.
 """
-STILL = MOVES | {"Parameter", "Const", "Result", "Assign"}
+UNPERTURBED = MOVES | {"Parameter", "Const", "Result", "Assign"}
 
 
-class Shaken(InterpreterRun):
-    """A plain run in which operands move by a unit in the last place."""
+class PerturbedRun(InterpreterRun):
+    """A plain run in which operands are perturbed by a unit in the last place."""
 
-    def __init__(self, compiled: Any, variables: dict[str, Array], rounding: Rounding, seed: int) -> None:
+    def __init__(self, compiled: Any, variables: dict[str, Array], rounding: RoundingModel, seed: int) -> None:
         super().__init__(compiled, variables)
         self._rounding = rounding
         self._rng = np.random.default_rng(seed)
@@ -85,51 +85,53 @@ class Shaken(InterpreterRun):
 
     def run_node(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Array, ...]:
         node = scheduled.node
-        if node.type in STILL or (self._rounding.exact and node.name.startswith("exact_")):
+        if node.type in UNPERTURBED or (self._rounding.exact and node.name.startswith("exact_")):
             results = super().run_node(scheduled, inputs)
             self.overflows |= any(self._is_huge(a) for a in results)
             return results
         self.overflows |= node.type == "ReduceProd" and _may_leave(inputs[0])
-        still = {"FakeQuantize": range(9), "Power": (1,)}.get(node.type, ())  # an integer exponent must stay an integer
-        moved = [a if k in still else self._moved(a) for k, a in enumerate(inputs)]
-        results = super().run_node(scheduled, moved)
+        unperturbed = {"FakeQuantize": range(9), "Power": (1,)}.get(
+            node.type, ()
+        )  # an integer exponent must stay an integer
+        perturbed = [a if k in unperturbed else self._perturbed(a) for k, a in enumerate(inputs)]
+        results = super().run_node(scheduled, perturbed)
         self.overflows |= any(self._is_huge(a) for a in results)
-        return tuple(self._moved(a, 1.0 if node.type in GATED else 0.0) for a in results)
+        return tuple(self._perturbed(a, 1.0 if node.type in GATED else 0.0) for a in results)
 
     def _is_huge(self, array: Array) -> bool:
         """Whether a finite number is close to overflow, or an f16 one may have overflowed: plans compute f16 in f32."""
         if array.dtype == np.float16:
-            return bool((np.abs(array) > HUGE_HALF).any())
+            return bool((np.abs(array) > HALF_OVERFLOW).any())
         if array.dtype != np.float32 or not array.size:
             return False
         size = np.abs(array)
-        return bool(((size > self._rounding.huge) & (size < np.inf)).any())
+        return bool(((size > self._rounding.overflow) & (size < np.inf)).any())
 
-    def _moved(self, array: Array, least: float = 0.0) -> Array:
-        """The array, with each element moved by a unit in its last place, or by a unit of `least` if this is larger."""
+    def _perturbed(self, array: Array, floor: float = 0.0) -> Array:
+        """The array, with each element moved by a unit in its last place, or by a unit of `floor` if this is larger."""
         unit = self._rounding.of(array.dtype.name)
         if unit is None or not array.size:
             return array
-        if self._rounding.coarse and array.dtype == np.float32:  # equal numbers move equally: their errors add up
+        if self._rounding.coarse and array.dtype == np.float32:  # equal numbers change equally: their errors add up
             scale = np.float32(self._rng.uniform(0.5, 1))
             with np.errstate(all="ignore"):
                 return np.asarray((array * scale).astype(bf16.dtype).astype(np.float32) / scale)
         signs = self._rng.integers(0, 2, array.shape, np.int8).astype(np.float32) * 2 - 1
         with np.errstate(all="ignore"):
             wide = array.astype(np.float32)
-            sizes = np.maximum(np.abs(wide), np.where(wide == 0, least, max(least, NORMAL.get(array.dtype.name, 0))))
+            sizes = np.maximum(np.abs(wide), np.where(wide == 0, floor, max(floor, NORMAL.get(array.dtype.name, 0))))
             return np.asarray(wide + signs * np.float32(unit) * sizes).astype(array.dtype)
 
 
-HUGE = 1e30
-HUGE_HALF = 2.0**15
+OVERFLOW = 1e30
+HALF_OVERFLOW = 2.0**15
 
 
 def _may_leave(factors: Array) -> bool:
     """Whether the product of some of these numbers may overflow or become subnormal, depending on the order."""
     sizes = np.abs(factors.astype(np.float64))
     exponents = np.log2(sizes[np.isfinite(sizes) & (sizes > 0)])
-    return bool(max(exponents[exponents > 0].sum(), -exponents[exponents < 0].sum()) > np.log2(HUGE))
+    return bool(max(exponents[exponents > 0].sum(), -exponents[exponents < 0].sum()) > np.log2(OVERFLOW))
 
 
 def distance(a: Array, b: Array) -> float:
@@ -160,12 +162,12 @@ def _beside(plain: Array, fast: Array, tolerance: float) -> tuple[Array, Array]:
     """
     short = fast.dtype
     with np.errstate(all="ignore"):
-        rounded, found = plain.astype(short).astype(np.float32), fast.astype(np.float32)
+        rounded, planned = plain.astype(short).astype(np.float32), fast.astype(np.float32)
         if tolerance == np.inf:
-            return rounded, found
+            return rounded, planned
         near = [(plain + way * tolerance).astype(short).astype(np.float32) for way in (-1, 1)]
-    between = (found >= near[0]) & (found <= near[1])
-    return np.where(between, found, rounded), found
+    between = (planned >= near[0]) & (planned <= near[1])
+    return np.where(between, planned, rounded), planned
 
 
 def differs(plain: Array, fast: Array, tolerance: float | None) -> str | None:

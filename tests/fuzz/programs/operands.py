@@ -9,7 +9,7 @@ import numpy as np
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
 
 
-def taken(b: Build, suits: Callable[[Value], bool] = lambda v: True) -> Value:
+def recent_value(b: Build, suits: Callable[[Value], bool] = lambda v: True) -> Value:
     """A suitable value of the pool, preferably a recent one. Raises DoesNotFit."""
     fitting = [v for v in b.pool if suits(v)]
     if not fitting:
@@ -42,18 +42,18 @@ def operand(b: Build, shape: Sequence[int], like: Value | None = None) -> Value:
         if same:
             return b.pick(same)
     if like is not None and b.chance(0.3):
-        made = b.trying(lambda: reduced_like(b, like, shape))
-        if made is not None:
-            return made
+        reduced_value = b.trying(lambda: reduced_like(b, like, shape))
+        if reduced_value is not None:
+            return reduced_value
     shape = thinned(b, shape)
     roll = b.rng.random()
     if roll < 0.3:
         return b.weights(*shape)
-    given = b.parameter(shape)
+    parameter = b.parameter(shape)
     if roll < 0.55:
-        return given
+        return parameter
     if roll < 0.75:
-        return b.op(b.pick(("ReLU", "Abs", "Negative")), given)
+        return b.op(b.pick(("ReLU", "Abs", "Negative")), parameter)
     if roll < 0.9 and shape:  # computed transposed, so its memory order differs from its shape
         order = [int(k) for k in b.rng.permutation(len(shape))]
         turned = b.parameter([shape[k] for k in order])

@@ -38,25 +38,25 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
     for turn, (feed, plain) in enumerate(zip(expected.feeds, expected.results, strict=True)):
         if isinstance(plain, str):
             return "plain refused"
-        given = [tensor(array, port.element_type) for array, port in zip(feed, model.inputs, strict=True)]
+        inputs = [tensor(array, port.element_type) for array, port in zip(feed, model.inputs, strict=True)]
         try:
-            for k, each in enumerate(given):
+            for k, each in enumerate(inputs):
                 request.set_input_tensor(k, each)
             request.infer()
         except RuntimeError as error:
             return f"failed: {error}"
-        made = [ov.PartialShape(list(request.get_output_tensor(k).shape)) for k in range(len(plain))]
-        if not all(o.partial_shape.compatible(shape) for o, shape in zip(read.outputs, made, strict=True)):
+        inferred = [ov.PartialShape(list(request.get_output_tensor(k).shape)) for k in range(len(plain))]
+        if not all(o.partial_shape.compatible(shape) for o, shape in zip(read.outputs, inferred, strict=True)):
             return "contradicts its own shapes"  # the plugin wrongly fuses two convolutions with computed weights
-        found = _found(plain, [array_of(request.get_output_tensor(k)) for k in range(len(plain))], expected)
-        if found is not None and not stateful:
-            theirs = _by_reference(read, given) or _unfused(read, given)
-            found = found if theirs is None else _found(plain, theirs, expected)
+        difference = _found(plain, [array_of(request.get_output_tensor(k)) for k in range(len(plain))], expected)
+        if difference is not None and not stateful:
+            theirs = _by_reference(read, inputs) or _unfused(read, inputs)
+            difference = difference if theirs is None else _found(plain, theirs, expected)
             verdict = "agrees where nothing is fused"
-        if found is not None and stateful:
+        if difference is not None and stateful:
             return "differs in states"  # the plugin sometimes writes states before they are read
-        if found is not None:
-            raise Wrong("runtime", f"inference {turn}: the runtime differs: {found}")
+        if difference is not None:
+            raise Wrong("runtime", f"inference {turn}: the runtime differs: {difference}")
     return verdict
 
 
@@ -64,22 +64,22 @@ def _found(plain: Sequence[Array], theirs: Sequence[Array], expected: Any) -> st
     """How the runtime's results differ from the plain ones, or None."""
     for k, (ours, other) in enumerate(zip(plain, theirs, strict=True)):
         tolerance = max(ROUNDING * scale(ours), 2 * (expected.tolerances[k] or 0), 1e-6)
-        found = differs(ours, other, tolerance)
-        if found is not None:
-            return f"output {k}: {found}"
+        difference = differs(ours, other, tolerance)
+        if difference is not None:
+            return f"output {k}: {difference}"
     return None
 
 
-def _by_reference(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | None:
+def _by_reference(read: ov.Model, tensors: Sequence[ov.Tensor]) -> list[Array] | None:
     """The results of the reference kernels, or None if they do not run the model."""
-    got = [ov.Tensor(r.get_element_type(), ov.Shape([])) for r in read.get_results()]
+    outputs = [ov.Tensor(r.get_element_type(), ov.Shape([])) for r in read.get_results()]
     try:
-        return [array_of(t) for t in got] if read.evaluate(got, list(given)) else None
+        return [array_of(t) for t in outputs] if read.evaluate(outputs, list(tensors)) else None
     except RuntimeError:
         return None
 
 
-def _unfused(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | None:
+def _unfused(read: ov.Model, tensors: Sequence[ov.Tensor]) -> list[Array] | None:
     """The plugin's results with every value as an output, or None if it does not run that model."""
     whole = read.clone()
     count = len(whole.outputs)
@@ -87,7 +87,7 @@ def _unfused(read: ov.Model, given: Sequence[ov.Tensor]) -> list[Array] | None:
     try:
         whole.add_outputs([output for op in computed for output in op.outputs()])
         request = core().compile_model(whole, "CPU", CONFIG).create_infer_request()
-        request.infer(list(given))
+        request.infer(list(tensors))
     except RuntimeError:
         return None
     return [array_of(request.get_output_tensor(k)) for k in range(count)]

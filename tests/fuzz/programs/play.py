@@ -20,18 +20,18 @@ from irload.plan.ir.program import PlanInvalid
 from irload.plan.sanitizing import sanitizing
 from irload.runtime.compiled_model import CompiledModel, InferRequest
 from tests.fuzz.programs.feed import fed
-from tests.fuzz.programs.near import INSIDE, ROUNDINGS, Rounding, differs, scale
-from tests.fuzz.programs.thresholds import all_in_bf16, lowered
+from tests.fuzz.programs.near import INSIDE, ROUNDINGS, RoundingModel, differs, scale
+from tests.fuzz.programs.thresholds import all_in_bf16, lowered_thresholds
 from tests.fuzz.programs.tolerances import Tolerances
 from tests.fuzz.programs.widened import rounded_inside, widened
+from tests.harness.cached import from_cache_file
 from tests.harness.case import Array
-from tests.harness.kept import from_its_file
 
 THREADS = (1, 2, 3)
 BATCHES = (2, 3, 5, 1, 4)
 """Values of dynamic dims in consecutive inferences: plans are traced for the second one."""
 THOROUGH = 16
-"""Number of plain runs with moved operands from which a tolerance is measured before a difference is reported.
+"""Number of plain runs with perturbed operands from which a tolerance is measured before a difference is reported.
 
 In a single run, a sum with cancellation may by chance move by much less than the largest possible distance.
 """
@@ -52,8 +52,9 @@ class Played:
     refused: str = ""
     """The error that both plain execution and the plan raised."""
     exact: int = 0
+    """Number of outputs that must be equal."""
     blunt: int = 0
-    """Number of outputs compared exactly, and number of outputs with a tolerance too wide to be meaningful."""
+    """Number of outputs with a tolerance too wide to be meaningful."""
     outputs: int = 0
     runtime: str = ""
     """The verdict of OpenVINO's runtime: "agrees", or why it was not compared."""
@@ -73,9 +74,9 @@ class Expected:
 
         Before a difference is reported, the tolerance is measured again from `THOROUGH` runs.
         """
-        found = differs(plain, fast, self.tolerances[k])
-        if found is None or self.tolerances[k] is None or self.measured is None:
-            return found
+        difference = differs(plain, fast, self.tolerances[k])
+        if difference is None or self.tolerances[k] is None or self.measured is None:
+            return difference
         self.tolerances = self.measured.after(THOROUGH)
         return differs(plain, fast, self.tolerances[k])
 
@@ -90,18 +91,18 @@ def play(xml: bytes, blob: bytes, *, runtime: bool = False, threads: Sequence[in
     refused = [r for r in expected.results if isinstance(r, str)]
     played.refused = refused[0] if len(refused) == len(expected.results) else ""
     played.exact = sum(t is None for t in expected.tolerances)
-    played.blunt = _blunt(expected, rounding.wide)
+    played.blunt = _blunt(expected, rounding.too_wide)
     options = {"precise": "precise" in traits, "precision": "auto" if "bf16" in traits else "f32"}
-    small = lowered() if "lowered" in traits else nullcontext()
+    small = lowered_thresholds() if "lowered" in traits else nullcontext()
     with small, all_in_bf16() if "bf16" in traits else nullcontext():
         watched = threads[zlib.crc32(xml) % len(threads)]
         for count in threads:
             with sanitizing(count == watched):
                 compiled = irload.compile_model(model, count, **options)
                 _planned(compiled, expected, f"{count} threads")
-                again = None if count == watched else from_its_file(compiled)
+                again = None if count == watched else from_cache_file(compiled)
                 if again is not None:
-                    _planned(again, expected, f"{count} threads, a plan that was kept")
+                    _planned(again, expected, f"{count} threads, a cached plan")
     if runtime:
         from tests.fuzz.programs.oracle import compare
 
@@ -124,7 +125,9 @@ def in_short(model: Model, xml: bytes, blob: bytes) -> Expected:
     return expected
 
 
-def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"], feeds: list[list[Array]] | None = None) -> Expected:
+def plainly(
+    model: Model, rounding: RoundingModel = ROUNDINGS["f32"], feeds: list[list[Array]] | None = None
+) -> Expected:
     """The plain results, and the tolerances of planned ones."""
     if feeds is None:
         feeds = [_feed(model, turn, batch) for turn, batch in _turns(model)]
@@ -133,7 +136,7 @@ def plainly(model: Model, rounding: Rounding = ROUNDINGS["f32"], feeds: list[lis
     results = [_outcome(request, feed) for feed in (feeds[:-1] if stateless else feeds)]
     expected = Expected(feeds, [*results, results[0]] if stateless else results)
     expected.measured = Tolerances(model, rounding, expected.feeds[: len(results)], results)
-    expected.tolerances = expected.measured.after(rounding.shakes)
+    expected.tolerances = expected.measured.after(rounding.runs)
     return expected
 
 
@@ -165,9 +168,9 @@ def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
     request = compiled.create_infer_request()
     for turn, (feed, plain) in enumerate(zip(expected.feeds, expected.results, strict=True)):
         where = f"{how}, inference {turn}"
-        given = [a.copy() for a in feed]
+        inputs = [a.copy() for a in feed]
         try:
-            got = list(request.infer(given).values())
+            outputs = list(request.infer(inputs).values())
         except PlanInvalid as error:
             raise Wrong("invalid", f"{where}: {error}") from error
         except irload.IRError as error:
@@ -176,32 +179,33 @@ def _planned(compiled: CompiledModel, expected: Expected, how: str) -> None:
             raise Wrong("error", f"{where}: {type(error).__name__}: {error}") from error
         if isinstance(plain, str):
             raise Wrong("accepted", f"{where}: gave results where plain raised {plain}")
-        for before, after in zip(feed, given, strict=True):
+        for before, after in zip(feed, inputs, strict=True):
             if before.tobytes() != after.tobytes():
                 raise Wrong("input changed", where)
-        for k, (a, fast) in enumerate(zip(plain, got, strict=True)):
+        for k, (a, fast) in enumerate(zip(plain, outputs, strict=True)):
             if fast.dtype != compiled.outputs[k].element_type.dtype:
                 raise Wrong("type", f"{where}, output {k}: {fast.dtype}, not {compiled.outputs[k].element_type}")
-            found = expected.differs(k, a, fast)
-            if found is not None:
-                raise Wrong("differs", f"{where}, output {k}: {found}")
-        _overwritten(got, given, where)
+            difference = expected.differs(k, a, fast)
+            if difference is not None:
+                raise Wrong("differs", f"{where}, output {k}: {difference}")
+        _overwritten(outputs, inputs, where)
 
 
-def _overwritten(got: Sequence[Array], given: Sequence[Array], where: str) -> None:
+def _overwritten(outputs: Sequence[Array], inputs: Sequence[Array], where: str) -> None:
     """Overwrite results and inputs, as a caller may, after checking that they share no memory."""
-    for k, result in enumerate(got):
-        if any(np.shares_memory(result, other) for other in (*got[:k], *given)):
+    for k, result in enumerate(outputs):
+        if any(np.shares_memory(result, other) for other in (*outputs[:k], *inputs)):
             raise Wrong("shared", f"{where}: output {k} shares memory with another array")
         if not result.flags.writeable:
             raise Wrong("shared", f"{where}: output {k} is not writeable")
-    for array in (*got, *given):
+    for array in (*outputs, *inputs):
         array.fill(1)
 
 
-def _blunt(expected: Expected, wide: float) -> int:
+def _blunt(expected: Expected, too_wide: float) -> int:
+    """The number of outputs whose tolerance exceeds this share of the spread of their values."""
     count = 0
     for k, tolerance in enumerate(expected.tolerances):
         spreads = [scale(r[k]) for r in expected.results if not isinstance(r, str)]
-        count += tolerance is not None and tolerance > wide * max(spreads, default=1.0) > 0
+        count += tolerance is not None and tolerance > too_wide * max(spreads, default=1.0) > 0
     return count

@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core import element as et
 from tests.fuzz.programs.build import Build, Value
-from tests.fuzz.programs.operands import operand, taken
+from tests.fuzz.programs.operands import operand, recent_value
 
 EXACT = ("ReLU", "Abs", "Negative", "Floor", "Ceiling", "ReLU", "Clamp", "Relu6")
 SMOOTH = (
@@ -70,7 +70,7 @@ def written_out(b: Build, x: Value) -> Value:
         ("gelu", "gelu", "swish", "swish", "hswish", "mish", "tanh gelu", "softplus", "hsigmoid", "leaky", "tanh")
     )
     x = b.op("Clamp", x, min=-6.0, max=6.0) if kind in ("mish", "softplus") else x
-    other = x if b.chance(0.9) else taken(b, lambda v: v.shape == x.shape and v.element is b.element)
+    other = x if b.chance(0.9) else recent_value(b, lambda v: v.shape == x.shape and v.element is b.element)
     if kind == "gelu":
         inner = b.op(
             "Erf", b.mul(x, b.scalar(0.70710678)) if b.chance(0.5) else b.binary("Divide", x, b.scalar(1.4142135))
@@ -119,13 +119,13 @@ def binary(b: Build, x: Value) -> Value:
         other = operand(b, x.shape, x)
     if name == "SquaredDifference" and not b.dyadic:
         other = b.op("Tanh", other)
-    made = b.binary(name, *((x, other) if b.chance(0.7) else (other, x)))
-    return b.bounded(made)
+    value = b.binary(name, *((x, other) if b.chance(0.7) else (other, x)))
+    return b.bounded(value)
 
 
 def two_of_pool(b: Build, x: Value) -> Value:
     """A sum, product or similar of x and an existing value of its shape: residuals, diamonds, gates."""
-    other = taken(b, lambda v: v.shape == x.shape and v.element is x.element)
+    other = recent_value(b, lambda v: v.shape == x.shape and v.element is x.element)
     name = b.pick(("Add", "Add", "Add", "Multiply", "Subtract", "Maximum"))
     return b.bounded(b.binary(name, b.bounded(x), b.bounded(other)))
 
@@ -136,7 +136,7 @@ def broadcast_of_pool(b: Build, x: Value) -> Value:
     def fits(v: Value) -> bool:
         return v.element is x.element and v.shape != x.shape and _broadcasts(v.shape, x.shape)
 
-    other = taken(b, fits)
+    other = recent_value(b, fits)
     return b.bounded(b.binary(b.pick(("Add", "Multiply", "Subtract", "Minimum")), b.bounded(x), b.bounded(other)))
 
 

@@ -19,22 +19,22 @@ def replayed(file: Path) -> list[str]:
     lowered = (
         xml.replace(b"-lowered", b"", 1) if b"-lowered" in xml else xml.replace(b'"program', b'"program-lowered', 1)
     )
-    found: list[str] = []
+    outcomes: list[str] = []
     for way in (xml, lowered):
         try:
             play(way, blob)
         except Wrong as wrong:
-            found.append(f"{wrong.kind}: {wrong}")
-    return found
+            outcomes.append(f"{wrong.kind}: {wrong}")
+    return outcomes
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the files. Returns 1 if anything failed, else 0."""
     wrong = 0
     for argument in arguments:
-        found = replayed(Path(argument))
-        wrong += bool(found)
-        print(f"{argument}: {'; '.join(found) or 'ok'}")
+        outcomes = replayed(Path(argument))
+        wrong += bool(outcomes)
+        print(f"{argument}: {'; '.join(outcomes) or 'ok'}")
     return int(bool(wrong))
 
 

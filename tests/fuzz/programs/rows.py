@@ -79,8 +79,8 @@ def mvn(b: Build, x: Value, axes: tuple[int, ...], eps: float) -> Value:
     }
     if axes == tuple(range(2, x.rank)) and b.chance(0.4):
         del data["eps_mode"]
-        told = {"reduction_axes": ",".join(map(str, axes))} if b.chance(0.5) else {}
-        return b.op("MVN", x, version="opset2", across_channels=False, **data, **told)
+        axes_attribute = {"reduction_axes": ",".join(map(str, axes))} if b.chance(0.5) else {}
+        return b.op("MVN", x, version="opset2", across_channels=False, **data, **axes_attribute)
     negative = b.chance(0.3)
     return b.op("MVN", x, b.ints(*(a - x.rank if negative else a for a in axes)), version="opset6", **data)
 
@@ -122,10 +122,10 @@ def a_channel(b: Build, x: Value, values: Value) -> Value:
     column = (1, x.shape[1], *(1,) * (x.rank - 2))
     if b.chance(0.6):
         return b.reshape(values, *column) if b.chance(0.2) else b.weights(*column)
-    given = b.parameter((x.shape[1],))
+    parameter = b.parameter((x.shape[1],))
     if b.chance(0.5):
-        return b.op("Reshape", given, b.ints(*column), special_zero=False)
-    return b.op("Unsqueeze", given, b.ints(0, *range(2, x.rank)))
+        return b.op("Reshape", parameter, b.ints(*column), special_zero=False)
+    return b.op("Unsqueeze", parameter, b.ints(0, *range(2, x.rank)))
 
 
 def instance_norm(b: Build, x: Value) -> Value:
@@ -179,10 +179,10 @@ def reduced(b: Build, x: Value) -> Value:
     )
     x = b.op("Clamp", x, min=-1.25, max=1.25) if kind == "ReduceProd" else x
     version = "opset4" if kind in ("ReduceL1", "ReduceL2") else "opset1"
-    made = b.op(
+    y = b.op(
         kind, x, b.ints(*(a - x.rank if b.chance(0.2) else a for a in axes)), version=version, keep_dims=b.chance(0.5)
     )
-    return small(b, made) if kind in ("ReduceSum", "ReduceL1") else made
+    return small(b, y) if kind in ("ReduceSum", "ReduceL1") else y
 
 
 def cumulative(b: Build, x: Value) -> Value:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.fuzz.programs.graph import Graph, Layer, Ref, kept, pruned, uses
+from tests.fuzz.programs.graph import Graph, Layer, Ref, pruned, subgraph, uses
 
 Fails = Callable[[Graph], bool]
 """Whether a program still fails in the same way."""
-MOST = 400
+MAX_RUNS = 400
 """Maximum number of smaller programs to try."""
 
 
 def shrunk(graph: Graph, fails: Fails) -> Graph:
     """The smallest failing program after removing results and layers one at a time."""
-    left = [MOST]
+    left = [MAX_RUNS]
     changed = True
     while changed and left[0] > 0:
         changed = False
@@ -68,7 +68,7 @@ def _without_state(graph: Graph) -> Iterator[Graph]:
                 if other.type == "Assign" and other.data["variable_id"] == name
             }
             if not gone & {r.layer for r in uses(graph)}:
-                yield pruned(kept(smaller, [j for j in range(len(graph.layers)) if j not in gone]))
+                yield pruned(subgraph(smaller, [j for j in range(len(graph.layers)) if j not in gone]))
 
 
 def _cut_off(graph: Graph) -> Iterator[Graph]:

@@ -34,10 +34,10 @@ COMPILED: dict[str, Any] = {
 
 
 @contextmanager
-def lowered() -> Generator[None]:
+def lowered_thresholds() -> Generator[None]:
     """Set each of these thresholds to a small number in every module of the plan, and use Winograd where possible."""
-    for found in walk_packages(plan.__path__, "irload.plan."):
-        import_module(found.name)  # a module imported later would read the original numbers
+    for entry in walk_packages(plan.__path__, "irload.plan."):
+        import_module(entry.name)  # a module imported later would read the original numbers
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if not name.startswith("irload.plan"):

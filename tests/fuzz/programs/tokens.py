@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
-from tests.fuzz.programs.masks import kept, mask_for, without_nan
+from tests.fuzz.programs.masks import boolean_mask, mask_for, without_nan
 from tests.fuzz.programs.operands import operand, split_sizes
 
 
@@ -54,9 +54,9 @@ def product(b: Build, x: Value) -> Value:
     same = [v for v in b.pool if v.shape == other and v.element is b.element]
     y = b.pick(same) if same and roll < 0.5 else b.weights(*other, fan=fan) if roll < 0.65 else b.parameter(other)
     a, c, ta, tc = (x, y, turn_x, turn) if x_first else (y, x, turn, turn_x)
-    made = b.op("MatMul", a, b.bounded(c), transpose_a=ta, transpose_b=tc)
-    made = b.mul(made, b.scalar(0.25)) if k > 4 else made
-    return b.bounded(b.add(made, operand(b, made.shape))) if b.chance(0.4) else made
+    value = b.op("MatMul", a, b.bounded(c), transpose_a=ta, transpose_b=tc)
+    value = b.mul(value, b.scalar(0.25)) if k > 4 else value
+    return b.bounded(b.add(value, operand(b, value.shape))) if b.chance(0.4) else value
 
 
 def heads(b: Build, x: Value, count: int) -> Value:
@@ -148,8 +148,8 @@ def attend(b: Build, q: Value, k: Value, v: Value) -> Value:
         scores = b.mul(b.op("Tanh", b.mul(scores, b.scalar(0.25))), b.scalar(4.0))
     for _ in range(b.pick((0, 1, 1, 2))):
         if b.chance(0.3):
-            keep = kept(b, n, h, s, t)
-            scores = b.op("Select", keep, scores, b.scalar(b.pick((-1e9, -np.inf))), auto_broadcast="numpy")
+            mask = boolean_mask(b, n, h, s, t)
+            scores = b.op("Select", mask, scores, b.scalar(b.pick((-1e9, -np.inf))), auto_broadcast="numpy")
         else:
             scores = b.add(scores, mask_for(b, n, h, s, t, boolean=False))
     if b.chance(0.1):

@@ -9,20 +9,24 @@ import numpy as np
 import irload
 from irload.model import Model
 from irload.runtime.compiled_model import CompiledModel
-from tests.fuzz.programs.near import NORMAL, UNITS, Rounding, Shaken, distance
+from tests.fuzz.programs.near import NORMAL, UNITS, PerturbedRun, RoundingModel, distance
 from tests.harness.case import Array
 
 
 class Tolerances:
-    """The tolerance of each output, from plain runs with moved operands (`Shaken`)."""
+    """The tolerance of each output, from plain runs with perturbed operands (`PerturbedRun`)."""
 
     def __init__(
-        self, model: Model, rounding: Rounding, feeds: Sequence[Sequence[Array]], results: Sequence[list[Array] | str]
+        self,
+        model: Model,
+        rounding: RoundingModel,
+        feeds: Sequence[Sequence[Array]],
+        results: Sequence[list[Array] | str],
     ) -> None:
         self._model, self._rounding, self._feeds, self._results = model, rounding, feeds, results
         self._good = [r for r in results if not isinstance(r, str)]
-        still = ("exact_", "const", "dyadic", "normal", "odd") if rounding.exact else ()
-        self._rounded = [not r.inputs[0].node.name.startswith(still) for r in model.results]
+        exact = ("exact_", "const", "dyadic", "normal", "odd") if rounding.exact else ()
+        self._rounded = [not r.inputs[0].node.name.startswith(exact) for r in model.results]
         self._coarsest = _coarsest(model)
         self._odd = any(p.node.name.startswith("odd") for p in model.inputs)
         self._distances = [0.0] * len(model.outputs)
@@ -30,7 +34,7 @@ class Tolerances:
         self._runs = 0
 
     def after(self, runs: int) -> list[float | None]:
-        """The tolerance of each output, measured by `runs` plain runs with moved operands; None if it must be equal.
+        """The tolerance of each output, measured by `runs` plain runs with perturbed operands; None: equality.
 
         Infinite if the order of additions decides the result.
         """
@@ -50,24 +54,24 @@ class Tolerances:
             return np.inf
         if not self._rounded[k]:
             return None
-        least = max(_least(a, self._rounding, self._coarsest) for a in results)
-        return self._rounding.factor * max(self._distances[k], least)
+        floor = max(_floor(a, self._rounding, self._coarsest) for a in results)
+        return self._rounding.factor * max(self._distances[k], floor)
 
     def _measure(self, seed: int) -> None:
-        """One plain run of all inferences with moved operands."""
+        """One plain run of all inferences with perturbed operands."""
         compiled = CompiledModel(self._model, 1, optimize=False)
         variables: dict[str, Array] = {}
         for feed, plain in zip(self._feeds, self._results, strict=True):
-            run = Shaken(compiled, dict(variables), self._rounding, seed)
+            run = PerturbedRun(compiled, dict(variables), self._rounding, seed)
             try:
-                arrays, given = compiled._bound([a.copy() for a in feed])
-                moved = [np.array(a) for a in compiled.execute(run, given, arrays)]
+                arrays, types = compiled._bound([a.copy() for a in feed])
+                perturbed = [np.array(a) for a in compiled.execute(run, types, arrays)]
             except irload.IRError:
                 continue
             variables = run.variables
             self._overflows |= run.overflows
             if not isinstance(plain, str):
-                gaps = [distance(a, b) for a, b in zip(plain, moved, strict=True)]
+                gaps = [distance(a, b) for a, b in zip(plain, perturbed, strict=True)]
                 self._distances = [max(a, b) for a, b in zip(self._distances, gaps, strict=True)]
 
 
@@ -76,8 +80,8 @@ def _is_finite(array: Array) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
-def _least(array: Array, rounding: Rounding, coarsest: str) -> float:
-    """The lower bound of a distance: `rounding.least` units in the last place of the largest number.
+def _floor(array: Array, rounding: RoundingModel, coarsest: str) -> float:
+    """The lower bound of a distance: `rounding.floor` units in the last place of the largest number.
 
     For floats the unit is that of the coarsest intermediate type, if this is larger.
     """
@@ -86,7 +90,7 @@ def _least(array: Array, rounding: Rounding, coarsest: str) -> float:
     unit = (rounding.of(array.dtype.name) or 0) * largest
     if coarsest and array.dtype.kind in "fV":
         unit = max(unit, UNITS[coarsest] * max(largest, NORMAL.get(coarsest, 0)))
-    return rounding.least * unit
+    return rounding.floor * unit
 
 
 def _coarsest(model: Model) -> str:

@@ -138,11 +138,11 @@ def avg_pool(b: Build, x: Value) -> Value:
         "rounding_type": b.pick(("floor", "floor", "ceil")),
         "auto_pad": b.pick(("explicit", "explicit", "same_lower")),
     }
-    made = b.op("AvgPool", x, exclude_pad=b.chance(0.5), **data)
-    begins = [(n - 1) * s - p for n, s, p in zip(made.shape[2:], data["strides"], data["pads_begin"], strict=True)]
+    y = b.op("AvgPool", x, exclude_pad=b.chance(0.5), **data)
+    begins = [(n - 1) * s - p for n, s, p in zip(y.shape[2:], data["strides"], data["pads_begin"], strict=True)]
     if any(begin >= n for begin, n in zip(begins, x.shape[2:], strict=True)):
         raise DoesNotFit("a mean of nothing")
-    return made
+    return y
 
 
 def adaptive(b: Build, x: Value) -> Value:

@@ -42,15 +42,15 @@ def outcome(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
 
 def guarded(graph: Graph, *, runtime: bool = False) -> dict[str, Any]:
     """`outcome`, computed in a separate process."""
-    (found,) = in_children(lambda _: outcome(graph, runtime=runtime), 1, SECONDS, MEMORY)
-    return _died(found) if isinstance(found, Died) else found
+    (result,) = in_children(lambda _: outcome(graph, runtime=runtime), 1, SECONDS, MEMORY)
+    return _died(result) if isinstance(result, Died) else result
 
 
 def _died(died: Died) -> dict[str, Any]:
     return {"kind": "hang" if "no result" in died.how else "crash", "words": died.how}
 
 
-def asked(seed: int, index: int, share: float) -> bool:
+def uses_runtime(seed: int, index: int, share: float) -> bool:
     """Whether a program is compared with OpenVINO's runtime, too."""
     return zlib.crc32(f"{seed} {index}".encode()) % 1000 < share * 1000
 
@@ -62,21 +62,21 @@ def serve(seed: int, indices: range, share: float, precision: str, folder: Path)
     def task(k: int) -> dict[str, Any]:
         began = time.process_time()
         graph = make(seed, indices[k], precision)
-        found = outcome(graph, runtime=asked(seed, indices[k], share))
-        return found | {
+        verdict = outcome(graph, runtime=uses_runtime(seed, indices[k], share))
+        return verdict | {
             "layers": graph.work,
             "types": sorted({x.type for x in graph.layers}),
             "seconds": time.process_time() - began,
         }
 
-    for k, found in enumerate(in_children(task, len(indices), SECONDS, MEMORY)):
-        result = _died(found) if isinstance(found, Died) else found
+    for k, answer in enumerate(in_children(task, len(indices), SECONDS, MEMORY)):
+        result = _died(answer) if isinstance(answer, Died) else answer
         if result["kind"] != "ok":
-            result |= keep(make(seed, indices[k], precision), folder / f"{seed}_{indices[k]}", result["kind"])
+            result |= write_failure(make(seed, indices[k], precision), folder / f"{seed}_{indices[k]}", result["kind"])
         yield {"index": indices[k]} | result
 
 
-def keep(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
+def write_failure(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
     """Write a failing program, shrunk. A difference to OpenVINO's runtime is shrunk with the runtime."""
     runtime = kind == "runtime"
     small = shrunk(graph, lambda g: guarded(g, runtime=runtime)["kind"] == kind)
@@ -85,13 +85,13 @@ def keep(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
         target = file.with_name(f"{file.name}_{name}.xml")
         target.write_bytes(xml)
         target.with_suffix(".bin").write_bytes(blob)
-    found = guarded(small, runtime=runtime)
+    verdict = guarded(small, runtime=runtime)
     types = [layer.type for layer in small.layers if layer.type not in ("Parameter", "Const")]
-    return {"file": str(file), "small": types, "small_words": found.get("words", "")}
+    return {"file": str(file), "small": types, "small_words": verdict.get("words", "")}
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     seed, first, stop, step = map(int, sys.argv[1:5])
-    for found in serve(seed, range(first, stop, step), float(sys.argv[5]), sys.argv[6], Path(sys.argv[7])):
-        print(json.dumps(found), flush=True)
+    for result in serve(seed, range(first, stop, step), float(sys.argv[5]), sys.argv[6], Path(sys.argv[7])):
+        print(json.dumps(result), flush=True)

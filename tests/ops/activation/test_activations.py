@@ -38,8 +38,8 @@ INF, NAN = float("inf"), float("nan")
     ],
 )
 def test_values(type: str, version: str, attributes: dict[str, Any], x: list[float], expected: list[float]) -> None:
-    (found,) = computed(type, version, np.array(x, np.float32), **attributes)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (output,) = computed(type, version, np.array(x, np.float32), **attributes)
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_values(type: str, version: str, attributes: dict[str, Any], x: list[flo
     ],
 )
 def test_clamp_keeps_integers_within(element: et.ElementType, low: float, high: float, expected: list[int]) -> None:
-    (found,) = computed("Clamp", "opset1", ([-100, -2, 0, 3, 100], element), min=low, max=high)
-    assert found.tolist() == expected
+    (output,) = computed("Clamp", "opset1", ([-100, -2, 0, 3, 100], element), min=low, max=high)
+    assert output.tolist() == expected
 
 
 def test_clamp_of_unsigned_below_zero() -> None:
-    (found,) = computed("Clamp", "opset1", ([0, 3, 200], et.u8), min=-5.0, max=100.0)
-    assert found.tolist() == [0, 3, 100]
+    (output,) = computed("Clamp", "opset1", ([0, 3, 200], et.u8), min=-5.0, max=100.0)
+    assert output.tolist() == [0, 3, 100]
 
 
 def test_sigmoid_of_integers_is_a_step() -> None:
@@ -78,21 +78,21 @@ def test_sigmoid_of_integers_is_a_step() -> None:
 )
 def test_prelu_slopes(x: tuple[int, ...], slope: tuple[int, ...], factor: Any) -> None:
     slopes = np.arange(2, 2 + math.prod(slope)).reshape(slope).astype(np.float32)
-    (found,) = computed("PReLU", "opset1", -np.ones(x, np.float32), slopes)
-    assert np.array_equal(found, -np.broadcast_to(factor(*np.indices(x)), x))
+    (output,) = computed("PReLU", "opset1", -np.ones(x, np.float32), slopes)
+    assert np.array_equal(output, -np.broadcast_to(factor(*np.indices(x)), x))
 
 
 def test_prelu_of_integers() -> None:
-    (found,) = computed("PReLU", "opset1", np.array([[-3, 2], [-7, 5]], np.int32), np.array([2, 3], np.int32))
-    assert found.tolist() == [[-6, 2], [-14, 5]]
+    (output,) = computed("PReLU", "opset1", np.array([[-3, 2], [-7, 5]], np.int32), np.array([2, 3], np.int32))
+    assert output.tolist() == [[-6, 2], [-14, 5]]
 
 
 def test_selu_and_hard_sigmoid() -> None:
     x = np.array([-1, 0, 2], np.float32)
-    (found,) = computed("Selu", "opset1", x, np.array([2], np.float32), np.array([3], np.float32))
-    np.testing.assert_allclose(found, [6 * (math.exp(-1) - 1), 0, 6], rtol=1e-6)
-    (found,) = computed("HardSigmoid", "opset1", x, np.float32(0.5), np.float32(0.25))
-    assert found.tolist() == [0, 0.25, 1]
+    (output,) = computed("Selu", "opset1", x, np.array([2], np.float32), np.array([3], np.float32))
+    np.testing.assert_allclose(output, [6 * (math.exp(-1) - 1), 0, 6], rtol=1e-6)
+    (output,) = computed("HardSigmoid", "opset1", x, np.float32(0.5), np.float32(0.25))
+    assert output.tolist() == [0, 0.25, 1]
 
 
 def test_softmax_of_a_scalar_is_one() -> None:

@@ -100,8 +100,8 @@ def cum_sum(rng: Random, version: str) -> Case:
         param(data, element),
         pick(rng, (const, param))(axis, pick(rng, INDICES)),
     ]
-    given = [n for n in ("exclusive", "reverse") if rng.random() < 0.7]
-    return Case("CumSum", version, inputs, {n: bool(rng.integers(2)) for n in given})
+    flags = [n for n in ("exclusive", "reverse") if rng.random() < 0.7]
+    return Case("CumSum", version, inputs, {n: bool(rng.integers(2)) for n in flags})
 
 
 @cases("SegmentMax", "opset16")

@@ -38,15 +38,15 @@ NAN = float("nan")
     ],
 )
 def test_values(type: str, element: et.ElementType, a: list[Any], b: list[Any], expected: list[Any]) -> None:
-    (found,) = computed(type, "opset1", (a, element), (b, element))
-    np.testing.assert_array_equal(found, expected)
+    (output,) = computed(type, "opset1", (a, element), (b, element))
+    np.testing.assert_array_equal(output, expected)
 
 
 def test_divide_truncates_without_pythondiv() -> None:
-    (found,) = computed(
+    (output,) = computed(
         "Divide", "opset1", ([7, -7, 7, -7, -6], et.i32), ([2, 2, -2, -2, 2], et.i32), m_pythondiv=False
     )
-    assert found.tolist() == [3, -3, -3, 3, -3]
+    assert output.tolist() == [3, -3, -3, 3, -3]
 
 
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])
@@ -57,5 +57,5 @@ def test_integer_division_by_zero_is_an_error(type: str) -> None:
 
 def test_half_precision_is_rounded_once() -> None:
     """1 + 2⁻¹¹ is half way between two f16 values; additions in f16 and in f32 must both round to the even one."""
-    (found,) = computed("Add", "opset1", ([1, 2048], et.f16), ([2**-11, 1], et.f16))
-    assert found.tolist() == [1, 2048]
+    (output,) = computed("Add", "opset1", ([1, 2048], et.f16), ([2**-11, 1], et.f16))
+    assert output.tolist() == [1, 2048]

@@ -41,8 +41,8 @@ def known(*values: int) -> TensorType:
     ],
 )
 def test_binary(type: str, a: TensorType, b: TensorType, expected: Any) -> None:
-    (found,) = operation(type, "opset1").bounds(a, b)
-    assert found.dims() == (ANY if expected is None else Dim.of(expected),)
+    (bounds,) = operation(type, "opset1").bounds(a, b)
+    assert bounds.dims() == (ANY if expected is None else Dim.of(expected),)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_bounds_of_unsupported_operands_are_none(type: str, a: TensorType, b: Te
 def test_a_pdpd_operand_is_aligned() -> None:
     a = TensorType(et.i64, Shape(2, 1), bounds=Bounds(np.array([[1], [2]]), np.array([[3], [4]])))
     op = operation("Add", "opset1", auto_broadcast="pdpd")
-    (found,) = op.bounds(a, known(10, 20))
-    assert (found.lower.tolist(), found.upper.tolist()) == ([[11], [22]], [[13], [24]])
+    (bounds,) = op.bounds(a, known(10, 20))
+    assert (bounds.lower.tolist(), bounds.upper.tolist()) == ([[11], [22]], [[13], [24]])
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_a_pdpd_operand_is_aligned() -> None:
 )
 def test_absolute_values(low: int, high: int, expected: tuple[int, int]) -> None:
     x = TensorType(et.i64, Shape(1), bounds=Bounds(np.array([low]), np.array([high])))
-    (found,) = operation("Abs", "opset1").bounds(x)
-    assert found.dims() == (Dim.of(expected),)
+    (bounds,) = operation("Abs", "opset1").bounds(x)
+    assert bounds.dims() == (Dim.of(expected),)
 
 
 def test_clamp_cuts_bounds() -> None:
-    (found,) = operation("Clamp", "opset1", min=1.0, max=4.5).bounds(sizes((0, 3), None, (6, 9)))
-    assert found.dims() == (Dim(1, 3), Dim(1, 4), Dim(4, 4))
+    (bounds,) = operation("Clamp", "opset1", min=1.0, max=4.5).bounds(sizes((0, 3), None, (6, 9)))
+    assert bounds.dims() == (Dim(1, 3), Dim(1, 4), Dim(4, 4))
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_clamp_cuts_bounds() -> None:
     [(et.i32, (2, 300)), (et.u8, (0, 255)), (et.u16, (2, 300)), (et.f32, (2, 300)), (et.u4, None), (et.boolean, None)],
 )
 def test_convert(to: et.ElementType, expected: tuple[int, int] | None) -> None:
-    found = operation("Convert", "opset1", destination_type=to).bounds(sizes((2, 300)))
-    assert found is None if expected is None else found[0].dims() == (Dim.of(expected),)
+    bounds = operation("Convert", "opset1", destination_type=to).bounds(sizes((2, 300)))
+    assert bounds is None if expected is None else bounds[0].dims() == (Dim.of(expected),)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_convert(to: et.ElementType, expected: tuple[int, int] | None) -> None:
 )
 def test_sizes_scaled_as_floats(type: str, factor: float, expected: list[Dim]) -> None:
     """Models often convert sizes to floats, scale them, and convert them back to integers."""
-    given = sizes((2, 9), None, 7)
+    operands = sizes((2, 9), None, 7)
     to_float, to_int = (operation("Convert", "opset1", destination_type=e) for e in (et.f32, et.i64))
-    (wide,) = to_float.bounds(given)
+    (wide,) = to_float.bounds(operands)
     (scaled,) = operation(type, "opset1").bounds(
         TensorType(et.f32, Shape(3), bounds=wide), TensorType.of(np.array([factor] * 3, np.float32))
     )
-    (found,) = to_int.bounds(TensorType(et.f32, Shape(3), bounds=scaled))
-    assert found.lower.dtype == np.int64
-    assert list(found.dims()) == expected
+    (bounds,) = to_int.bounds(TensorType(et.f32, Shape(3), bounds=scaled))
+    assert bounds.lower.dtype == np.int64
+    assert list(bounds.dims()) == expected

@@ -34,8 +34,8 @@ PDPD = {"auto_broadcast": "pdpd"}
     ],
 )
 def test_shapes(attributes: dict[str, Any], a: Shape, b: Shape, expected: Shape) -> None:
-    found = operation("Add", "opset1", **attributes).infer(TensorType(et.f32, a), TensorType(et.f32, b))
-    assert found.shape == expected
+    inferred = operation("Add", "opset1", **attributes).infer(TensorType(et.f32, a), TensorType(et.f32, b))
+    assert inferred.shape == expected
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_shapes_that_do_not_broadcast(attributes: dict[str, Any], a: Shape, b: S
 
 def test_pdpd_aligns_at_the_axis() -> None:
     a, b = np.zeros((2, 3, 2), np.float32), np.array([1, 2, 3], np.float32)
-    (found,) = computed("Add", "opset1", a, b, auto_broadcast="pdpd", auto_broadcast_axis=1)
-    assert found[1].tolist() == [[1, 1], [2, 2], [3, 3]]
+    (output,) = computed("Add", "opset1", a, b, auto_broadcast="pdpd", auto_broadcast_axis=1)
+    assert output[1].tolist() == [[1, 1], [2, 2], [3, 3]]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_types_that_do_not_agree(a: et.ElementType, b: et.ElementType, error: ty
 
 
 def test_a_dynamic_type_becomes_the_other() -> None:
-    found = operation("Add", "opset1").infer(TensorType(et.dynamic, Shape(2)), TensorType(et.f16, Shape(2)))
-    assert found.element is et.f16
+    inferred = operation("Add", "opset1").infer(TensorType(et.dynamic, Shape(2)), TensorType(et.f16, Shape(2)))
+    assert inferred.element is et.f16
 
 
 def test_axis_below_minus_one_is_refused() -> None:

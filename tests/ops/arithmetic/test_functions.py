@@ -40,8 +40,8 @@ INF, NAN = float("inf"), float("nan")
     ],
 )
 def test_values(type: str, version: str, element: et.ElementType, x: list[Any], expected: list[Any]) -> None:
-    (found,) = computed(type, version, (x, element))
-    np.testing.assert_array_equal(found, expected)
+    (output,) = computed(type, version, (x, element))
+    np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,15 @@ def test_values(type: str, version: str, element: et.ElementType, x: list[Any], 
     [("half_to_even", [-2, -2, -0.0, 0, 2, 2, 3]), ("half_away_from_zero", [-3, -2, -1, 1, 2, 3, 3])],
 )
 def test_round(mode: str, expected: list[float]) -> None:
-    (found,) = computed("Round", "opset5", ([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.6], et.f32), mode=mode)
-    assert found.tolist() == expected
+    (output,) = computed("Round", "opset5", ([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.6], et.f32), mode=mode)
+    assert output.tolist() == expected
 
 
 def test_round_half_away_does_not_add_before_it_cuts() -> None:
     """The largest f32 number below 0.5 rounds to 0, although the f32 sum of it and 0.5 is 1."""
     x = np.nextafter(np.float32(0.5), np.float32(0))
-    (found,) = computed("Round", "opset5", np.array([x]), mode="half_away_from_zero")
-    assert found.tolist() == [0]
+    (output,) = computed("Round", "opset5", np.array([x]), mode="half_away_from_zero")
+    assert output.tolist() == [0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

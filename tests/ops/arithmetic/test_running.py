@@ -30,8 +30,8 @@ def test_cum_sum(exclusive: bool, reverse: bool, expected: list[float]) -> None:
 
 
 def test_cum_sum_along_a_negative_axis_wraps_narrow_integers() -> None:
-    (found,) = computed("CumSum", "opset3", ([[100, 100, 100], [1, 2, 3]], et.u8), -1)
-    assert found.tolist() == [[100, 200, 44], [1, 3, 6]]
+    (output,) = computed("CumSum", "opset3", ([[100, 100, 100], [1, 2, 3]], et.u8), -1)
+    assert output.tolist() == [[100, 200, 44], [1, 3, 6]]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_cum_sum_along_an_axis_that_only_running_shows() -> None:
 def test_segment_max(fill: str, count: int | None, expected: list[Any]) -> None:
     data = np.array([[1, 2], [3, -4], [-1, -2]])
     inputs = [data, np.array([0, 0, 2]), *([] if count is None else [np.array(count)])]
-    (found,) = computed("SegmentMax", "opset16", *inputs, fill_mode=fill)
-    assert found.tolist() == expected
-    assert found.shape == (len(expected), 2)
+    (output,) = computed("SegmentMax", "opset16", *inputs, fill_mode=fill)
+    assert output.tolist() == expected
+    assert output.shape == (len(expected), 2)
 
 
 @pytest.mark.parametrize(("element", "lowest"), [(et.f16, -65504.0), (et.bf16, -3.3895314e38), (et.f32, -3.4028235e38)])
 def test_the_lowest_value_is_finite(element: et.ElementType, lowest: float) -> None:
-    (found,) = computed("SegmentMax", "opset16", ([2.0], element), np.array([1]), fill_mode="lowest")
-    np.testing.assert_allclose(found.astype(np.float64), [lowest, 2], rtol=1e-6)
+    (output,) = computed("SegmentMax", "opset16", ([2.0], element), np.array([1]), fill_mode="lowest")
+    np.testing.assert_allclose(output.astype(np.float64), [lowest, 2], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ from tests.harness.direct import computed, operation
     ],
 )
 def test_values(type: str, version: str, element: et.ElementType, inputs: list[Any], expected: list[Any]) -> None:
-    (found,) = computed(type, version, *((x, element) for x in inputs))
-    assert found.tolist() == expected
+    (output,) = computed(type, version, *((x, element) for x in inputs))
+    assert output.tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def test_classifications(type: str, attributes: dict[str, Any], expected: list[b
 
 
 def test_strings_compare() -> None:
-    (found,) = computed("Equal", "opset1", (["a", "b"], et.string), (["a", "c"], et.string))
-    assert found.tolist() == [True, False]
+    (output,) = computed("Equal", "opset1", (["a", "b"], et.string), (["a", "c"], et.string))
+    assert output.tolist() == [True, False]
 
 
 def test_operands_of_two_types_are_refused() -> None:

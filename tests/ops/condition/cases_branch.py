@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.body import Body, Value, given, port_map, taken
+from tests.harness.body import Body, Value, input_entry, output_entry, port_map
 from tests.harness.case import Case, Input, Random, cases, const, param
 from tests.harness.material import pick, random_array, random_shape
 
@@ -25,16 +25,16 @@ def _branch(
     for k, outer in enumerate(inputs):
         if rng.random() < 0.7:
             inner = body.parameter(element, ",".join(map(str, outer.value.shape)))
-            lines.append(taken(1 + k, inner))
+            lines.append(input_entry(1 + k, inner))
             values.append(inner)
     for k, shape in enumerate(shapes):
-        made = body.constant(random_array(rng, shape, element), element)
+        constant = body.constant(random_array(rng, shape, element), element)
         for value in values:
             summed = body.op("ReduceSum", value, body.constant(np.arange(2)), keep_dims=False)
-            made = body.op(pick(rng, ("Add", "Multiply", "Subtract")), made, summed)
+            constant = body.op(pick(rng, ("Add", "Multiply", "Subtract")), constant, summed)
         if len(shapes) == 1 and rng.random() < 0.3:
-            made = _nested(body, weights, made, element, shape)
-        lines.append(given(1 + len(inputs) + k, body.result(made)))
+            constant = _nested(body, weights, constant, element, shape)
+        lines.append(output_entry(1 + len(inputs) + k, body.result(constant)))
     order = [lines[int(k)] for k in rng.permutation(len(lines))]
     return port_map(*order, tag=f"{tag}_port_map") + body.xml(f"{tag}_body")
 
@@ -46,7 +46,9 @@ def _nested(body: Body, weights: bytearray, value: Value, element: et.ElementTyp
         inner = Body(weights)
         taker = inner.parameter(element, ",".join(map(str, shape)))
         result = inner.result(inner.op("Multiply", taker, inner.constant(np.array(factor), element)))
-        branches += port_map(taken(1, taker), given(2, result), tag=f"{tag}_port_map") + inner.xml(f"{tag}_body")
+        branches += port_map(input_entry(1, taker), output_entry(2, result), tag=f"{tag}_port_map") + inner.xml(
+            f"{tag}_body"
+        )
     total = body.op("ReduceSum", value, body.constant(np.arange(len(shape))), keep_dims=False)
     large = body.op("Greater", total, body.constant(np.array(1), element))
     return body.nested("If", "opset8", [large, value], 1, branches)[0]

@@ -10,7 +10,7 @@ import pytest
 import irload
 from irload.core import element as et
 from irload.errors import IRError, ReadError, ShapeMismatch, TypeMismatch
-from tests.harness.body import Body, given, port_map, taken
+from tests.harness.body import Body, input_entry, output_entry, port_map
 from tests.harness.case import Case, const, param
 from tests.harness.runtime import outputs
 from tests.harness.verify import load
@@ -23,7 +23,9 @@ def branches(then: Any, otherwise: Any, cond: Any = True, *, constant: bool = Fa
     xml, weights = "", bytearray()
     for tag, array in (("then", then), ("else", otherwise)):
         body = Body(weights)
-        xml += port_map(given(1, body.result(body.constant(array))), tag=f"{tag}_port_map") + body.xml(f"{tag}_body")
+        xml += port_map(output_entry(1, body.result(body.constant(array))), tag=f"{tag}_port_map") + body.xml(
+            f"{tag}_body"
+        )
     return Case("If", "opset8", [(const if constant else param)(np.asarray(cond))], xml=xml, weights=bytes(weights))
 
 
@@ -62,7 +64,7 @@ def test_a_branch_that_never_runs_need_not_fit() -> None:
         body = Body(weights)
         data = body.parameter(et.f32, "?,?")
         result = body.result(body.op("Squeeze", data, body.constant(np.array([axis]))))
-        xml += port_map(taken(1, data), given(2, result), tag=f"{tag}_port_map") + body.xml(f"{tag}_body")
+        xml += port_map(input_entry(1, data), output_entry(2, result), tag=f"{tag}_port_map") + body.xml(f"{tag}_body")
     case = Case("If", "opset8", [param(np.bool_(True)), param(DATA)], xml=xml, weights=bytes(weights))
     compiled = irload.compile_model(load(case, ["", "?,?"]))
     assert compiled([np.bool_(True), DATA])[0].tolist() == [1, 2, 3]
@@ -95,8 +97,8 @@ def test_other_conditions_that_the_runtime_takes(cond: Any, constant: bool, expe
     case = branches(ones(2), ones(2) * 5, cond, constant=constant)
     model = load(case)
     assert sum("by the specification" in w for w in model.warnings) == 1
-    given = [] if constant else [np.asarray(cond)]
-    assert irload.compile_model(model)(given)[0].tolist() == [expected, expected]
+    inputs = [] if constant else [np.asarray(cond)]
+    assert irload.compile_model(model)(inputs)[0].tolist() == [expected, expected]
     assert outputs(case)[0].tolist() == [expected, expected]
 
 

@@ -29,21 +29,21 @@ def test_indices_in_row_major_order(x: Any, expected: list[list[int]]) -> None:
 
 @pytest.mark.parametrize(("x", "shape"), [(np.zeros((2, 0)), (2, 0)), (np.zeros(3), (1, 0)), (np.zeros(()), (0, 0))])
 def test_nothing_found(x: Any, shape: tuple[int, ...]) -> None:
-    found = NonZero(output_type=et.i32).compute(x)
-    assert (found.shape, found.dtype) == (shape, np.int32)
+    output = NonZero(output_type=et.i32).compute(x)
+    assert (output.shape, output.dtype) == (shape, np.int32)
 
 
 def test_number_of_indices_is_bounded() -> None:
-    found = NonZero().infer(TensorType(et.f32, Shape(2, (1, 4))))
-    assert (found.element, found.shape) == (et.i64, Shape(2, (0, 8)))
+    inferred = NonZero().infer(TensorType(et.f32, Shape(2, (1, 4))))
+    assert (inferred.element, inferred.shape) == (et.i64, Shape(2, (0, 8)))
 
 
 @pytest.mark.parametrize(("right", "expected"), [(True, [0, 0, 1, 1, 2, 3]), (False, [0, 1, 1, 2, 3, 3])])
 def test_a_boundary_belongs_to_one_side(right: bool, expected: list[int]) -> None:
     op = Bucketize(output_type=et.i32, with_right_bound=right)
-    found = op.compute(np.array([0.0, 1.0, 1.5, 2.0, 3.0, 9.0]), np.array([1.0, 2.0, 3.0]))
-    assert found.tolist() == expected
-    assert found.dtype == np.int32
+    output = op.compute(np.array([0.0, 1.0, 1.5, 2.0, 3.0, 9.0]), np.array([1.0, 2.0, 3.0]))
+    assert output.tolist() == expected
+    assert output.dtype == np.int32
 
 
 def test_without_boundaries_all_is_one_bucket() -> None:

@@ -27,15 +27,15 @@ def test_specification_example() -> None:
 
 def test_pdpd_aligns_at_the_axis() -> None:
     op = select(auto_broadcast="pdpd", auto_broadcast_axis=0)
-    found = op.compute(np.array([True, False]), np.zeros((2, 3), int), np.array([1, 2]))
-    assert found.tolist() == [[0, 0, 0], [2, 2, 2]]
+    output = op.compute(np.array([True, False]), np.zeros((2, 3), int), np.array([1, 2]))
+    assert output.tolist() == [[0, 0, 0], [2, 2, 2]]
 
 
 def test_partly_known_values_are_carried_on() -> None:
     then = TensorType(et.i64, Shape(2), bounds=Bounds(np.array([1, 5]), np.array([8, 5])))
     cond, other = TensorType.of(np.array([True, False])), TensorType.of(np.array([3, 4]))
-    (found,) = select().bounds(cond, then, other)
-    assert (found.lower.tolist(), found.upper.tolist()) == ([1, 4], [8, 4])
+    (bounds,) = select().bounds(cond, then, other)
+    assert (bounds.lower.tolist(), bounds.upper.tolist()) == ([1, 4], [8, 4])
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def _transposed(rng: Random, type: str, version: str, batch: int, channels: int,
         if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin misplaces elements outside
             asked = [min(n, f - b) for n, f, b in zip(asked, full, attributes["pads_begin"], strict=True)]
         # Rigid, because the runtime infers rank 2 for an output shape of unknown length.
-        inputs.append(replace(pick(rng, (const, const, param))(asked, pick(rng, INDICES)), rigid=True))
+        inputs.append(replace(pick(rng, (const, const, param))(asked, pick(rng, INDICES)), static_shape=True))
     # The CPU plugin has no kernel for one group, nor for an output shape that is a runtime input.
     expected = None
     if leading[0] == 1 or not inputs[-1].constant:

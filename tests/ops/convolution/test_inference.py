@@ -69,8 +69,8 @@ def f32(text: str) -> TensorType:
     ],
 )
 def test_shapes(type: str, version: str, attributes: dict[str, Any], inputs: list[str], expected: str) -> None:
-    found = operation(type, version, **attributes).infer(*map(f32, inputs))
-    assert str(found) == f"f32[{expected}]"
+    inferred = operation(type, version, **attributes).infer(*map(f32, inputs))
+    assert str(inferred) == f"f32[{expected}]"
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_onednn_takes_three_element_types(element: ElementType, kind: str) -> No
 
 
 def test_an_empty_batch() -> None:
-    (found,) = computed("Convolution", "opset1", np.zeros((0, 2, 5), np.float32), np.zeros((3, 2, 2), np.float32))
-    assert found.shape == (0, 3, 4)
+    (output,) = computed("Convolution", "opset1", np.zeros((0, 2, 5), np.float32), np.zeros((3, 2, 2), np.float32))
+    assert output.shape == (0, 3, 4)
 
 
 def test_large_convolutions_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

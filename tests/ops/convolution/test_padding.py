@@ -28,8 +28,8 @@ ONES = np.ones(3, np.float32)
     ],
 )
 def test_openvino(attributes: dict[str, Any], expected: list[float]) -> None:
-    (found,) = computed("Convolution", "opset1", ONE_TO_SIX.reshape(1, 1, 6), ONES.reshape(1, 1, 3), **attributes)
-    np.testing.assert_array_equal(found, np.reshape(expected, (1, 1, -1)))
+    (output,) = computed("Convolution", "opset1", ONE_TO_SIX.reshape(1, 1, 6), ONES.reshape(1, 1, 3), **attributes)
+    np.testing.assert_array_equal(output, np.reshape(expected, (1, 1, -1)))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_openvino(attributes: dict[str, Any], expected: list[float]) -> None:
 )
 def test_onednn(attributes: dict[str, Any], expected: list[float]) -> None:
     attributes_ = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,)} | attributes
-    (found,) = computed("Convolution", "onednn", ONE_TO_SIX.reshape(1, 6, 1), ONES.reshape(3, 1, 1), **attributes_)
-    np.testing.assert_array_equal(found, np.reshape(expected, (1, -1, 1)))
+    (output,) = computed("Convolution", "onednn", ONE_TO_SIX.reshape(1, 6, 1), ONES.reshape(3, 1, 1), **attributes_)
+    np.testing.assert_array_equal(output, np.reshape(expected, (1, -1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_onednn(attributes: dict[str, Any], expected: list[float]) -> None:
 def test_onednn_pads_the_odd_element_at_the_named_end(auto_pad: str, expected: list[float]) -> None:
     # With kernel 2 the padding is one element. With stride 3 the windows are (1,2) and (4,5) for upper, (0,1) and (3,4)
     # for lower.
-    (found,) = computed(
+    (output,) = computed(
         "Convolution",
         "onednn",
         ONE_TO_SIX.reshape(1, 6, 1),
@@ -67,7 +67,7 @@ def test_onednn_pads_the_odd_element_at_the_named_end(auto_pad: str, expected: l
         pads_end=(0,),
         auto_pad=auto_pad,
     )
-    assert found.ravel().tolist() == expected
+    assert output.ravel().tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_onednn_layouts_groups_and_bias(data_format: str, filter_format: str) ->
     attributes_ = {"strides": (1,), "dilations": (1,), "pads_begin": (0,), "pads_end": (0,), "groups": 2}
     formats = {"data_format": data_format, "filter_format": filter_format}
     bias = np.array([0.5, 0, 0, 7], np.float32)
-    (found,) = computed("Convolution", "onednn", data, filters, bias, **attributes_, **formats)
-    found = found if data_format == "NXC" else np.moveaxis(found, 1, -1)
-    assert found.tolist() == [[[10.5, 100, 2, 11], [30.5, 300, 4, 15]]]
+    (output,) = computed("Convolution", "onednn", data, filters, bias, **attributes_, **formats)
+    output = output if data_format == "NXC" else np.moveaxis(output, 1, -1)
+    assert output.tolist() == [[[10.5, 100, 2, 11], [30.5, 300, 4, 15]]]
 
 
 @pytest.mark.parametrize(
@@ -110,5 +110,5 @@ def test_transposed(attributes: dict[str, Any], output_shape: list[int] | None, 
     filters = np.array([1, 10, 100], np.float32).reshape(1, 1, 3)
     asked = [] if output_shape is None else [np.array(output_shape)]
     # With stride 2 the outputs of neighbouring inputs overlap in one element: 1 10 100+2 20 200+3 30 300.
-    (found,) = computed("ConvolutionBackpropData", "opset1", data, filters, *asked, strides=(2,), **attributes)
-    assert found.ravel().tolist() == expected
+    (output,) = computed("ConvolutionBackpropData", "opset1", data, filters, *asked, strides=(2,), **attributes)
+    assert output.ravel().tolist() == expected

@@ -21,8 +21,8 @@ def deltas(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
 
 def same_proposals(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
     """True if rows, and scores of existing regions, agree; the runtime does not initialize the scores after these."""
-    found = ours[0][:, 1:].any(1)
-    pairs = [(ours[0], theirs[0]), *((a[found], b[found]) for a, b in zip(ours[1:], theirs[1:], strict=True))]
+    valid = ours[0][:, 1:].any(1)
+    pairs = [(ours[0], theirs[0]), *((a[valid], b[valid]) for a, b in zip(ours[1:], theirs[1:], strict=True))]
     return all(np.allclose(a, b, 1e-4, 1e-4) for a, b in pairs)
 
 

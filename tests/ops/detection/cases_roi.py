@@ -99,8 +99,10 @@ def roi_pooling(rng: Random, version: str) -> Case:
     if "method" not in attributes:
         rois[:, 1:] *= 8
     sizes = [int(n) for n in rng.integers(1, 4, 2)]
-    given = {"pooled_h": sizes[0], "pooled_w": sizes[1]}
-    attributes |= pick(rng, [given, given, {"output_size": sizes}, {"output_roi": sizes, "output_size": [7, 7]}])
+    size_attributes = {"pooled_h": sizes[0], "pooled_w": sizes[1]}
+    attributes |= pick(
+        rng, [size_attributes, size_attributes, {"output_size": sizes}, {"output_roi": sizes, "output_size": [7, 7]}]
+    )
     if "pooled_h" in attributes and rng.random() < 0.4:
         attributes |= {"output_roi": [7, 7]}
     inputs = [param(random_array(rng, shape, element), element), param(rois, element)]

@@ -97,9 +97,9 @@ def test_prior_box_order_and_variance() -> None:
 )
 def test_number_of_priors(attributes: dict[str, Any], count: int) -> None:
     op = make("PriorBox", "opset8", **attributes)
-    given = TensorType.of(np.array([2, 3])), TensorType.of(np.array([60, 60]))
-    assert op.infer(*given).shape == Shape(2, 4 * 6 * count)
-    assert op.compute(*(t.value for t in given)).shape == (2, 4 * 6 * count)
+    types = TensorType.of(np.array([2, 3])), TensorType.of(np.array([60, 60]))
+    assert op.infer(*types).shape == Shape(2, 4 * 6 * count)
+    assert op.compute(*(t.value for t in types)).shape == (2, 4 * 6 * count)
 
 
 def test_uncounted_priors_shift_the_boxes_of_the_next_cell() -> None:
@@ -130,9 +130,9 @@ def test_fewer_priors_than_counted_are_refused() -> None:
 
 def test_clustered_priors_clip_by_default() -> None:
     op = make("PriorBoxClustered", "opset1", width=(50.0,), height=(20.0,), offset=0.5, variance=(0.1, 0.2, 0.3, 0.4))
-    found = op.compute(np.array([1, 2]), np.array([40, 80]))
-    assert found[0] == pytest.approx([0, 0.25, 0.5625, 0.75, 0.4375, 0.25, 1, 0.75])
-    assert found[1] == pytest.approx([0.1, 0.2, 0.3, 0.4] * 2)
+    output = op.compute(np.array([1, 2]), np.array([40, 80]))
+    assert output[0] == pytest.approx([0, 0.25, 0.5625, 0.75, 0.4375, 0.25, 1, 0.75])
+    assert output[1] == pytest.approx([0.1, 0.2, 0.3, 0.4] * 2)
 
 
 def test_prior_grid() -> None:
@@ -171,14 +171,14 @@ def test_proposal_too_small_scores_nothing() -> None:
 
 def test_generate_proposals_leaves_small_ones_out() -> None:
     anchors = np.array([[0, 0, 8, 8], [10, 10, 12, 12]], F).reshape(1, 1, 2, 4)
-    given = np.array([[40, 40, 2]], F), anchors, np.zeros((1, 8, 1, 1), F), np.array([0.4, 0.6], F).reshape(1, 2, 1, 1)
+    inputs = np.array([[40, 40, 2]], F), anchors, np.zeros((1, 8, 1, 1), F), np.array([0.4, 0.6], F).reshape(1, 2, 1, 1)
     limits: dict[str, Any] = {"nms_threshold": 0.5, "post_nms_count": 5, "pre_nms_count": 5}
-    rois, scores, counts = make("GenerateProposals", min_size=2.0, **limits).compute(*given)
+    rois, scores, counts = make("GenerateProposals", min_size=2.0, **limits).compute(*inputs)
     assert (rois.tolist(), counts.tolist()) == ([[0, 0, 8, 8]], [1])
     assert scores == pytest.approx([0.4])
-    assert make("GenerateProposals", min_size=1.0, **limits).compute(*given)[2].tolist() == [2]
+    assert make("GenerateProposals", min_size=1.0, **limits).compute(*inputs)[2].tolist() == [2]
     fixed = make("ExperimentalDetectronGenerateProposalsSingleImage", min_size=4.0, **limits)
-    boxes, best = fixed.compute(given[0][0], anchors.reshape(2, 4), given[2][0], given[3][0])
+    boxes, best = fixed.compute(inputs[0][0], anchors.reshape(2, 4), inputs[2][0], inputs[3][0])
     assert (boxes.shape, best.tolist()) == ((5, 4), pytest.approx([0.4, 0, 0, 0, 0]))
 
 
@@ -204,8 +204,8 @@ SSD_INPUTS = (
 )
 def test_detection_output(attributes: dict[str, Any], scores: list[float], labels: list[int]) -> None:
     rows = make("DetectionOutput", "opset8", **{**SSD, **attributes}).compute(*SSD_INPUTS)[0, 0]
-    found = [float(row[2]) if row[0] >= 0 else -1 for row in rows][: len(scores)]
-    assert found == pytest.approx(scores)
+    confidences = [float(row[2]) if row[0] >= 0 else -1 for row in rows][: len(scores)]
+    assert confidences == pytest.approx(scores)
     assert rows[: len(labels), 1].tolist() == labels
 
 
@@ -220,12 +220,12 @@ def test_detection_output_decodes_centers() -> None:
 def test_detectron_output_orders_by_class_or_by_score() -> None:
     shared: dict[str, Any] = {"score_threshold": 0.1, "nms_threshold": 0.5, "max_delta_log_wh": 4.0, "num_classes": 3}
     rois, scores = np.array([[0, 0, 9, 9], [20, 20, 29, 29]], F), np.array([[0, 0.4, 0.9], [0, 0.05, 0.8]], F)
-    given = rois, np.zeros((2, 12), F), scores, np.array([[50, 50, 1]], F)
+    inputs = rois, np.zeros((2, 12), F), scores, np.array([[50, 50, 1]], F)
     type = "ExperimentalDetectronDetectionOutput"
-    boxes, classes, best = make(type, **shared, post_nms_count=5, max_detections_per_image=4).compute(*given)
+    boxes, classes, best = make(type, **shared, post_nms_count=5, max_detections_per_image=4).compute(*inputs)
     assert (classes.tolist(), best) == ([1, 2, 2, 0], pytest.approx([0.4, 0.9, 0.8, 0]))
     assert boxes[1].tolist() == [0, 0, 9, 9]
-    _, classes, best = make(type, **shared, post_nms_count=5, max_detections_per_image=2).compute(*given)
+    _, classes, best = make(type, **shared, post_nms_count=5, max_detections_per_image=2).compute(*inputs)
     assert (classes.tolist(), best) == ([2, 2], pytest.approx([0.9, 0.8]))
 
 

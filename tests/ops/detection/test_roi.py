@@ -40,8 +40,8 @@ def roi(*values: float) -> Any:
     ],
 )
 def test_roi_align(attributes: dict[str, Any], corners: tuple[float, ...], expected: float) -> None:
-    found = make("ROIAlign", "opset9", **{**POOL, **attributes}).compute(RAMP, roi(*corners), np.array([0]))
-    assert found.ravel() == pytest.approx([expected])
+    output = make("ROIAlign", "opset9", **{**POOL, **attributes}).compute(RAMP, roi(*corners), np.array([0]))
+    assert output.ravel() == pytest.approx([expected])
 
 
 def test_the_maximum_of_a_region_starts_from_zero() -> None:
@@ -52,12 +52,12 @@ def test_the_maximum_of_a_region_starts_from_zero() -> None:
 def test_rotation_by_a_right_angle_turns_the_bins() -> None:
     attributes: dict[str, Any] = {"pooled_h": 2, "pooled_w": 2, "spatial_scale": 1.0, "sampling_ratio": 1}
     regions = roi(2, 2, 2, 2, np.pi / 2)
-    found = make("ROIAlignRotated", **attributes).compute(RAMP, regions, np.array([0]))[0, 0]
+    output = make("ROIAlignRotated", **attributes).compute(RAMP, regions, np.array([0]))[0, 0]
     back = make("ROIAlignRotated", **attributes, clockwise_mode=True).compute(RAMP, regions, np.array([0]))[0, 0]
     plain = make("ROIAlignRotated", **attributes).compute(RAMP, roi(2, 2, 2, 2, 0), np.array([0]))[0, 0]
     assert plain == pytest.approx(np.array([[5, 6], [9, 10]]))
-    assert found == pytest.approx(np.rot90(plain, -1))
-    assert back == pytest.approx(np.rot90(found, 2))
+    assert output == pytest.approx(np.rot90(plain, -1))
+    assert back == pytest.approx(np.rot90(output, 2))
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_features_come_from_the_level_of_the_region(side: float, level: int | No
     ],
 )
 def test_roi_pooling(attributes: dict[str, Any], region: tuple[float, ...], expected: list[float]) -> None:
-    found = make("ROIPooling", "opset2", spatial_scale=1.0, **attributes).compute(RAMP, roi(*region))
-    assert found.ravel().tolist() == expected
+    output = make("ROIPooling", "opset2", spatial_scale=1.0, **attributes).compute(RAMP, roi(*region))
+    assert output.ravel().tolist() == expected
 
 
 def test_position_sensitive_bins_read_their_own_channels() -> None:
@@ -129,9 +129,9 @@ def test_region_yolo() -> None:
 
 def test_reorg_yolo_is_its_own_order() -> None:
     data = np.arange(16, dtype=np.int32).reshape(1, 4, 2, 2)
-    found = make("ReorgYolo", "opset1", stride=(2,)).compute(data)
-    assert found.shape == (1, 16, 1, 1)
-    assert found.ravel().tolist() == [0, 2, 8, 10, 1, 3, 9, 11, 4, 6, 12, 14, 5, 7, 13, 15]
+    output = make("ReorgYolo", "opset1", stride=(2,)).compute(data)
+    assert output.shape == (1, 16, 1, 1)
+    assert output.ravel().tolist() == [0, 2, 8, 10, 1, 3, 9, 11, 4, 6, 12, 14, 5, 7, 13, 15]
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,13 @@ def multinomial(rng: Random, version: str) -> Case:
 
 def _drawn(chances: Array, draws: Array, replaced: bool) -> list[int]:
     """The classes drawn from one row, by scaling each draw to the remaining probability."""
-    left, found = chances.astype(float).copy(), []
+    left, array = chances.astype(float).copy(), []
     for draw in draws:
         reached, k = left[0], 0
         while draw * left.sum() > reached:
             k += 1
             reached += left[k]
-        found.append(k)
+        array.append(k)
         if not replaced:
             left[k] = 0
-    return found
+    return array

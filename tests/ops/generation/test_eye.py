@@ -25,14 +25,14 @@ from irload.ops.generation.eye import Eye
     ],
 )
 def test_diagonals(diagonal: int, expected: list[list[int]]) -> None:
-    found = Eye(output_type=et.u8).compute(np.array(2), np.array([3]), np.array(diagonal))
-    assert found.tolist() == expected
-    assert found.dtype == np.uint8
+    output = Eye(output_type=et.u8).compute(np.array(2), np.array([3]), np.array(diagonal))
+    assert output.tolist() == expected
+    assert output.dtype == np.uint8
 
 
 def test_batches_are_equal() -> None:
-    found = Eye(output_type=et.f32).compute(np.array(2), np.array(2), np.array(0), np.array([2, 1]))
-    assert found.tolist() == [[[[1, 0], [0, 1]]], [[[1, 0], [0, 1]]]]
+    output = Eye(output_type=et.f32).compute(np.array(2), np.array(2), np.array(0), np.array([2, 1]))
+    assert output.tolist() == [[[[1, 0], [0, 1]]], [[[1, 0], [0, 1]]]]
 
 
 SCALAR = TensorType(et.i64, Shape())

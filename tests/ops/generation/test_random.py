@@ -36,19 +36,19 @@ def test_published_numbers(element: et.ElementType, bounds: Any, seeds: Any, exp
 
 
 def test_alignment_pytorch_draws_from_another_generator() -> None:
-    found = drawn(et.f32, [4], 0, 1, (150, 10), alignment="pytorch")
-    np.testing.assert_allclose(found, [0.5974867, 0.544582, 0.04074067, 0.5810562], rtol=1e-6)
+    values = drawn(et.f32, [4], 0, 1, (150, 10), alignment="pytorch")
+    np.testing.assert_allclose(values, [0.5974867, 0.544582, 0.04074067, 0.5810562], rtol=1e-6)
 
 
 @pytest.mark.parametrize("alignment", ["tensorflow", "pytorch"])
 @pytest.mark.parametrize("element", [et.f32, et.f16, et.bf16, et.f64, et.i32, et.i64])
 def test_values_are_evenly_spread_and_start_alike(element: et.ElementType, alignment: str) -> None:
-    found = drawn(element, [4000], -8, 24, (7, 3), alignment=alignment)
-    assert found.dtype == element.dtype
-    assert -8 <= found.min() < -7
-    assert 22 < found.max() <= 24
-    assert abs(found.astype(float).mean() - 8) < 0.7
-    np.testing.assert_array_equal(drawn(element, [2, 3], -8, 24, (7, 3), alignment=alignment).ravel(), found[:6])
+    values = drawn(element, [4000], -8, 24, (7, 3), alignment=alignment)
+    assert values.dtype == element.dtype
+    assert -8 <= values.min() < -7
+    assert 22 < values.max() <= 24
+    assert abs(values.astype(float).mean() - 8) < 0.7
+    np.testing.assert_array_equal(drawn(element, [2, 3], -8, 24, (7, 3), alignment=alignment).ravel(), values[:6])
 
 
 def test_without_seeds_every_run_differs() -> None:
@@ -125,9 +125,9 @@ def test_specification_examples(
 ) -> None:
     monkeypatch.setattr(random, "uniform", lambda *_, **__: np.array(draws))
     op = resolve("Multinomial", "opset13")[0](convert_type=et.i32, **attributes)
-    found: Any = op.compute(np.array(probs, np.float64), np.array(len(draws[0])))
-    assert found.tolist() == expected
-    assert found.dtype == np.int32
+    output: Any = op.compute(np.array(probs, np.float64), np.array(len(draws[0])))
+    assert output.tolist() == expected
+    assert output.dtype == np.int32
 
 
 @pytest.mark.parametrize(

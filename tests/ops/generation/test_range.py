@@ -14,13 +14,13 @@ from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
 
 
-def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
+def evaluated(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
     """Return the computed values after checking that their number equals the inferred one."""
     op = resolve("Range", "opset4")[0](output_type=output_type)
     arrays = [np.asarray(n) for n in (start, stop, step)]
-    found = op.compute(*arrays)
-    assert op.infer(*map(TensorType.of, arrays)).shape == found.shape
-    return found
+    output = op.compute(*arrays)
+    assert op.infer(*map(TensorType.of, arrays)).shape == output.shape
+    return output
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def made(start: Any, stop: Any, step: Any, output_type: et.ElementType) -> Any:
     ],
 )
 def test_values(start: Any, stop: Any, step: Any, output_type: et.ElementType, expected: list[float]) -> None:
-    found = made(start, stop, step, output_type)
-    assert found.tolist() == expected
-    assert found.dtype == output_type.dtype
+    values = evaluated(start, stop, step, output_type)
+    assert values.tolist() == expected
+    assert values.dtype == output_type.dtype
 
 
 def test_length_is_that_of_the_rounded_step() -> None:
-    assert made(np.float32(0), np.float32(1), np.float32(0.1), et.f32).shape == (10,)
+    assert evaluated(np.float32(0), np.float32(1), np.float32(0.1), et.f32).shape == (10,)
 
 
 def test_large_integers_stay_exact() -> None:
-    assert made(2**62 + 1, 2**62 + 4, 2, et.i64).tolist() == [2**62 + 1, 2**62 + 3]
+    assert evaluated(2**62 + 1, 2**62 + 4, 2, et.i64).tolist() == [2**62 + 1, 2**62 + 3]
 
 
 def test_unknown_length() -> None:

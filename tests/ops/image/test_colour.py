@@ -36,8 +36,8 @@ def test_limited_range_reaches_black_and_white() -> None:
 )
 def test_colours(type: str, chroma: Any, expected: list[float]) -> None:
     y = np.full((1, 2, 2, 1), 100, np.float32)
-    found = image(type, y, *(np.array(c, np.float32) for c in chroma))
-    np.testing.assert_allclose(found, np.broadcast_to(expected, (1, 2, 2, 3)), rtol=1e-5)
+    output = image(type, y, *(np.array(c, np.float32) for c in chroma))
+    np.testing.assert_allclose(output, np.broadcast_to(expected, (1, 2, 2, 3)), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

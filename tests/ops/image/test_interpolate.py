@@ -54,8 +54,8 @@ def test_nearest_mode_simple_truncates_when_enlarging() -> None:
     ],
 )
 def test_coordinates(mode: str, expected: list[float]) -> None:
-    found = interpolate(mode="linear_onnx", coordinate_transformation_mode=mode).compute(RAMP[:3], np.array([4]))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    output = interpolate(mode="linear_onnx", coordinate_transformation_mode=mode).compute(RAMP[:3], np.array([4]))
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("half_pixel", 3.5), ("pytorch_half_pixel", 0), ("align_corners", 0)])
@@ -81,8 +81,8 @@ def test_scales_decide_the_coordinates_and_not_the_quotient_of_sizes() -> None:
 )
 def test_sizes_of_scaled_axes(size: int, scale: float, expected: int) -> None:
     scales = TensorType.of(np.array([scale], np.float32))
-    found = interpolate(shape_calculation_mode="scales").infer(TensorType(et.f32, Shape(size)), scales)
-    assert found.shape == Shape(expected)
+    inferred = interpolate(shape_calculation_mode="scales").infer(TensorType(et.f32, Shape(size)), scales)
+    assert inferred.shape == Shape(expected)
 
 
 def test_pads_are_zeros_that_are_resized_too() -> None:
@@ -91,15 +91,15 @@ def test_pads_are_zeros_that_are_resized_too() -> None:
 
 def test_pillow_resizes_one_axis_and_pads() -> None:
     op = interpolate(mode="bilinear_pillow", pads_begin=(0, 1), pads_end=(0, 1))
-    found = op.compute(np.array([[4.0, 8]], np.float32), np.array([2]), np.array([1]))
+    output = op.compute(np.array([[4.0, 8]], np.float32), np.array([2]), np.array([1]))
     # 0 4 8 0, halved: a triangle of four elements around 1, with weights 3/8, 3/8, 1/8 (and 1/8 outside).
-    assert found.tolist() == [pytest.approx([(3 * 4 + 8) / 7, (3 * 8 + 4) / 7])]
+    assert output.tolist() == [pytest.approx([(3 * 4 + 8) / 7, (3 * 8 + 4) / 7])]
 
 
 def test_pillow_rounds_integers_after_each_pass() -> None:
     data = np.array([[0, 1], [1, 1]], np.uint8)
-    found = interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1]))
-    assert found.tolist() == [[1]]  # width first: .5 → 1 and 1, then 1; the mean of all is .75
+    output = interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1]))
+    assert output.tolist() == [[1]]  # width first: .5 → 1 and 1, then 1; the mean of all is .75
     data = np.array([[0, 1], [0, 0]], np.uint8)
     assert interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1])).tolist() == [
         [1]
@@ -125,8 +125,8 @@ def test_linear_rounds_integers_away_from_zero(dtype: Any, expected: float) -> N
 def test_first_version_in_terms_of_the_later(
     attributes: dict[str, Any], rank: int, axes: tuple[int, ...], coordinates: str, mode: str
 ) -> None:
-    found = resolve("Interpolate", "opset1")[0](axes=axes, **attributes).sampling(rank)
-    assert (found.coordinates, found.mode, found.nearest) == (coordinates, mode, "simple")
+    reached = resolve("Interpolate", "opset1")[0](axes=axes, **attributes).sampling(rank)
+    assert (reached.coordinates, reached.mode, reached.nearest) == (coordinates, mode, "simple")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core import element as et
-from tests.harness.body import Body, Value, back_edges, given, port_map, taken
+from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
 from tests.harness.case import Array, Case, Input, Random, cases, const, param
 from tests.harness.material import pick, random_array, random_shape
 
@@ -29,10 +29,10 @@ class Wires:
     def __post_init__(self) -> None:
         self.body = Body(self.weights)
 
-    def feed(self, array: Array, element: et.ElementType, given: tuple[int, ...], **rest: Any) -> Value:
-        """An outer input that feeds a new Parameter of the body, whose shape is `given`."""
-        inner = self.body.parameter(element, ",".join(map(str, given)))
-        self.lines.append(taken(self.first + len(self.inputs), inner, **rest))
+    def feed(self, array: Array, element: et.ElementType, shape: tuple[int, ...], **rest: Any) -> Value:
+        """An outer input that feeds a new Parameter of the body, whose shape is `shape`."""
+        inner = self.body.parameter(element, ",".join(map(str, shape)))
+        self.lines.append(input_entry(self.first + len(self.inputs), inner, **rest))
         self.inputs.append(param(array, element))
         return inner
 
@@ -49,7 +49,7 @@ class Wires:
     def xml(self, *more: str) -> str:
         """Port map, back edges and body, the output ports numbered after the inputs."""
         start = self.first + len(self.inputs)
-        outputs = (given(start + k, result, **rest) for k, (result, rest) in enumerate(self.results))
+        outputs = (output_entry(start + k, result, **rest) for k, (result, rest) in enumerate(self.results))
         edges = back_edges(*self.backs) if self.backs else ""
         return port_map(*self.lines, *outputs, *more) + edges + self.body.xml()
 
@@ -124,7 +124,7 @@ def _condition(rng: Random, wires: Wires, kind: str, counter: Value | None, last
     body = wires.body
     if kind == "through":
         inner = body.parameter(et.boolean, "")
-        wires.lines.append(taken(wires.first + len(wires.inputs), inner))
+        wires.lines.append(input_entry(wires.first + len(wires.inputs), inner))
         wires.inputs.append(pick(rng, (const, param))(np.bool_(True), et.boolean))
         return body.result(inner)
     if kind == "computed" and counter is not None:
@@ -138,7 +138,7 @@ def _inner_loop(rng: Random, wires: Wires, value: Value, element: et.ElementType
     merged = inner.parameter(element, ",".join(map(str, shape)))
     grown = inner.result(inner.op("Add", merged, inner.constant(random_array(rng, (1,), element), element)))
     condition = inner.result(inner.constant(np.bool_(True), et.boolean))
-    lines = (taken(2, merged), given(3, grown), given(-1, condition, purpose="execution_condition"))
+    lines = (input_entry(2, merged), output_entry(3, grown), output_entry(-1, condition, purpose="execution_condition"))
     tail = port_map(*lines) + back_edges((grown, merged)) + inner.xml()
     trips = wires.body.constant(np.int64(rng.integers(1, 3)), et.i64)
     going = wires.body.constant(np.bool_(True), et.boolean)
@@ -163,7 +163,7 @@ def loop(rng: Random, version: str) -> Case:
     counter, more = None, list[str]()
     if kind == "computed" or rng.random() < 0.5:
         counter = body.parameter(et.i64, pick(rng, ("", "1")))
-        more.append(taken(-1, counter, purpose="current_iteration"))
+        more.append(input_entry(-1, counter, purpose="current_iteration"))
     values = list[Value]()
     if rng.random() < 0.6:
         backwards = {"start": -1, "end": 0, "stride": -1} if rng.random() < 0.4 else {}
@@ -184,7 +184,7 @@ def loop(rng: Random, version: str) -> Case:
             wires.give(result)
     if rng.random() < 0.6 or not wires.results:
         wires.give(body.result(mixed), axis=axis)
-    more.append(given(-1, _condition(rng, wires, kind, counter, last), purpose="execution_condition"))
+    more.append(output_entry(-1, _condition(rng, wires, kind, counter, last), purpose="execution_condition"))
     index = pick(rng, (et.i32, et.i64))
     count = np.full(pick(rng, ((), (1,))), -1 if endless else trips)
     before = (pick(rng, (const, const, param))(count, index), const(np.full(pick(rng, ((), (1,))), True), et.boolean))

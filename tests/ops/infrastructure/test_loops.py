@@ -22,7 +22,7 @@ from irload.errors import (
     TypeMismatch,
 )
 from irload.ops.infrastructure.iteration import grows
-from tests.harness.body import Body, Value, back_edges, given, port_map, taken
+from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
 from tests.harness.case import Case, const, param
 from tests.harness.runtime import outputs
 from tests.harness.verify import load
@@ -36,8 +36,8 @@ def run(case: Case) -> list[Any]:
     return [a.tolist() for a in irload.compile_model(load(case)).create_infer_request().infer(feeds).values()]
 
 
-def shapes(case: Case, given: list[str | None] | None = None) -> list[str]:
-    return [str(p.partial_shape) for p in load(case, given).outputs]
+def shapes(case: Case, relaxed: list[str | None] | None = None) -> list[str]:
+    return [str(p.partial_shape) for p in load(case, relaxed).outputs]
 
 
 def iterator(rest: dict[str, Any], length: int = 6, *, only_last: bool = False) -> Case:
@@ -46,7 +46,7 @@ def iterator(rest: dict[str, Any], length: int = 6, *, only_last: bool = False) 
     part = body.parameter(et.f32, "1")
     result = body.result(body.op("Add", part, body.constant(np.float32(10))))
     end = {} if only_last else {"axis": 0, "stride": rest.get("part_size", 1), "part_size": rest.get("part_size", 1)}
-    xml = port_map(taken(0, part, axis=0, **rest), given(1, result, **end)) + body.xml()
+    xml = port_map(input_entry(0, part, axis=0, **rest), output_entry(1, result, **end)) + body.xml()
     weights = bytes(body.weights)
     return Case("TensorIterator", "opset1", [param(np.arange(length, dtype=np.float32))], xml=xml, weights=weights)
 
@@ -93,22 +93,22 @@ def test_parts_that_cannot_be(rest: dict[str, Any], error: type[IRError], messag
 
 
 @pytest.mark.parametrize("optimize", [True, False])
-@pytest.mark.parametrize(("data", "found"), [([1, 0, 0, 2], None), ([1, 0, 3, 2], 2), ([1, 0, 0, 0], 0)])
+@pytest.mark.parametrize(("data", "size"), [([1, 0, 0, 2], None), ([1, 0, 3, 2], 2), ([1, 0, 0, 0], 0)])
 def test_parts_of_dynamic_size_must_have_the_length_of_the_port_map(
-    data: list[float], found: int | None, optimize: bool
+    data: list[float], size: int | None, optimize: bool
 ) -> None:
     body = Body(bytearray())
     part = body.parameter(et.f32, "2")
     where = body.op("NonZero", part, version="opset3", output_type="i64")
     result = body.result(body.op("Squeeze", where, body.constant(np.array([0]))))
-    xml = port_map(taken(0, part, axis=0, stride=2, part_size=2), given(1, result, axis=0)) + body.xml()
+    xml = port_map(input_entry(0, part, axis=0, stride=2, part_size=2), output_entry(1, result, axis=0)) + body.xml()
     case = Case("TensorIterator", "opset1", [param(np.float32(data))], xml=xml, weights=bytes(body.weights))
     assert shapes(case) == ["[2]"]
     compiled = irload.compile_model(load(case), optimize=optimize)
-    if found is None:
+    if size is None:
         assert compiled(np.float32(data))[0].tolist() == [0, 1]
         return
-    message = f"iteration 1 returned {found} elements on axis 0 for output 0, .* expects 1"
+    message = f"iteration 1 returned {size} elements on axis 0 for output 0, .* expects 1"
     with pytest.raises(ExecutionError, match=message):
         compiled(np.float32(data))
 
@@ -117,7 +117,7 @@ def test_sliced_inputs_must_agree_on_the_number_of_parts() -> None:
     body = Body(bytearray())
     a, b = body.parameter(et.f32, "1"), body.parameter(et.f32, "1")
     result = body.result(body.op("Add", a, b))
-    xml = port_map(taken(0, a, axis=0), taken(1, b, axis=0), given(2, result, axis=0)) + body.xml()
+    xml = port_map(input_entry(0, a, axis=0), input_entry(1, b, axis=0), output_entry(2, result, axis=0)) + body.xml()
     with pytest.raises(ShapeMismatch, match=r"input 0: 6, input 1: 4"):
         load(Case("TensorIterator", "opset1", [param(ROW), param(ROW[:4])], xml=xml))
 
@@ -149,11 +149,11 @@ def loop(
     true = body.constant(np.bool_(True))
     condition: Value = body.result(true if stop is None else body.op("Less", number, body.constant(np.array([stop]))))
     lines = (
-        taken(-1, counter, purpose="current_iteration"),
-        taken(2, state),
-        given(3, result),
-        given(4, numbers, axis=0),
-        given(-1, condition, purpose=purpose),
+        input_entry(-1, counter, purpose="current_iteration"),
+        input_entry(2, state),
+        output_entry(3, result),
+        output_entry(4, numbers, axis=0),
+        output_entry(-1, condition, purpose=purpose),
     )
     xml = port_map(*lines) + back_edges((result, state)) + body.xml()
     make = param if dynamic else const
@@ -277,7 +277,11 @@ def test_variables_of_a_body_pass_from_iteration_to_iteration() -> None:
     total = body.op("Add", read, value)
     body.op("Assign", total, version="opset6", variable_id="v")
     result, condition = body.result(total), body.result(body.constant(np.bool_(True)))
-    xml = port_map(taken(2, value), given(3, result, axis=0), given(-1, condition, purpose="execution_condition"))
+    xml = port_map(
+        input_entry(2, value),
+        output_entry(3, result, axis=0),
+        output_entry(-1, condition, purpose="execution_condition"),
+    )
     inputs = [const(np.int64(3)), const(np.bool_(True)), param(np.array([2]))]
     case = Case("Loop", "opset5", inputs, xml=xml + body.xml(), weights=bytes(body.weights))
     request = irload.compile_model(load(case)).create_infer_request()
@@ -310,14 +314,14 @@ def test_inputs_are_converted_to_the_declared_types_of_body_parameters(
     body = Body(weights)
     data = body.parameter(inner, "4")
     result = body.result(body.op("Abs", data))
-    xml = port_map(taken(0, data), given(1, result)) + body.xml("body")
+    xml = port_map(input_entry(0, data), output_entry(1, result)) + body.xml("body")
     case = Case("TensorIterator", "opset1", [param(given_, outer)], xml=xml, weights=bytes(weights), oracle="cpu")
     model = load(case)
     assert sum(f"must be {outer} by the specification, found {inner}" in w for w in model.warnings) == 1
     for optimize in (False, True):
-        found = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
-        assert found.dtype == inner.dtype
-        assert found.tolist() == expected
+        output = irload.compile_model(model, optimize=optimize)(case.inputs[0].value)[0]
+        assert output.dtype == inner.dtype
+        assert output.tolist() == expected
     assert outputs(case)[0].tolist() == expected
 
 
@@ -325,7 +329,7 @@ def test_text_does_not_become_a_number() -> None:
     weights = bytearray()
     body = Body(weights)
     data = body.parameter(et.f32, "1")
-    xml = port_map(taken(0, data), given(1, body.result(body.op("Abs", data)))) + body.xml("body")
+    xml = port_map(input_entry(0, data), output_entry(1, body.result(body.op("Abs", data)))) + body.xml("body")
     case = Case("TensorIterator", "opset1", [param(["a"], et.string)], xml=xml, weights=bytes(weights))
     with pytest.raises(TypeMismatch, match="parameter 0 of the body is f32, the tensor for it string"):
         load(case)

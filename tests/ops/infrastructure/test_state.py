@@ -91,11 +91,11 @@ def test_sequences_agree_with_the_runtime(seed: int) -> None:
         if step and rng.random() < 0.25:
             ours.reset_state()
             theirs.reset_state()
-        given = [random_array(rng, shape, et.f32) for shape in shapes]
-        for k, array in enumerate(given):
+        states = [random_array(rng, shape, et.f32) for shape in shapes]
+        for k, array in enumerate(states):
             theirs.set_input_tensor(k, tensor(array, et.f32))
         theirs.infer()
-        for k, array in enumerate(ours.infer(given).values()):
+        for k, array in enumerate(ours.infer(states).values()):
             np.testing.assert_allclose(array, array_of(theirs.get_output_tensor(k)), 1e-5, 1e-5)
 
 
@@ -156,9 +156,9 @@ def test_callers_arrays_are_not_the_state() -> None:
     value = graph.parameter(et.f32, "1,2")
     graph.result(graph.op("ReadValue", value, **attributes("opset6", "v", et.f32, "1,2")))
     graph.op("Assign", value, version="opset6", variable_id="v")
-    run, given = request(graph), f32(1, 2)
-    run.infer([given])
-    given[:] = 0
+    run, state = request(graph), f32(1, 2)
+    run.infer([state])
+    state[:] = 0
     returned = run.infer([f32(9, 9)])[0]
     assert returned.tolist() == [[1, 2]]
 

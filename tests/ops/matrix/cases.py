@@ -60,9 +60,9 @@ def einsum(rng: Random, version: str) -> Case:
         middle = [1 if rng.random() < 0.3 else n for n in covered[int(rng.integers(0, len(covered) + 1)) :]]
         shape = [*(sizes[c] for c in before), *(middle if dots else ()), *(sizes[c] for c in after)]
         make = pick(rng, (param, param, const))
-        given = make(exact(rng, tuple(shape), element), element)
+        operand = make(exact(rng, tuple(shape), element), element)
         # For an operand of unknown rank, the runtime's inference ignores that a letter of size 1 may broadcast.
-        inputs.append(replace(given, rigid=any(sizes[c] == 1 for c in before + after)))
+        inputs.append(replace(operand, static_shape=any(sizes[c] == 1 for c in before + after)))
     return Case("Einsum", version, inputs, {"equation": equation}, rtol=1e-4, atol=1e-4)
 
 
@@ -73,12 +73,12 @@ def inverse(rng: Random, version: str) -> Case:
     shape = (*random_shape(rng, (0, 2), 1, 3), size, size)
     # Rows that dominate their diagonal keep the matrices far from singular.
     x = rng.uniform(-1, 1, shape) + np.eye(size) * rng.choice([-1, 1]) * (size + 1)
-    given = param(x.astype(element.dtype), element)
+    operand = param(x.astype(element.dtype), element)
     if rng.random() < 0.6:
-        return Case("Inverse", version, [given], pick(rng, ({}, {"adjoint": False})), rtol=1e-3, atol=1e-3)
-    exact = given.value.astype(np.float64)
+        return Case("Inverse", version, [operand], pick(rng, ({}, {"adjoint": False})), rtol=1e-3, atol=1e-3)
+    exact = operand.value.astype(np.float64)
     adjugate = np.linalg.det(exact)[..., None, None] * np.linalg.inv(exact)
-    return Case("Inverse", version, [given], {"adjoint": True}, rtol=1e-3, atol=1e-3, expected=[adjugate])
+    return Case("Inverse", version, [operand], {"adjoint": True}, rtol=1e-3, atol=1e-3, expected=[adjugate])
 
 
 @cases("GroupedMatMul", "opset17")

@@ -84,9 +84,9 @@ EIGHTEEN = [[2.0, 4.0, 6.0], [8.0, 10.0, 12.0], [14.0, 16.0, 18.0]]
 def test_einsum_examples(equation: str, operands: list[Any], expected: Any) -> None:
     arrays = [np.array(o) for o in operands]
     op = operation("Einsum", equation=equation)
-    found = op.compute(*arrays)
-    assert found.tolist() == expected
-    assert op.infer(*map(TensorType.of, arrays)).shape == found.shape
+    output = op.compute(*arrays)
+    assert output.tolist() == expected
+    assert op.infer(*map(TensorType.of, arrays)).shape == output.shape
 
 
 def test_einsum_of_three_operands_with_an_ellipsis() -> None:
@@ -138,8 +138,8 @@ def test_inverse_errors(x: TensorType, error: type[IRError]) -> None:
 
 def test_grouped_matmul_by_offsets() -> None:
     a, b = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([[[10.0], [1.0]], [[20.0], [2.0]], [[30.0], [3.0]]])
-    found = operation("GroupedMatMul").compute(a, b, np.array([1, 1, 3]))
-    assert found.tolist() == [[10, 1], [60, 6], [90, 9], [0, 0]]
+    output = operation("GroupedMatMul").compute(a, b, np.array([1, 1, 3]))
+    assert output.tolist() == [[10, 1], [60, 6], [90, 9], [0, 0]]
 
 
 @pytest.mark.parametrize("offsets", [[2, 1, 3], [1, 2, 5], [-1, 0, 1]])

@@ -16,8 +16,8 @@ def transpose(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (0, 5))
     order = rng.permutation(len(shape)) if rng.random() < 0.8 else []
     # For an empty order the runtime treats data of unknown rank as a scalar.
-    given = replace(data(rng, shape), rigid=not len(order))
-    return Case("Transpose", version, [given, index(rng, order)])
+    operand = replace(data(rng, shape), static_shape=not len(order))
+    return Case("Transpose", version, [operand, index(rng, order)])
 
 
 @cases("Concat", "opset1")

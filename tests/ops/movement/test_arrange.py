@@ -56,8 +56,8 @@ def test_shapes(op: Op, inputs: tuple[Any, ...], expected: str) -> None:
 
 
 def test_pdpd_keeps_the_rank() -> None:
-    found = Broadcast1(mode="pdpd").compute(A([[1], [2]]), A([1, 3]), A([0]))
-    assert found.tolist() == [[1, 1, 1], [2, 2, 2]]
+    output = Broadcast1(mode="pdpd").compute(A([[1], [2]]), A([1, 3]), A([0]))
+    assert output.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
 def test_pdpd_takes_three_inputs_as_in_the_runtime() -> None:
@@ -171,8 +171,8 @@ def test_unique_wants_a_known_axis() -> None:
 def test_without_a_mode_an_axes_mapping_applies() -> None:
     """The runtime's default, in plain execution and in plans."""
     x = np.arange(2, dtype=np.float32)
-    given = [param(x), const(A([2, 3])), const(A([0]))]
-    model = irload.read_model(*ir_of(Case("Broadcast", "opset1", given)))
+    inputs = [param(x), const(A([2, 3])), const(A([0]))]
+    model = irload.read_model(*ir_of(Case("Broadcast", "opset1", inputs)))
     for optimize in (False, True):
-        found = irload.compile_model(model, optimize=optimize)(x)[0]
-        assert found.tolist() == [[0, 0, 0], [1, 1, 1]]
+        output = irload.compile_model(model, optimize=optimize)(x)[0]
+        assert output.tolist() == [[0, 0, 0], [1, 1, 1]]

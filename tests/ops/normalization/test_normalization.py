@@ -28,8 +28,8 @@ TWO = np.array([[[1.0, 3.0], [10.0, 30.0]]])
     ],
 )
 def test_mvn(attributes: dict[str, Any], expected: list[float]) -> None:
-    (found,) = computed("MVN", "opset2", TWO, **attributes)
-    np.testing.assert_allclose(found.ravel(), expected)
+    (output,) = computed("MVN", "opset2", TWO, **attributes)
+    np.testing.assert_allclose(output.ravel(), expected)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_mvn(attributes: dict[str, Any], expected: list[float]) -> None:
     ],
 )
 def test_mvn_over_axes(axes: list[int], mode: str, expected: list[float]) -> None:
-    (found,) = computed("MVN", "opset6", TWO, np.array(axes), normalize_variance=True, eps=3.0, eps_mode=mode)
-    np.testing.assert_allclose(found.ravel(), expected)
+    (output,) = computed("MVN", "opset6", TWO, np.array(axes), normalize_variance=True, eps=3.0, eps_mode=mode)
+    np.testing.assert_allclose(output.ravel(), expected)
 
 
 def test_old_files_name_mvn_under_opset1() -> None:
@@ -50,16 +50,16 @@ def test_old_files_name_mvn_under_opset1() -> None:
 
 
 def test_mvn_of_nothing_is_nothing() -> None:
-    (found,) = computed("MVN", "opset6", np.zeros((2, 0, 3)), np.array([1]), normalize_variance=True)
-    assert found.shape == (2, 0, 3)
+    (output,) = computed("MVN", "opset6", np.zeros((2, 0, 3)), np.array([1]), normalize_variance=True)
+    assert output.shape == (2, 0, 3)
 
 
 @pytest.mark.parametrize(("version", "order"), [("opset1", (1, 2, 0, 3, 4)), ("opset5", (0, 1, 2, 3, 4))])
 def test_batch_norm_takes_its_inputs_in_the_order_of_its_version(version: str, order: tuple[int, ...]) -> None:
     # (data − mean) / √(variance + 1) · gamma + beta
     parts = [TWO, np.array([2.0, 1.0]), np.array([0.0, 5.0]), np.array([1.0, 10.0]), np.array([3.0, 0.0])]
-    (found,) = computed("BatchNormInference", version, *(parts[k] for k in order), epsilon=1.0)
-    assert found.ravel().tolist() == [0, 2, 5, 25]
+    (output,) = computed("BatchNormInference", version, *(parts[k] for k in order), epsilon=1.0)
+    assert output.ravel().tolist() == [0, 2, 5, 25]
 
 
 def test_group_norm() -> None:
@@ -82,14 +82,14 @@ def test_group_norm() -> None:
 )
 def test_lrn(size: int, expected: list[float]) -> None:
     data = np.array([[1.0], [2.0], [3.0]]).reshape(1, 3, 1)
-    (found,) = computed("LRN", "opset1", data, np.array([1]), alpha=1.0, beta=1.0, bias=1.0, size=size)
-    np.testing.assert_allclose(found.ravel(), expected)
+    (output,) = computed("LRN", "opset1", data, np.array([1]), alpha=1.0, beta=1.0, bias=1.0, size=size)
+    np.testing.assert_allclose(output.ravel(), expected)
 
 
 def test_lrn_over_two_axes_divides_alpha_by_the_area() -> None:
     data = np.ones((1, 1, 3, 3))
-    (found,) = computed("LRN", "opset1", data, np.array([2, 3]), alpha=9.0, beta=1.0, bias=0.0, size=3)
-    np.testing.assert_allclose(found[0, 0], [[1 / 4, 1 / 6, 1 / 4], [1 / 6, 1 / 9, 1 / 6], [1 / 4, 1 / 6, 1 / 4]])
+    (output,) = computed("LRN", "opset1", data, np.array([2, 3]), alpha=9.0, beta=1.0, bias=0.0, size=3)
+    np.testing.assert_allclose(output[0, 0], [[1 / 4, 1 / 6, 1 / 4], [1 / 6, 1 / 9, 1 / 6], [1 / 4, 1 / 6, 1 / 4]])
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_lrn_over_two_axes_divides_alpha_by_the_area() -> None:
 )
 def test_normalize_l2(axes: Any, mode: str, eps: float, expected: list[float]) -> None:
     data = np.array([3.0, 4.0])
-    (found,) = computed("NormalizeL2", "opset1", data, np.array(axes, np.int64), eps=eps, eps_mode=mode)
-    np.testing.assert_allclose(found, expected)
+    (output,) = computed("NormalizeL2", "opset1", data, np.array(axes, np.int64), eps=eps, eps_mode=mode)
+    np.testing.assert_allclose(output, expected)
 
 
 def test_grn() -> None:
-    (found,) = computed("GRN", "opset1", np.array([[3.0, 4.0]]), bias=75.0)
-    np.testing.assert_allclose(found, [[0.3, 0.4]])
+    (output,) = computed("GRN", "opset1", np.array([[3.0, 4.0]]), bias=75.0)
+    np.testing.assert_allclose(output, [[0.3, 0.4]])
 
 
 CHANNELS: dict[str, Any] = {"num_groups": 2}
@@ -157,5 +157,5 @@ def test_strings_are_not_normalized(type: str, version: str) -> None:
 def test_channels_are_inferred_from_the_channel_inputs() -> None:
     channel = TensorType(et.f32, Shape(3))
     data = TensorType(et.f32, Shape(1, None, None))
-    found = operation("BatchNormInference", "opset5").infer(data, channel, channel, channel, channel)
-    assert str(found) == "f32[1,3,?]"
+    inferred = operation("BatchNormInference", "opset5").infer(data, channel, channel, channel, channel)
+    assert str(inferred) == "f32[1,3,?]"

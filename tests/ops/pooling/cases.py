@@ -55,7 +55,7 @@ def average(rng: Random, version: str) -> Case:
     # The CPU plugin has no kernel for dilated windows of wide integers, and without AVX-512 none for wide integers.
     element: ElementType = pick(rng, [e for e in ELEMENTS if e not in (et.i32, et.i64)])
     data = param(random_array(rng, shape, element, -9, 9), element)
-    return Case("AvgPool", version, [data], attributes, wider=torch_from_zero(attributes))
+    return Case("AvgPool", version, [data], attributes, inconsistent_shapes=torch_from_zero(attributes))
 
 
 @cases("MaxPool", "opset1")
@@ -83,7 +83,14 @@ def maximum_with_indices(rng: Random, version: str) -> Case:
     if rng.random() < 0.6:
         attributes["index_element_type"] = pick(rng, (et.i32, et.i64))
     data = some_infinite(rng, shape, element)
-    return Case("MaxPool", version, [param(data, element)], attributes, outputs=2, wider=torch_from_zero(attributes))
+    return Case(
+        "MaxPool",
+        version,
+        [param(data, element)],
+        attributes,
+        outputs=2,
+        inconsistent_shapes=torch_from_zero(attributes),
+    )
 
 
 @cases("AdaptiveAvgPool", "opset8")

@@ -66,11 +66,11 @@ PADDED = TWO_BY_TWO | {"pads_begin": (1, 1), "pads_end": (1, 1)}
     ],
 )
 def test_largest(data: np.ndarray, attributes: dict[str, Any], values: Any, indices: Any) -> None:
-    found, places = computed("MaxPool", "opset14", data, **attributes)
-    assert found[0, 0].tolist() == values
+    output, places = computed("MaxPool", "opset14", data, **attributes)
+    assert output[0, 0].tolist() == values
     assert places[0, 0].tolist() == indices
     if "dilations" not in attributes and attributes.get("rounding_type") != "ceil_torch":
-        assert computed("MaxPool", "opset1", data, **attributes)[0].tolist() == found.tolist()
+        assert computed("MaxPool", "opset1", data, **attributes)[0].tolist() == output.tolist()
 
 
 @pytest.mark.parametrize(("axis", "first"), [(0, [0, 9, 18, 27]), (1, [0, 9, 0, 9]), (2, [0, 0, 0, 0]), (-2, [0] * 4)])
@@ -84,8 +84,8 @@ def test_indices_count_from_an_axis(axis: int, first: list[int]) -> None:
 
 def test_neither_nan_nor_padding_wins() -> None:
     data = np.array([np.nan, -5, -7, np.nan], np.float32).reshape(1, 1, 4)
-    (found,) = computed("MaxPool", "opset1", data, kernel=(2,), strides=(2,), pads_begin=(1,), pads_end=(1,))
-    assert found.ravel().tolist() == [LOW, -5, LOW]
+    (output,) = computed("MaxPool", "opset1", data, kernel=(2,), strides=(2,), pads_begin=(1,), pads_end=(1,))
+    assert output.ravel().tolist() == [LOW, -5, LOW]
 
 
 @pytest.mark.parametrize(
@@ -104,24 +104,24 @@ def test_neither_nan_nor_padding_wins() -> None:
 )
 def test_divisors(data: np.ndarray, attributes: dict[str, Any], exclude: list[float], include: list[float]) -> None:
     for exclude_pad, expected in ((True, exclude), (False, include)):
-        (found,) = computed("AvgPool", "opset1", data, exclude_pad=exclude_pad, **attributes)
-        np.testing.assert_allclose(found.ravel(), expected)
+        (output,) = computed("AvgPool", "opset1", data, exclude_pad=exclude_pad, **attributes)
+        np.testing.assert_allclose(output.ravel(), expected)
 
 
 def test_means_of_integers_round_half_to_even() -> None:
-    (found,) = computed("AvgPool", "opset1", ([[[1, 2, 3, 4, -1, -2]]], et.i8), kernel=(2,), strides=(2,))
-    assert found.ravel().tolist() == [2, 4, -2]
+    (output,) = computed("AvgPool", "opset1", ([[[1, 2, 3, 4, -1, -2]]], et.i8), kernel=(2,), strides=(2,))
+    assert output.ravel().tolist() == [2, 4, -2]
 
 
 def test_integers_do_not_overflow_while_they_are_summed() -> None:
-    (found,) = computed("AvgPool", "opset1", ([[[200, 250]]], et.u8), kernel=(2,), strides=(2,))
-    assert found.ravel().tolist() == [225]
+    (output,) = computed("AvgPool", "opset1", ([[[200, 250]]], et.u8), kernel=(2,), strides=(2,))
+    assert output.ravel().tolist() == [225]
 
 
 def test_dilated_average() -> None:
     data = np.arange(6.0).reshape(1, 1, 6)
-    (found,) = computed("AvgPool", "opset16", data, kernel=(2,), strides=(1,), dilations=(3,))
-    assert found.ravel().tolist() == [1.5, 2.5, 3.5]
+    (output,) = computed("AvgPool", "opset16", data, kernel=(2,), strides=(1,), dilations=(3,))
+    assert output.ravel().tolist() == [1.5, 2.5, 3.5]
 
 
 def test_adaptive_bins_overlap() -> None:
@@ -190,5 +190,5 @@ def test_attributes_that_are_refused(version: str, attributes: dict[str, Any]) -
     ],
 )
 def test_average_pool_infers_partly_known_shapes(attributes: dict[str, Any], shape: str, expected: str) -> None:
-    found = operation("AvgPool", "opset1", **attributes).infer(TensorType(et.f32, Shape.parse(shape)))
-    assert str(found.shape) == f"[{expected}]"
+    inferred = operation("AvgPool", "opset1", **attributes).infer(TensorType(et.f32, Shape.parse(shape)))
+    assert str(inferred.shape) == f"[{expected}]"

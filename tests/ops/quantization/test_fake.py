@@ -35,11 +35,11 @@ def test_fake_quantize(
     x: list[float], low: float, high: float, out_low: float, out_high: float, levels: int, expected: list[float]
 ) -> None:
     with np.errstate(all="ignore"):  # as the executor calls it
-        found = operation("FakeQuantize", levels=levels).compute(
+        output = operation("FakeQuantize", levels=levels).compute(
             f32(*x), f32(low), f32(high), f32(out_low), f32(out_high)
         )
-    assert found.dtype == np.float32
-    assert found.tolist() == expected
+    assert output.dtype == np.float32
+    assert output.tolist() == expected
 
 
 def test_bounds_with_leading_ones_that_the_data_lacks() -> None:
@@ -82,8 +82,8 @@ def test_fake_convert_saturates(to: str, x: list[float], expected: list[float]) 
 
 
 def test_fake_convert_scales_and_shifts() -> None:
-    found = operation("FakeConvert", destination_type="f8e4m3").compute(f32(5.3), f32(2), f32(0.5))
-    assert found.tolist() == [(10 + 0.5) / 2]  # 10.1 rounds to 10
+    output = operation("FakeConvert", destination_type="f8e4m3").compute(f32(5.3), f32(2), f32(0.5))
+    assert output.tolist() == [(10 + 0.5) / 2]  # 10.1 rounds to 10
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def reduction(type: str, **attributes: Any) -> Any:
     ],
 )
 def test_values(type: str, x: Any, axes: list[int], expected: Any) -> None:
-    found = reduction(type).compute(np.array(x), np.array(axes, np.int64))
-    assert found.tolist() == expected
+    output = reduction(type).compute(np.array(x), np.array(axes, np.int64))
+    assert output.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_values(type: str, x: Any, axes: list[int], expected: Any) -> None:
     ],
 )
 def test_nothing_to_reduce(type: str, dtype: Any, expected: float) -> None:
-    found = reduction(type).compute(np.zeros((0, 2), dtype), np.array([0]))
-    assert found.dtype == dtype
-    assert found.tolist() == [expected] * 2
+    output = reduction(type).compute(np.zeros((0, 2), dtype), np.array([0]))
+    assert output.dtype == dtype
+    assert output.tolist() == [expected] * 2
 
 
 def test_narrow_integers_wrap() -> None:
@@ -89,10 +89,10 @@ def test_shapes_for_known_axes(keep_dims: bool, shape: Shape, axes: list[int], e
     [(True, Shape(2), Shape(None, None, None)), (False, Shape(1), Shape(None, None)), (False, Shape(2), "...")],
 )
 def test_shapes_for_unknown_axes(keep_dims: bool, axes: Shape, expected: Any) -> None:
-    found = reduction("ReduceSum", keep_dims=keep_dims).infer(
+    inferred = reduction("ReduceSum", keep_dims=keep_dims).infer(
         TensorType(et.f32, Shape(2, 3, 4)), TensorType(et.i32, axes)
     )
-    assert found.shape == (Shape.unranked() if expected == "..." else expected)
+    assert inferred.shape == (Shape.unranked() if expected == "..." else expected)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_shapes_for_unknown_axes(keep_dims: bool, axes: Shape, expected: Any) ->
 )
 def test_partly_known_sizes(type: str, lower: list[int], upper: list[int], expected: tuple[int, int]) -> None:
     x = TensorType(et.i64, Shape(2), bounds=Bounds(np.array(lower), np.array(upper)))
-    (found,) = reduction(type).bounds(x, TensorType.of(np.array([0])))
-    assert (found.lower.tolist(), found.upper.tolist()) == expected
+    (bounds,) = reduction(type).bounds(x, TensorType.of(np.array([0])))
+    assert (bounds.lower.tolist(), bounds.upper.tolist()) == expected
 
 
 F32 = TensorType(et.f32, Shape(2, 3))

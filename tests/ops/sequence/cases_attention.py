@@ -35,10 +35,14 @@ def attention(rng: Random, version: str) -> Case:
     length, source, embedding, width = (int(n) for n in rng.integers(1, 7, 4))
     query, key, value = _batches(rng, batch)
 
-    def made(*shape: int) -> Input:
+    def random_param(*shape: int) -> Input:
         return param(random_array(rng, shape, element, -2, 2), element)
 
-    inputs = [made(*query, length, embedding), made(*key, source, embedding), made(*value, source, width)]
+    inputs = [
+        random_param(*query, length, embedding),
+        random_param(*key, source, embedding),
+        random_param(*value, source, width),
+    ]
     count = int(rng.integers(0, 4))
     if count:
         inputs.append(_mask(rng, batch, length, source, element))

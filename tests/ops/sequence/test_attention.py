@@ -50,8 +50,8 @@ def test_a_row_without_keys(element: et.ElementType, averages: bool) -> None:
     op = ScaledDotProductAttention()
     op.averages = averages
     with np.errstate(invalid="ignore"):
-        got = op.compute(query, key, value, kept)[0].astype(np.float32)
-    np.testing.assert_allclose(got, [[1 / 3 if averages else np.nan] * 3, [1, 0, 0], WHOLE], rtol=1e-2)
+        output = op.compute(query, key, value, kept)[0].astype(np.float32)
+    np.testing.assert_allclose(output, [[1 / 3 if averages else np.nan] * 3, [1, 0, 0], WHOLE], rtol=1e-2)
 
 
 @pytest.mark.parametrize("options", [{"optimize": False}, {"jit": False}, {}], ids=str)
@@ -87,13 +87,13 @@ def test_scale_replaces_the_root_of_the_embedding(shape: tuple[int, ...]) -> Non
 
 def test_sink_takes_its_share_of_each_row() -> None:
     sink = np.zeros((1, 1, 1), np.float32)
-    got = weights(np.zeros((), np.float32), np.ones((), np.float32), sink)
-    np.testing.assert_allclose(got, [[1 / 8, 2 / 8, 4 / 8]] * 3, rtol=1e-6)
+    shares = weights(np.zeros((), np.float32), np.ones((), np.float32), sink)
+    np.testing.assert_allclose(shares, [[1 / 8, 2 / 8, 4 / 8]] * 3, rtol=1e-6)
 
 
 def test_no_keys_give_zeros() -> None:
-    got = ScaledDotProductAttention().compute(QUERY, KEY[:, :0], VALUE[:, :0])
-    np.testing.assert_array_equal(got, np.zeros((1, 3, 3)))
+    output = ScaledDotProductAttention().compute(QUERY, KEY[:, :0], VALUE[:, :0])
+    np.testing.assert_array_equal(output, np.zeros((1, 3, 3)))
 
 
 def typed(*shapes: Shape, element: et.ElementType = et.f32) -> list[TensorType]:

@@ -76,8 +76,8 @@ def test_loss_is_the_sum_over_paths(target: list[int], merge: bool) -> None:
     logits = np.random.default_rng(len(target)).normal(size=(4, 3)).astype(np.float32)
     labels = np.array([target + [0] * (4 - len(target))])
     op = CTCLoss(ctc_merge_repeated=merge)
-    got = op.compute(logits[None], np.array([4]), labels, np.array([len(target)]))
-    np.testing.assert_allclose(got, [by_paths(logits, target, 2, merge=merge)], rtol=1e-5)
+    output = op.compute(logits[None], np.array([4]), labels, np.array([len(target)]))
+    np.testing.assert_allclose(output, [by_paths(logits, target, 2, merge=merge)], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_loss_is_the_sum_over_paths(target: list[int], merge: bool) -> None:
 def test_labels_are_prepared(attributes: dict[str, bool], same_as: list[int]) -> None:
     logits = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
     labels = np.array([[0, 0, 1, 1, 0, 0]])
-    got = CTCLoss(**attributes).compute(logits[None], np.array([6]), labels, np.array([5]))
-    np.testing.assert_allclose(got, [by_paths(logits, same_as, 2, merge=True)], rtol=1e-5)
+    output = CTCLoss(**attributes).compute(logits[None], np.array([6]), labels, np.array([5]))
+    np.testing.assert_allclose(output, [by_paths(logits, same_as, 2, merge=True)], rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -38,24 +38,24 @@ def test_lstm_gates_are_in_the_order_f_i_c_o() -> None:
 
 def test_gru_gates_are_in_the_order_z_r_h() -> None:
     recurrence = np.array([[0.0], [0], [2]])
-    got = GRUCell().compute(ZERO, row(3), np.zeros((3, 1)), recurrence, np.array([1.0, 2, 4]))
+    output = GRUCell().compute(ZERO, row(3), np.zeros((3, 1)), recurrence, np.array([1.0, 2, 4]))
     inner = math.tanh(sigmoid(2) * 3 * 2 + 4)
-    np.testing.assert_allclose(got, [[(1 - sigmoid(1)) * inner + sigmoid(1) * 3]], rtol=1e-6)
+    np.testing.assert_allclose(output, [[(1 - sigmoid(1)) * inner + sigmoid(1) * 3]], rtol=1e-6)
 
 
 def test_linear_before_reset_gates_the_recurrent_bias_too() -> None:
     recurrence, bias = np.array([[0.0], [0], [0.5]]), np.array([1.0, 2, -1, 0.25])
-    got = GRUCell(linear_before_reset=True).compute(ZERO, row(3), np.zeros((3, 1)), recurrence, bias)
+    output = GRUCell(linear_before_reset=True).compute(ZERO, row(3), np.zeros((3, 1)), recurrence, bias)
     inner = math.tanh(sigmoid(2) * (3 * 0.5 + 0.25) - 1)
-    np.testing.assert_allclose(got, [[(1 - sigmoid(1)) * inner + sigmoid(1) * 3]], rtol=1e-6)
+    np.testing.assert_allclose(output, [[(1 - sigmoid(1)) * inner + sigmoid(1) * 3]], rtol=1e-6)
 
 
 def test_clip_bounds_the_inputs_of_activations() -> None:
     cell = RNNCell(activations=("relu",), clip=0.5)
-    got = cell.compute(
+    output = cell.compute(
         np.array([[3.0], [-3], [0.25]]), np.zeros((3, 1)), np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1)
     )
-    np.testing.assert_allclose(got, [[0.5], [0], [0.25]])
+    np.testing.assert_allclose(output, [[0.5], [0], [0.25]])
 
 
 @pytest.mark.parametrize(("input_forget", "peepholes"), [(True, ()), (False, (np.array([1.0, 2, 3]),))])

@@ -45,12 +45,12 @@ class Graph:
     ) -> list[Port]:
         id = len(self.layers)
         data = " ".join(f"{k}={quoteattr(text(v))}" for k, v in attributes.items())
-        taken = "".join(f'<port id="{k}"/>' for k in range(len(inputs)))
-        given = "".join(f'<port id="{len(inputs) + k}" precision="FP32"/>' for k in range(outputs))
+        input_text = "".join(f'<port id="{k}"/>' for k in range(len(inputs)))
+        ports_text = "".join(f'<port id="{len(inputs) + k}" precision="FP32"/>' for k in range(outputs))
         self.layers.append(
             f'<layer id="{id}" name="n{id}" type="{type}" version="{version}"><data {data}/>'
-            + (f"<input>{taken}</input>" if taken else "")
-            + (f"<output>{given}</output>" if given else "")
+            + (f"<input>{input_text}</input>" if input_text else "")
+            + (f"<output>{ports_text}</output>" if ports_text else "")
             + "</layer>"
         )
         self.edges += [

@@ -54,9 +54,9 @@ def shape(type: str, data: Shape, *rest: Any, **attributes: Any) -> Shape:
     ],
 )
 def test_spectra(type: str, data: Any, inputs: Any, expected: Any) -> None:
-    found = run(type, data, *inputs)
-    np.testing.assert_allclose(found, np.asarray(expected, np.float32).reshape(found.shape), atol=1e-6)
-    assert found.dtype == np.float32
+    output = run(type, data, *inputs)
+    np.testing.assert_allclose(output, np.asarray(expected, np.float32).reshape(output.shape), atol=1e-6)
+    assert output.dtype == np.float32
 
 
 def test_the_last_axis_in_the_list_is_halved() -> None:
@@ -117,8 +117,8 @@ WINDOW = np.ones(4, np.float32)
 
 
 def test_a_short_window_is_centered_in_the_frame() -> None:
-    found = run("STFT", [1, 2, 3, 4, 5], np.array([1, 1], np.float32), 4, 1)
-    np.testing.assert_allclose(found[:, 0, 0], [2 + 3, 3 + 4], rtol=1e-6)  # the first bin is the sum of the frame
+    output = run("STFT", [1, 2, 3, 4, 5], np.array([1, 1], np.float32), 4, 1)
+    np.testing.assert_allclose(output[:, 0, 0], [2 + 3, 3 + 4], rtol=1e-6)  # the first bin is the sum of the frame
     assert run("STFT", [1, 2, 3, 4, 5], WINDOW, 4, 1, transpose_frames=True).shape == (3, 2, 2)
 
 
@@ -129,11 +129,11 @@ def test_frames_give_back_their_signal(center: bool, length: int | None) -> None
     window = np.array([0.5, 1, 1, 0.5], np.float32)
     spectra = run("STFT", signal, window, 4, 2, transpose_frames=True)
     rest = [] if length is None else [length]
-    found = run("ISTFT", spectra, window, 4, 2, *rest, center=center)
+    output = run("ISTFT", spectra, window, 4, 2, *rest, center=center)
     whole = signal[2:] if center else signal
     kept = length or (6 if center else 10)
-    np.testing.assert_allclose(found, np.pad(whole, (0, 9))[:kept], atol=1e-5)
-    np.testing.assert_allclose(run("ISTFT", spectra / 2, window, 4, 2, *rest, center=center, normalized=True), found)
+    np.testing.assert_allclose(output, np.pad(whole, (0, 9))[:kept], atol=1e-5)
+    np.testing.assert_allclose(run("ISTFT", spectra / 2, window, 4, 2, *rest, center=center, normalized=True), output)
 
 
 def test_centered_odd_frames_keep_the_middle_element() -> None:

@@ -49,9 +49,9 @@ def nms(rng: Random, version: str) -> Case:
     element = pick(rng, (et.f32, et.f32, et.f16, et.bf16))
     batches, classes, count = *random_shape(rng, 2, 1, 3), int(rng.integers(1, 9))
     center = rng.random() < 0.4
-    given = int(rng.integers(1, 4 + (version in ("opset5", "opset9"))))
+    optional = int(rng.integers(1, 4 + (version in ("opset5", "opset9"))))
     # Without iou_threshold it is 0, which equals the overlap of separate boxes: see deviations.
-    boxes = random_boxes(rng, (batches, count), element, center=center, swapped=not center, dense=given < 2)
+    boxes = random_boxes(rng, (batches, count), element, center=center, swapped=not center, dense=optional < 2)
     scores = random_scores(rng, (batches, classes, count), element)
     tail = () if version in ("opset1", "opset3", "opset4") or rng.random() < 0.6 else (1,)
     make = pick(rng, (const, const, param))
@@ -67,6 +67,6 @@ def nms(rng: Random, version: str) -> Case:
         attributes["sort_result_descending"] = pick(rng, [True, False])
     if version != "opset1" and rng.random() < 0.7:
         attributes["output_type"] = pick(rng, INDICES)
-    inputs = [param(boxes, element), param(scores, element), *options[:given]]
+    inputs = [param(boxes, element), param(scores, element), *options[:optional]]
     outputs = 3 if version in ("opset5", "opset9") else 1
-    return Case("NonMaxSuppression", version, inputs, attributes, outputs, wider=outputs == 1)
+    return Case("NonMaxSuppression", version, inputs, attributes, outputs, inconsistent_shapes=outputs == 1)

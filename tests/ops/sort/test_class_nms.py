@@ -24,7 +24,7 @@ def make(type: str, version: str = "opset15", **attributes: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "found"),
+    ("attributes", "expected"),
     [
         ({"iou_threshold": 0.5}, [(1, 3), (0, 0), (0, 2), (0, 3), (1, 2), (1, 1)]),
         ({"iou_threshold": 0.5, "sort_result_type": "classid"}, [(0, 0), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]),
@@ -36,10 +36,10 @@ def make(type: str, version: str = "opset15", **attributes: Any) -> Any:
         ({"background_class": 0, "keep_top_k": 0}, []),
     ],
 )
-def test_multiclass(attributes: dict[str, Any], found: list[tuple[int, int]]) -> None:
+def test_multiclass(attributes: dict[str, Any], expected: list[tuple[int, int]]) -> None:
     rows, index, count = make("MulticlassNms", **attributes).compute(BOXES, SCORES)
-    assert list(zip(rows[:, 0].tolist(), index[:, 0].tolist(), strict=True)) == found
-    assert count.tolist() == [len(found)]
+    assert list(zip(rows[:, 0].tolist(), index[:, 0].tolist(), strict=True)) == expected
+    assert count.tolist() == [len(expected)]
     assert np.array_equal(rows[:, 2:], BOXES[0, index[:, 0]])
 
 
@@ -88,16 +88,16 @@ def test_matrix_nms_continues_after_an_image_without_boxes() -> None:
     ],
 )
 def test_rotated_overlap(box: list[float], other: list[float], expected: float) -> None:
-    found = rotated_iou(np.array(box, np.float32), np.array([other], np.float32))
-    assert np.allclose(found, expected, atol=1e-6)
+    output = rotated_iou(np.array(box, np.float32), np.array([other], np.float32))
+    assert np.allclose(output, expected, atol=1e-6)
 
 
 def test_clockwise_turns_matter() -> None:
     boxes = np.array([[[0, 0, 8, 1, 0.7], [0.8, 0.7, 8, 1, 0.7], [2, 2, 8, 1, -0.7]]], np.float32)
     scores = np.array([[[0.9, 0.8, 0.7]]], np.float32)
-    given = (boxes, scores, np.array(3), np.float32(0.3), np.float32(0))
-    assert make("NMSRotated").compute(*given)[0][:, 2].tolist() == [0, 2]
-    assert make("NMSRotated", clockwise=False).compute(*given)[0][:, 2].tolist() == [0, 1, 2]
+    inputs = (boxes, scores, np.array(3), np.float32(0.3), np.float32(0))
+    assert make("NMSRotated").compute(*inputs)[0][:, 2].tolist() == [0, 2]
+    assert make("NMSRotated", clockwise=False).compute(*inputs)[0][:, 2].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("right", [False, True])
@@ -105,11 +105,11 @@ def test_clockwise_turns_matter() -> None:
 def test_search_sorted_is_numpys(right: bool, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     sequence, values = np.sort(rng.integers(0, 6, shape), -1), rng.integers(-1, 8, (2, 3, 5))
-    found = make("SearchSorted", right_mode=right).compute(sequence, values)
+    output = make("SearchSorted", right_mode=right).compute(sequence, values)
     side = "right" if right else "left"
     for at in np.ndindex(2, 3):
         own = sequence if len(shape) == 1 else sequence[at]
-        assert found[at].tolist() == np.searchsorted(own, values[at], side).tolist()
+        assert output[at].tolist() == np.searchsorted(own, values[at], side).tolist()
 
 
 @pytest.mark.parametrize(
@@ -127,17 +127,17 @@ def test_search_sorted_is_numpys(right: bool, shape: tuple[int, ...]) -> None:
     ],
 )
 def test_search_sorted_shapes(sequence: Shape, values: Shape, expected: Shape | None) -> None:
-    given = TensorType(et.f32, sequence), TensorType(et.f32, values)
+    inputs = TensorType(et.f32, sequence), TensorType(et.f32, values)
     if expected is None:
         with pytest.raises(ShapeMismatch):
-            make("SearchSorted").infer(*given)
+            make("SearchSorted").infer(*inputs)
     else:
-        assert make("SearchSorted").infer(*given).shape == expected
+        assert make("SearchSorted").infer(*inputs).shape == expected
 
 
 def test_topk_rois_fills_with_zeros() -> None:
-    found = make("ExperimentalDetectronTopKROIs", max_rois=3).compute(BOXES[0, :2], np.array([0.1, 0.2]))
-    assert np.array_equal(found, [BOXES[0, 1], BOXES[0, 0], [0, 0, 0, 0]])
+    output = make("ExperimentalDetectronTopKROIs", max_rois=3).compute(BOXES[0, :2], np.array([0.1, 0.2]))
+    assert np.array_equal(output, [BOXES[0, 1], BOXES[0, 0], [0, 0, 0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_topk_rois_fills_with_zeros() -> None:
     ],
 )
 def test_faults(type: str, boxes: Shape, scores: Shape, more: tuple[Shape, ...]) -> None:
-    given = [TensorType(et.f32, boxes), TensorType(et.f32, scores), *(TensorType(et.i64, s) for s in more)]
+    inputs = [TensorType(et.f32, boxes), TensorType(et.f32, scores), *(TensorType(et.i64, s) for s in more)]
     with pytest.raises(ShapeMismatch):
-        make(type).infer(*given)
+        make(type).infer(*inputs)
 
 
 @pytest.mark.parametrize(

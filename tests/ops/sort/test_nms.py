@@ -87,10 +87,10 @@ def test_early_versions_return_only_the_selected_rows() -> None:
     ],
 )
 def test_bound_on_the_rows(version: str, boxes: Shape, scores: Shape, limit: int | None, rows: Any) -> None:
-    given = TensorType(et.i64, Shape()) if limit is None else TensorType.of(np.array(limit))
-    found = nms(version).infer(TensorType(et.f32, boxes), TensorType(et.f32, scores), given)
-    found = found if isinstance(found, TensorType) else found[0]
-    assert found.shape == Shape(rows, 3)
+    limit_type = TensorType(et.i64, Shape()) if limit is None else TensorType.of(np.array(limit))
+    inferred = nms(version).infer(TensorType(et.f32, boxes), TensorType(et.f32, scores), limit_type)
+    inferred = inferred if isinstance(inferred, TensorType) else inferred[0]
+    assert inferred.shape == Shape(rows, 3)
 
 
 @pytest.mark.parametrize(

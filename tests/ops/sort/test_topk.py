@@ -32,10 +32,10 @@ def topk(version: str = "opset11", **attributes: Any) -> Any:
     ],
 )
 def test_equal_elements_keep_their_order(attributes: dict[str, Any], k: int, values: Any, indices: Any) -> None:
-    found = topk(**attributes).compute(X, np.array(k))
-    assert found[0].tolist() == [values]
-    assert found[1].tolist() == [indices]
-    assert found[1].dtype == np.int32
+    output = topk(**attributes).compute(X, np.array(k))
+    assert output[0].tolist() == [values]
+    assert output[1].tolist() == [indices]
+    assert output[1].dtype == np.int32
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])

@@ -35,8 +35,8 @@ def operation(type: str, **attributes: Any) -> Any:
     ],
 )
 def test_bags(type: str, attributes: dict[str, Any], inputs: list[Any], expected: list[Any]) -> None:
-    found = operation(type, **attributes).compute(TABLE, INDICES, *map(np.asarray, inputs))
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    output = operation(type, **attributes).compute(TABLE, INDICES, *map(np.asarray, inputs))
+    np.testing.assert_allclose(output, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_bags(type: str, attributes: dict[str, Any], inputs: list[Any], expected
 def test_packed_bags(attributes: dict[str, Any], weights: float | None, expected: list[Any]) -> None:
     indices = np.array([[0, 2], [1, 2], [3, 4]])
     more = [] if weights is None else [np.full(indices.shape, weights)]
-    found = operation("EmbeddingBagPacked", **attributes).compute(TABLE, indices, *more)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    output = operation("EmbeddingBagPacked", **attributes).compute(TABLE, indices, *more)
+    np.testing.assert_allclose(output, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

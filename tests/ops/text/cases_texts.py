@@ -137,7 +137,7 @@ def substitute(rng: Random, version: str) -> Case:
 def special(rng: Random, version: str) -> Case:
     inputs = ragged_texts(rng)
     pattern = pick(rng, (rb"<s>|</s>|\[MASK\]", rb"\s*(<s>|</s>)\s*", rb"(?:\s*)(\[MASK\])(?:\s*)|(<\|end\|>)"))
-    return Case("SpecialTokensSplit", version, [*inputs, line(pattern)], outputs=6, wider=True)
+    return Case("SpecialTokensSplit", version, [*inputs, line(pattern)], outputs=6, inconsistent_shapes=True)
 
 
 @cases("RegexSplit", "extension")
@@ -150,7 +150,14 @@ def split(rng: Random, version: str) -> Case:
     }
     patterns = [p for p in PATTERNS if not p.startswith(rb"(\w)")]
     skips = [flags(rng, inputs[2].value.size)]
-    return Case("RegexSplit", version, [*inputs, *skips, line(pick(rng, patterns))], attributes, outputs=6, wider=True)
+    return Case(
+        "RegexSplit",
+        version,
+        [*inputs, *skips, line(pick(rng, patterns))],
+        attributes,
+        outputs=6,
+        inconsistent_shapes=True,
+    )
 
 
 @cases("ByteFallback", "extension")

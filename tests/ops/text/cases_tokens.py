@@ -85,9 +85,9 @@ def bpe(rng: Random, version: str) -> Case:
 def encode(rng: Random, version: str) -> Case:
     element = pick(rng, (et.i32, et.i64))
     tokens = [b"a", b"b", "é".encode(), b""]
-    found = [pick(rng, (*tokens, b"c")) for _ in range(int(rng.integers(1, 5)))]
+    inputs = [pick(rng, (*tokens, b"c")) for _ in range(int(rng.integers(1, 5)))]
     ids = const(rng.integers(0, 99, len(tokens)), element)
-    return Case("VocabEncoder", version, [*packed(found), *packed(tokens, constant=True), ids, const(-1, element)])
+    return Case("VocabEncoder", version, [*packed(inputs), *packed(tokens, constant=True), ids, const(-1, element)])
 
 
 @cases("VocabDecoder", "extension")

@@ -55,14 +55,14 @@ def test_the_same_matches_as_by_backtracking(seed: int) -> None:
         for _ in range(6):
             text = "".join(rng.choices(POOL, k=rng.randrange(8)))
             expected = [(m.start(), m.end()) for m in pattern_of(source.encode())._general.finditer(text)]  # pyright: ignore[reportPrivateUsage]
-            found: list[tuple[int, int]] = []
+            matches: list[tuple[int, int]] = []
             at = 0
             while at < len(text):
                 end = automaton.end(text, at)
                 if end >= 0:
-                    found.append((at, end))
+                    matches.append((at, end))
                 at = max(end, at + 1)
-            assert found == expected, (source, text)
+            assert matches == expected, (source, text)
 
 
 @pytest.mark.parametrize(

@@ -88,10 +88,10 @@ def test_validation() -> None:
 
 
 def test_splits_by_behaviour() -> None:
-    def parts(behaviour: str, *, invert: bool = False, most: int = -1) -> list[bytes]:
+    def parts(behaviour: str, *, invert: bool = False, limit: int = -1) -> list[bytes]:
         text = np.frombuffer(b"a--b-c", np.uint8)
         one = np.array([0]), np.array([1]), np.array([0]), np.array([6]), text
-        splitter = Splitter(b"-", behaviour, invert, most)
+        splitter = Splitter(b"-", behaviour, invert, limit)
         *_, begins, ends, chars = splitter.split(*one, skips=None, unsplit=frozenset())
         return [chars.tobytes()[b:e] for b, e in zip(begins, ends, strict=True)]
 
@@ -99,7 +99,7 @@ def test_splits_by_behaviour() -> None:
     assert parts("remove", invert=True) == [b"-", b"-", b"-"]
     assert parts("isolate") == [b"a", b"-", b"-", b"b", b"-", b"c"]
     assert parts("contiguous") == [b"a", b"--", b"b", b"-", b"c"]
-    assert parts("isolate", most=2)[2] == b"-b-c"
+    assert parts("isolate", limit=2)[2] == b"-b-c"
     assert parts("mergedwithnext")[-1] == b"-c"
 
 

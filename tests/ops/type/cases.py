@@ -76,7 +76,7 @@ def convert_promote_types(rng: Random, version: str) -> Case:
         unsafe, scalars = bool(rng.integers(2)), bool(rng.integers(2))
         x, y = pick(rng, PROMOTABLE), pick(rng, PROMOTABLE)
         target = pick(rng, (et.f32, et.f64, et.i64))
-        given = [param(random_array(rng, pick(rng, ((), random_shape(rng))), e, 0, 20), e) for e in (x, y)]
+        operands = [param(random_array(rng, pick(rng, ((), random_shape(rng))), e, 0, 20), e) for e in (x, y)]
         attributes = {"promote_unsafe": unsafe, "pytorch_scalar_promotion": scalars}
         if rng.random() < 0.5:
             attributes["u64_integer_promotion_target"] = target
@@ -86,10 +86,10 @@ def convert_promote_types(rng: Random, version: str) -> Case:
                 pytorch_scalar_promotion=scalars,
                 u64_integer_promotion_target=attributes.get("u64_integer_promotion_target", et.f32),
             )
-            op.infer(*(TensorType(i.element, Shape(*i.value.shape)) for i in given))
+            op.infer(*(TensorType(i.element, Shape(*i.value.shape)) for i in operands))
         except TypeMismatch:
             continue
-        return Case("ConvertPromoteTypes", version, given, attributes, outputs=2)
+        return Case("ConvertPromoteTypes", version, operands, attributes, outputs=2)
 
 
 TEXTS = ("", "a", "Intel", "two words", "ünïcödé", "日本語", "🙂")

@@ -46,9 +46,9 @@ MIN32, MIN64 = -(2**31), -(2**63)
     ],
 )
 def test_values(source: et.ElementType, to: et.ElementType, x: list[Any], expected: list[Any]) -> None:
-    (found,) = computed("Convert", "opset1", (x, source), destination_type=to)
-    assert found.dtype == to.dtype
-    wide = found.astype(np.float64) if to.is_float else found
+    (output,) = computed("Convert", "opset1", (x, source), destination_type=to)
+    assert output.dtype == to.dtype
+    wide = output.astype(np.float64) if to.is_float else output
     np.testing.assert_array_equal(wide, np.array(expected, np.float32 if to is et.nf4 else wide.dtype))
 
 
@@ -58,13 +58,13 @@ NUMBERS = [e for e in ELEMENTS if e is not et.string and e is not et.dynamic]
 @pytest.mark.parametrize("to", NUMBERS)
 @pytest.mark.parametrize("source", NUMBERS)
 def test_one_is_one_in_every_type(source: et.ElementType, to: et.ElementType) -> None:
-    (found,) = computed("Convert", "opset1", ([1, 1], source), destination_type=to)
-    assert found.astype(np.float32).tolist() == [1, 1]
+    (output,) = computed("Convert", "opset1", ([1, 1], source), destination_type=to)
+    assert output.astype(np.float32).tolist() == [1, 1]
 
 
 def test_convert_like_takes_the_type_of_the_other() -> None:
-    (found,) = computed("ConvertLike", "opset1", ([7.9, 9, -9], et.f32), ([0], et.i4))
-    assert found.tolist() == [7, -7, 7]
+    (output,) = computed("ConvertLike", "opset1", ([7.9, 9, -9], et.f32), ([0], et.i4))
+    assert output.tolist() == [7, -7, 7]
 
 
 def test_strings_do_not_convert() -> None:

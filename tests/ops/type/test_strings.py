@@ -29,8 +29,8 @@ def symbols(text: str) -> Any:
     ],
 )
 def test_pack(begins: list[Any], ends: list[Any], text: str, expected: list[Any]) -> None:
-    (found,) = computed("StringTensorPack", "opset15", np.array(begins), np.array(ends), symbols(text))
-    assert found.tolist() == expected
+    (output,) = computed("StringTensorPack", "opset15", np.array(begins), np.array(ends), symbols(text))
+    assert output.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_pack(begins: list[Any], ends: list[Any], text: str, expected: list[Any]
     ],
 )
 def test_unpack(data: list[str], begins: list[int], ends: list[int], text: str) -> None:
-    found = computed("StringTensorUnpack", "opset15", (data, et.string))
-    assert [found[0].tolist(), found[1].tolist(), found[2].tobytes().decode()] == [begins, ends, text]
+    parts = computed("StringTensorUnpack", "opset15", (data, et.string))
+    assert [parts[0].tolist(), parts[1].tolist(), parts[2].tobytes().decode()] == [begins, ends, text]
 
 
 def test_unpack_infers_the_length_of_a_constant() -> None:

@@ -62,7 +62,7 @@ def check_step(
     laid: Callable[[Value, Array], Array] | None = None,
 ) -> None:
     """Compare a step with the NumPy back end: `error` is relative to the largest number of the result."""
-    found = run_step(step, arrays, target, threads, at_end=at_end, resized=resized, laid=laid)
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
-    for a, b in zip(found, run([step], given, step.outputs, passes=False), strict=True):
+    outputs = run_step(step, arrays, target, threads, at_end=at_end, resized=resized, laid=laid)
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    for a, b in zip(outputs, run([step], values, step.outputs, passes=False), strict=True):
         np.testing.assert_allclose(a, b, rtol=error, atol=error * max(float(np.abs(b[np.isfinite(b)]).max()), 1e-30))

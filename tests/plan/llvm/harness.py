@@ -59,11 +59,11 @@ def run_step(
     memory allocated by `guarded`.
     """
     memory = GuardedMemory(step, at_end=at_end, laid=laid)
-    given = iter(arrays)
+    arrays_left = iter(arrays)
     for value in step.inputs:
         if not value.is_constant and value not in memory.filled:
             memory.filled.add(value)
-            memory.array(value)[...] = next(given)
+            memory.array(value)[...] = next(arrays_left)
     for value in step.outputs:
         memory.array(value).fill(np.nan if value.dtype.kind == "f" else 1)
     with _guarded_allocations(at_end):
@@ -131,9 +131,9 @@ def _guarded_allocations(at_end: bool) -> Generator[None]:
     """Packed weights, scratch and temporaries are guarded, too, and NaN before they are written."""
 
     def allocate(size: int, alignment: int = 64) -> Array:
-        found = guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
-        found.fill(0xFF)
-        return found
+        array = guarded((size,), np.uint8, at_end=at_end, aligned=alignment)
+        array.fill(0xFF)
+        return array
 
     here = "irload.plan.backends.llvm"
     with patch(f"{here}.weight_memory._blocks.take", allocate), patch(f"{here}.runtime.aligned_bytes", allocate):

@@ -137,10 +137,10 @@ def difference(seed: int) -> str | None:
     shape = model.parameters[0].outputs[0].type.shape.static
     data = (np.random.default_rng(seed).integers(-800, 800, shape) / 64).astype(np.float32)
     with sanitizing():
-        found = irload.compile_model(model, 1 + seed % 2, precision="auto")(data)
+        result = irload.compile_model(model, 1 + seed % 2, precision="auto")(data)
     wanted = irload.compile_model(model, optimize=False)(data)
     for k in range(len(wanted)):
-        if not np.array_equal(found[k], wanted[k]):
-            share, most = np.mean(found[k] != wanted[k]), np.abs(found[k] - wanted[k]).max()
+        if not np.array_equal(result[k], wanted[k]):
+            share, most = np.mean(result[k] != wanted[k]), np.abs(result[k] - wanted[k]).max()
             return f"seed {seed}, output {k}: {share:.4f} of the elements differ, by at most {most}"
     return None

@@ -43,10 +43,10 @@ class QuantizedNet(Net):
 
 def conv(net: QuantizedNet, x: Ref, weights: Ref, type: str = "Convolution", pads: int = 0, strides: int = 1) -> Ref:
     """A convolution of two axes."""
-    given: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         **PAIRS,
         "pads_begin": f"{pads},{pads}",
         "pads_end": f"{pads},{pads}",
         "strides": f"{strides},{strides}",
     }
-    return net.op(type, x, weights, **given)
+    return net.op(type, x, weights, **attributes)

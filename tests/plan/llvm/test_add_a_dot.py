@@ -84,8 +84,8 @@ def test_random_shapes_are_exact(target: Target, dot: Dot) -> None:
     for _ in range(tiered(40, 200)):
         rows, length, columns = (int(n) for n in rng.choice(sizes, 3))
         a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((rows, length), (length, columns)))
-        found = product(a, b, target, dot, int(rng.integers(1, 3)))
-        np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32))
+        output = product(a, b, target, dot, int(rng.integers(1, 3)))
+        np.testing.assert_array_equal(output, a.astype(np.int32) @ b.astype(np.int32))
 
 
 @pytest.mark.parametrize(("target", "dot"), DOCKED, ids=lambda x: x.name)
@@ -93,8 +93,8 @@ def test_extreme_values_do_not_saturate(target: Target, dot: Dot) -> None:
     for left in (-128, 127):
         for right in (-128, 127):
             a, b = np.full((3, 4096), left, np.int8), np.full((4096, 33), right, np.int8)
-            found = product(a, b, target, dot, 1)
-            np.testing.assert_array_equal(found, np.full((3, 33), 4096 * left * right))
+            output = product(a, b, target, dot, 1)
+            np.testing.assert_array_equal(output, np.full((3, 33), 4096 * left * right))
 
 
 def test_words_are_checked() -> None:

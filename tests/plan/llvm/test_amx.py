@@ -104,18 +104,18 @@ def test_copies_round_to_nearest_even(target: Target) -> None:
     data = bits.view(np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
         wanted = data.astype(bfloat16)
-    found = copied(data, Reorder((), 32, 4, (), (CopiedAxis(WindowAxis(2048, 2048), 128),)), target).view(bfloat16)
-    np.testing.assert_array_equal(found.reshape(wanted.shape).astype(np.float32), wanted.astype(np.float32))
+    copy = copied(data, Reorder((), 32, 4, (), (CopiedAxis(WindowAxis(2048, 2048), 128),)), target).view(bfloat16)
+    np.testing.assert_array_equal(copy.reshape(wanted.shape).astype(np.float32), wanted.astype(np.float32))
     numbers = ~np.isnan(data)
-    np.testing.assert_array_equal(found.view(np.uint16).reshape(bits.shape)[numbers], wanted.view(np.uint16)[numbers])
+    np.testing.assert_array_equal(copy.view(np.uint16).reshape(bits.shape)[numbers], wanted.view(np.uint16)[numbers])
 
 
 def test_copies_are_padded_and_split_into_phases() -> None:
     data = np.arange(1, 7, dtype=np.float32)  # positions −1…7 in steps of 2: phases of −1, 1, 3, 5 and 0, 2, 4, 6
     kernel = Reorder((), 1, 4, (), (CopiedAxis(WindowAxis(6, 3, kernel=3, stride=2, begin=1), 4),))
-    found = copied(data, kernel, TILES).view(bfloat16).astype(np.float32).reshape(2, 4, 32)
-    np.testing.assert_array_equal(found[..., 0], [[0, 2, 4, 6], [1, 3, 5, 0]])
-    assert not found[..., 1:].any()
+    copy = copied(data, kernel, TILES).view(bfloat16).astype(np.float32).reshape(2, 4, 32)
+    np.testing.assert_array_equal(copy[..., 0], [[0, 2, 4, 6], [1, 3, 5, 0]])
+    assert not copy[..., 1:].any()
 
 
 @pytest.mark.parametrize(("channels", "members"), [(1, 1), (1, 2), (2, 2), (3, 4), (5, 8), (8, 8), (10, 16)])
@@ -131,5 +131,5 @@ def test_copies_of_images(channels: int, members: int, innermost: bool, columns:
     wanted = np.zeros((2, 6, length, members), np.float32)
     inside = image.transpose(0, 2, 3, 1)[:, :, : max(length - begin, 0)]
     wanted[:, 1:4, begin : begin + inside.shape[2], :channels] = inside
-    found = copied(data, kernel, TILES).view(bfloat16).astype(np.float32)
-    np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)
+    copy = copied(data, kernel, TILES).view(bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(copy.reshape(wanted.shape), wanted)

@@ -24,8 +24,8 @@ def check(step: AttentionStep, arrays: list[Array], rng: np.random.Generator, ro
         (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     largest = max(1.0, float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0)))
     for target in TARGETS:
-        (found,) = run_step(step, arrays, target, int(rng.integers(1, 3)), at_end=bool(rng.integers(2)))
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=rounding * largest)
+        (output,) = run_step(step, arrays, target, int(rng.integers(1, 3)), at_end=bool(rng.integers(2)))
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=rounding * largest)
     return wanted
 
 

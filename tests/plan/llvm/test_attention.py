@@ -31,8 +31,8 @@ def test_random_attention(seed: int) -> None:
     for target in TARGETS:
         laid = heads_first if rng.integers(2) else None
         how = {"at_end": bool(rng.integers(2)), "laid": laid}
-        (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, float(np.nanmax(np.abs(wanted)))))
+        (output,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=2e-6 * max(1.0, float(np.nanmax(np.abs(wanted)))))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -52,8 +52,8 @@ def test_few_queries(seed: int) -> None:
     (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     for target in TARGETS:
         laid = heads_first if rng.integers(2) else None
-        (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+        (output,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -67,8 +67,8 @@ def test_sinks(seed: int) -> None:
     wanted = op.compute(*arrays[:3], mask, np.float32(step.scale).reshape(()), arrays[-1])
     for target in TARGETS:
         laid = heads_first if rng.integers(2) else None
-        (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=4e-6)
+        (output,) = run_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=4e-6)
 
 
 @pytest.mark.parametrize("mask_shape", [None, (1, 1, 1, 1, 70), (2, 3, 7, 1, 70), (2, 1, 7, 1, 1)])
@@ -80,8 +80,8 @@ def test_heads_that_share_keys_are_rows_of_one_matrix(mask_shape: tuple[int, ...
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     for target in TARGETS:
-        (found,) = run_step(step, arrays, target, 2)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+        (output,) = run_step(step, arrays, target, 2)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.0, -2.0, 40.0])
@@ -92,8 +92,8 @@ def test_any_scale(scale: float) -> None:
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     for target in TARGETS:
-        (found,) = run_step(step, arrays, target)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6 * max(1.0, scale))
+        (output,) = run_step(step, arrays, target)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=2e-6 * max(1.0, scale))
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
@@ -107,8 +107,8 @@ def test_large_scores(scale: float) -> None:
     (wanted,) = run([step], dict(zip(step.inputs, arrays, strict=True)), step.outputs, passes=False)
     assert np.isfinite(wanted).all()
     for target in TARGETS:
-        (found,) = run_step(step, arrays, target)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-6)
+        (output,) = run_step(step, arrays, target)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("precision", ["f32", "bf16"])

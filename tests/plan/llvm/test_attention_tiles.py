@@ -48,11 +48,11 @@ def reference(step: AttentionStep, arrays: list[Array], *, magnitudes: bool = Fa
     return powers / powers.sum(-1, keepdims=True) @ (np.abs(v) if magnitudes else v)
 
 
-def agrees(step: AttentionStep, found: Array, arrays: list[Array]) -> None:
+def agrees(step: AttentionStep, output: Array, arrays: list[Array]) -> None:
     """Only the exponentials were rounded to bf16, by at most 2⁻⁸; all else is f32."""
     wanted, allowed = reference(step, arrays), reference(step, arrays, magnitudes=True)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-    assert np.nanmax(np.abs(found - wanted) - allowed * (2**-8 + 2**-16), initial=0) <= 1e-6
+    np.testing.assert_array_equal(np.isnan(output), np.isnan(wanted))
+    assert np.nanmax(np.abs(output - wanted) - allowed * (2**-8 + 2**-16), initial=0) <= 1e-6
 
 
 @pytest.mark.one_in(2)
@@ -66,8 +66,8 @@ def test_random_attention(target: Target, seed: int) -> None:
         add_sink(rng, step, arrays)
     laid = heads_first if rng.integers(2) else None
     how = {"at_end": bool(rng.integers(2)), "laid": laid, "precision": "bf16"}
-    (found,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
-    agrees(step, found, arrays)
+    (output,) = run_step(step, arrays, target, int(rng.integers(1, 4)), **how)
+    agrees(step, output, arrays)
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -78,8 +78,8 @@ def test_grouped_heads(target: Target) -> None:
     q, k, v = value(2, 3, 4, 40, 24), value(2, 3, 1, 50, 24), value(3, 1, 50, 20)
     step = AttentionStep([q, k, v, value(40, 50)], [value(2, 3, 4, 40, 20)], scale=0.2, causal=True)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
-    (found,) = run_step(step, arrays, target, 2, precision="bf16")
-    agrees(step, found, arrays)
+    (output,) = run_step(step, arrays, target, 2, precision="bf16")
+    agrees(step, output, arrays)
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -90,8 +90,8 @@ def test_any_scale(target: Target, scale: float) -> None:
     q, k, v = value(2, 20, 17), value(2, 35, 17), value(2, 35, 9)
     step = AttentionStep([q, k, v], [value(2, 20, 9)], scale=scale)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
-    (found,) = run_step(step, arrays, target, precision="bf16")
-    agrees(step, found, arrays)
+    (output,) = run_step(step, arrays, target, precision="bf16")
+    agrees(step, output, arrays)
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -105,12 +105,12 @@ def test_nan_and_infinities_equal_f32(target: Target) -> None:
     arrays[2][36, 7], arrays[2][5, 8] = np.nan, np.inf
     arrays[3][6], arrays[3][7, 5], arrays[3][8, 36], arrays[3][9, 0] = -np.inf, -np.inf, np.nan, np.inf
     (wanted,) = run_step(step, arrays, target, precision="f32")
-    (found,) = run_step(step, arrays, target, precision="bf16")
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=0.05)
-    assert np.isnan(found[[3, 4, 6, 8, 9, 39]]).all()
-    assert np.isfinite(found[10, :7]).all()
-    assert np.isposinf(found[10, 8])
+    (output,) = run_step(step, arrays, target, precision="bf16")
+    np.testing.assert_array_equal(np.isnan(output), np.isnan(wanted))
+    np.testing.assert_allclose(output, wanted, rtol=0, atol=0.05)
+    assert np.isnan(output[[3, 4, 6, 8, 9, 39]]).all()
+    assert np.isfinite(output[10, :7]).all()
+    assert np.isposinf(output[10, 8])
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -121,9 +121,9 @@ def test_later_keys_of_nan_are_ignored(target: Target) -> None:
     step = AttentionStep([q, k, v], [value(40, 16)], scale=0.2, causal=True)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     arrays[1][30] = np.nan
-    (found,) = run_step(step, arrays, target, precision="bf16")
-    assert np.isfinite(found[:30]).all()
-    assert np.isnan(found[30:]).all()
+    (output,) = run_step(step, arrays, target, precision="bf16")
+    assert np.isfinite(output[:30]).all()
+    assert np.isnan(output[30:]).all()
 
 
 def launches(step: AttentionStep, target: Target, precision: str = "auto", *, precise: bool = False) -> list[Launch]:
@@ -198,5 +198,5 @@ def test_rows_whose_mask_is_the_lowest_number(target: Target, lowest: float) -> 
     step = AttentionStep([q, k, v, value(20, 35)], [value(20, 9)], scale=0.25)
     arrays = [rng.standard_normal(a.shape).astype(np.float32) for a in step.inputs]
     arrays[3][3], arrays[3][5, 1:] = lowest, lowest
-    (found,) = run_step(step, arrays, target, precision="bf16")
-    agrees(step, found, arrays)
+    (output,) = run_step(step, arrays, target, precision="bf16")
+    agrees(step, output, arrays)

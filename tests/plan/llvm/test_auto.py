@@ -21,9 +21,9 @@ RATES = {
 
 @pytest.fixture
 def rate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Peaks:
-    found = RATES[request.param]
-    monkeypatch.setattr(peaks, "peaks", lambda target, threads: found)
-    return found
+    peak = RATES[request.param]
+    monkeypatch.setattr(peaks, "peaks", lambda target, threads: peak)
+    return peak
 
 
 def chosen(target: Target, monkeypatch: pytest.MonkeyPatch, precision: str, **options: bool) -> str:

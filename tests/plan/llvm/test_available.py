@@ -50,22 +50,22 @@ def processor(monkeypatch: pytest.MonkeyPatch):
 
 
 def named(jit: bool | None = None, precision: str = "f32") -> str | None:
-    found = compiled_backend(Options(jit=jit, precision=precision))
-    return None if found is None else found.target.name
+    result = compiled_backend(Options(jit=jit, precision=precision))
+    return None if result is None else result.target.name
 
 
 @pytest.mark.parametrize(
-    ("given", "best"), [(AMX, "amx"), (AVX512_BF16, "avx512_bf16"), (AVX512, "avx512"), (AVX2, "avx2")]
+    ("cpu", "best"), [(AMX, "amx"), (AVX512_BF16, "avx512_bf16"), (AVX512, "avx512"), (AVX2, "avx2")]
 )
-def test_the_best_that_the_processor_has(processor, monkeypatch, given, best) -> None:
-    processor(given.flags)
+def test_the_best_that_the_processor_has(processor, monkeypatch, cpu, best) -> None:
+    processor(cpu.flags)
     for asked in ("", "auto", "on", "1", " YES "):
         monkeypatch.setenv("IRLOAD_JIT", asked)
-        found = host_target()
-        assert found is not None
-        assert found.name == best
+        actual = host_target()
+        assert actual is not None
+        assert actual.name == best
     monkeypatch.delenv("IRLOAD_JIT")
-    assert host_target() is found
+    assert host_target() is actual
 
 
 def test_a_processor_without_any(processor, monkeypatch) -> None:

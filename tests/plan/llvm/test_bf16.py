@@ -36,15 +36,15 @@ from tests.plan.programs import constant, run, value
 
 def agree(step: ConvStep | MatMulStep, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
     """The result equals the f32 result on operands rounded to bf16, and the f32 result within 1 %."""
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
-    (exact,) = run([step], given, step.outputs, passes=False)
-    given = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in given.items()}
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    (exact,) = run([step], values, step.outputs, passes=False)
+    values = {v: narrowed(a) if v in step.inputs[:2] else a for v, a in values.items()}
     own = rounded(step)
-    (wanted,) = run([own], given, own.outputs, passes=False)
-    (found,) = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
+    (wanted,) = run([own], values, own.outputs, passes=False)
+    (output,) = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
     scale = max(float(np.abs(exact).max()), 1e-30)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * scale)
-    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-2 * scale)
+    np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5 * scale)
+    np.testing.assert_allclose(output, exact, rtol=0, atol=1e-2 * scale)
 
 
 @pytest.mark.one_in(2)
@@ -162,7 +162,7 @@ def test_convolutions_whose_weights_fill_tiles(depth: int, channels: int, column
 
 
 @pytest.mark.parametrize(
-    ("kernel", "strides", "dilations", "found"),
+    ("kernel", "strides", "dilations", "expected"),
     [
         ((4, 4), (2, 2), (1, 1), ["Reorder", *["TileProduct"] * 4]),
         ((2, 3), (2, 3), (1, 1), ["Reorder", *["TileProduct"] * 6]),
@@ -171,7 +171,7 @@ def test_convolutions_whose_weights_fill_tiles(depth: int, channels: int, column
     ],
 )
 def test_transposed_convolutions_share_a_copy(
-    kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], found: list[str]
+    kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], expected: list[str]
 ) -> None:
     axes = zip((20, 20), kernel, strides, dilations, strict=True)
     out = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in axes]
@@ -179,7 +179,7 @@ def test_transposed_convolutions_share_a_copy(
     step = ConvTransposeStep(
         [value(1, 32, 20, 20), weights], [value(1, 16, *out)], strides=strides, dilations=dilations, begin=(0, 0)
     )
-    assert names(step, TILES, innermost=True) == found
+    assert names(step, TILES, innermost=True) == expected
     assert {launch.kernel.why for launch in launches(step, DOTS, innermost=True)} == {"compiled"}
 
 
@@ -234,8 +234,8 @@ def test_nan_and_infinities_affect_only_their_rows(target: Target) -> None:
     data[3, 32], data[4, 0], data[4, 1], data[5, 2] = np.inf, np.inf, -np.inf, np.nan
     wanted = np.full((20, 20), 33.0)
     wanted[3], wanted[:, 8], wanted[4:6], wanted[:, 7] = np.inf, np.inf, np.nan, np.nan
-    (found,) = run_step(step, [data], target, precision="bf16")
-    np.testing.assert_array_equal(found, wanted)
+    (output,) = run_step(step, [data], target, precision="bf16")
+    np.testing.assert_array_equal(output, wanted)
 
 
 @pytest.mark.one_in(2)
@@ -245,10 +245,10 @@ def test_nan_affects_only_its_windows(monkeypatch: pytest.MonkeyPatch, target: T
     monkeypatch.setattr(few_channels, "FEW_CHANNELS_SHARE", 1e-9)
     step, (data, other) = convolution(np.random.default_rng(depth), (9, 40), (1, 16, depth, 3, 3))
     data[0, :, 4, 20] = np.nan
-    (found,) = run_step(step, [data, other], target, precision="bf16")
-    inside = np.zeros(found.shape, bool)
+    (output,) = run_step(step, [data, other], target, precision="bf16")
+    inside = np.zeros(output.shape, bool)
     inside[:, :, 2:5, 18:21] = True
-    np.testing.assert_array_equal(np.isnan(found), inside)
+    np.testing.assert_array_equal(np.isnan(output), inside)
 
 
 SAPPHIRE_RAPIDS = replace(AMX, cpu="sapphirerapids", features="")

@@ -50,18 +50,18 @@ def rounded_recurrent(step: RecurrentStep, arrays: list[Array]) -> list[Array]:
             return [narrowed(state.astype(np.float32)) @ weights[g].T for g in gates]
 
         for t in reversed(range(length)) if backwards else range(length):
-            given = inputs[:, t].swapaxes(0, 1)
+            row = inputs[:, t].swapaxes(0, 1)
             if step.cell == "lstm":
-                f, i, g, o = (a + p for a, p in zip(given, products(h, 0, 1, 2, 3), strict=True))
+                f, i, g, o = (a + p for a, p in zip(row, products(h, 0, 1, 2, 3), strict=True))
                 c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
                 h = sigmoid(o) * np.tanh(c)
             elif step.cell == "rnn":
-                h = np.tanh(given[0] + products(h, 0)[0])
+                h = np.tanh(row[0] + products(h, 0)[0])
             else:
-                z, reset = (sigmoid(a + p) for a, p in zip(given, products(h, 0, 1), strict=False))
+                z, reset = (sigmoid(a + p) for a, p in zip(row, products(h, 0, 1), strict=False))
                 linear = step.cell == "gru_linear"
                 new = reset * (products(h, 2)[0] + inner) if linear else products(reset * h, 2)[0]
-                h = (1 - z) * np.tanh(given[2] + new) + z * h
+                h = (1 - z) * np.tanh(row[2] + new) + z * h
             y[:, d, t] = h
         states[0][:, d] = h
         if step.cell == "lstm":
@@ -80,10 +80,10 @@ def scaled(step: RecurrentStep) -> RecurrentStep:
 def agree(step: RecurrentStep, arrays: list[Array], target: Target, threads: int, **how: object) -> None:
     """The outputs are close to the reference with rounded operands (1e-3) and to f32 (1e-2)."""
     step = scaled(step)
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
-    exact = run([step], given, step.outputs, passes=False)
-    found = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
-    for ours, wanted, near in zip(found, rounded_recurrent(step, arrays), exact, strict=True):
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    exact = run([step], values, step.outputs, passes=False)
+    outputs = run_step(step, arrays, target, threads, precision="bf16", **how)  # type: ignore[arg-type]
+    for ours, wanted, near in zip(outputs, rounded_recurrent(step, arrays), exact, strict=True):
         np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-3)
         np.testing.assert_allclose(ours, near, rtol=0, atol=1e-2)
 
@@ -111,8 +111,8 @@ def test_nonfinite_values_stay_in_their_sample(cell: str, hidden: int, target: T
     """Outputs are finite exactly where they are in f32; the padding of vectors and tiles has no effect."""
     step, arrays = recurrent(cell, (False, True), 3, 4, 5, hidden)
     arrays[0][0, 2, 3], arrays[0][1, 2, 3] = np.nan, np.inf
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
-    exact = run([step], given, step.outputs, passes=False)
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    exact = run([step], values, step.outputs, passes=False)
     for ours, wanted in zip(run_step(step, arrays, target, precision="bf16"), exact, strict=True):
         np.testing.assert_array_equal(np.isfinite(ours), np.isfinite(wanted))
 

@@ -46,9 +46,9 @@ def test_constant_weights(rows: int, target: Target) -> None:
     plan = planned([first, second], [x], target)
     assert [k.name for k in plan.kernels].count("Reorder") + [k.name for k in plan.kernels].count("Pointwise") == 2
     assert all("bf16" in k.why for k in plan.kernels if "Product" in k.name)
-    given = random(rows, 48, seed=2)
-    found = plan.run([given])
-    for result, data, by in ((found[0], given, weights), (found[1], found[0], mixed)):
+    values = random(rows, 48, seed=2)
+    outputs = plan.run([values])
+    for result, data, by in ((outputs[0], values, weights), (outputs[1], outputs[0], mixed)):
         wanted = rounded(data) @ rounded(by)
         np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 

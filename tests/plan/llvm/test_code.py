@@ -21,31 +21,31 @@ from tests.plan.llvm.convolutions import check_step, convolution
 from tests.plan.llvm.harness import AVX2, GuardedMemory, channels_last
 from tests.plan.programs import constant, value
 
-Made = tuple[Step, list[Array]]
+StepInputs = tuple[Step, list[Array]]
 
 
-def matmul(rows: int) -> Made:
+def matmul(rows: int) -> StepInputs:
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((40, 70)).astype(np.float32)
     step = MatMulStep([value(rows, 40), constant(weights)], [value(rows, 70)])
     return step, [rng.standard_normal((rows, 40)).astype(np.float32)]
 
 
-def conv(batch: int, groups: int = 1, kernel: int = 3, stride: int = 1, channels: int = 32) -> Made:
+def conv(batch: int, groups: int = 1, kernel: int = 3, stride: int = 1, channels: int = 32) -> StepInputs:
     rng = np.random.default_rng(0)
     weights = (groups, channels // groups, channels // groups, kernel, kernel)
     pads = [(kernel // 2, kernel // 2)] * 2
     return convolution(rng, [13, 12], weights, batch=batch, strides=(stride, stride), pads=pads)
 
 
-def kernels(made: Made) -> list[Kernel]:
+def kernels(step_inputs: StepInputs) -> list[Kernel]:
     """The kernels of a step."""
-    step, _ = made
-    found = LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
-    return [launch.kernel for launch in found.launches]
+    step, _ = step_inputs
+    executable = LlvmExecutable([step], GuardedMemory(step, at_end=True, laid=channels_last), AVX2, Options())
+    return [launch.kernel for launch in executable.launches]
 
 
-def sampling(batch: int, channels: int) -> Made:
+def sampling(batch: int, channels: int) -> StepInputs:
     rng = np.random.default_rng(0)
     step = SampleStep(
         [value(batch, channels, 6, 5), value(batch, 7, 3, 2)],
@@ -57,7 +57,7 @@ def sampling(batch: int, channels: int) -> Made:
     return step, [rng.uniform(-1, 1, v.shape).astype(np.float32) for v in step.inputs]
 
 
-def maps(height: int, width: int, channels: int = 48, batch: int = 1) -> dict[str, Made]:
+def maps(height: int, width: int, channels: int = 48, batch: int = 1) -> dict[str, StepInputs]:
     """Steps on maps of a size."""
     rng = np.random.default_rng(0)
     near: dict[str, Any] = {"batch": batch, "pads": [(1, 1), (1, 1)]}
@@ -94,22 +94,22 @@ def test_sizes_of_maps_share_code(name: str, first: tuple[int, ...], second: tup
 
 def test_resampling_of_any_number_of_axes_shares_code() -> None:
     index = np.arange(20)[:, None] // 2
-    made: list[Made] = []
+    codes: list[StepInputs] = []
     for shape in ((1, 3, 10, 16), (2, 3, 10, 16), (1, 1, 10, 16)):
         x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
         outputs = [value(*shape[:2], 20, 16)]
         step = ResampleStep([value(*shape)], outputs, axis=2, taps=Taps(index, np.ones(index.shape, np.float32)))
-        made.append((step, [x]))
-    (a,), (b,), (c,) = (kernels(each) for each in made)
+        codes.append((step, [x]))
+    (a,), (b,), (c,) = (kernels(each) for each in codes)
     assert a.code == b.code == c.code
 
 
 @pytest.mark.parametrize("name", ["depthwise", "strided depthwise", "maximum", "mean"])
 def test_channels_share_code(name: str) -> None:
-    made = [maps(16, 20, channels)[name] for channels in (67, 99, 131, 48, 96)]
-    codes = [kernels(each)[0].code for each in made]
+    results = [maps(16, 20, channels)[name] for channels in (67, 99, 131, 48, 96)]
+    codes = [kernels(each)[0].code for each in results]
     assert codes[0] == codes[1] == codes[2] != codes[3] == codes[4]
-    for step, arrays in made:
+    for step, arrays in results:
         check_step(step, arrays, AVX2, 2, laid=channels_last)
 
 
@@ -126,7 +126,7 @@ def test_channels_share_code(name: str) -> None:
     ],
     ids=["matmul", "1x1", "strided", "depthwise", "winograd", "sampling", "sampling by channels"],
 )
-def test_sizes_share_code(make: Callable[[int], Made], sizes: list[tuple[int, int]]) -> None:
+def test_sizes_share_code(make: Callable[[int], StepInputs], sizes: list[tuple[int, int]]) -> None:
     for a, b in sizes:
         one, other = (kernels(make(n)) for n in (a, b))
         assert one != other

@@ -32,10 +32,10 @@ def check(
     x = np.random.default_rng(1).standard_normal(net.shapes[0]).astype(np.float32)
     source = step.inputs[1].source
     assert source is not None
-    (found,) = run_step(step, [x], target, threads, at_end=at_end, variables=variables)
+    (output,) = run_step(step, [x], target, threads, at_end=at_end, variables=variables)
     wide = source.array.astype(np.float64)
     expected = x.astype(np.float64) @ (wide.swapaxes(-1, -2) if weights.transposed else wide)
-    assert np.abs(found - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
+    assert np.abs(output - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
 
 
 def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
@@ -107,6 +107,6 @@ def test_gathers_widen_the_selected_rows(element: ElementType, target: Target) -
         (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, GatherStep))
         table = step.inputs[0].constant
         assert table is not None
-        (found,) = run_step(step, [indices], target, 2)
-        np.testing.assert_array_equal(found[indices < 50], table.astype(np.float32)[indices[indices < 50]])
-        assert not found[indices == 50].any()
+        (output,) = run_step(step, [indices], target, 2)
+        np.testing.assert_array_equal(output[indices < 50], table.astype(np.float32)[indices[indices < 50]])
+        assert not output[indices == 50].any()

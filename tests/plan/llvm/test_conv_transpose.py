@@ -63,16 +63,16 @@ def test_every_pair_of_element_and_tap_is_in_one_phase() -> None:
     for _ in range(200):
         size, kernel, stride, dilation, begin = (int(n) for n in rng.integers(1, 8, 5))
         count = int(rng.integers(1, size * stride + kernel * dilation))
-        found: dict[tuple[int, int], int] = {}
+        counts: dict[tuple[int, int], int] = {}
         for phase in phases(count, size, kernel, stride, dilation, begin):
             for q, o in enumerate(range(count)[phase.outputs]):
                 for t, tap in enumerate(phase.taps):
                     i = q + t * phase.window.dilation - phase.window.begin
                     if 0 <= i < phase.window.size:
-                        assert (i, tap) not in found
-                        found[i, tap] = o
+                        assert (i, tap) not in counts
+                        counts[i, tap] = o
         pairs = {(i, k): i * stride + k * dilation - begin for i in range(size) for k in range(kernel)}
-        assert found == {pair: o for pair, o in pairs.items() if 0 <= o < count}
+        assert counts == {pair: o for pair, o in pairs.items() if 0 <= o < count}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from tests.plan.llvm.strides import strided
 DTYPES = [np.dtype(t) for t in ("float32", "int64", "uint8", "float16", "bool", "int32", "float64")]
 
 
-def made(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+def random_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> Array:
     return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
 
 
@@ -38,7 +38,7 @@ def random_view(rng: np.random.Generator, dtype: np.dtype) -> tuple[Step, Array,
     """A step that views an array differently, the array, and the result."""
     rank = int(rng.integers(1, 5))
     shape = tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 9, 16, 19, 40], rank))
-    x = made(rng, shape, dtype)
+    x = random_array(rng, shape, dtype)
     source = Value(shape, dtype)
     match int(rng.integers(4)):
         case 0:
@@ -70,8 +70,8 @@ def test_random_views(seed: int) -> None:
     target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
     lay = strided(rng) if seed % 3 else None
     assert TABLE.supports(step)
-    (found,) = run_step(step, [x], target, threads, at_end=bool(seed % 2), laid=lay)
-    np.testing.assert_array_equal(found, wanted)
+    (output,) = run_step(step, [x], target, threads, at_end=bool(seed % 2), laid=lay)
+    np.testing.assert_array_equal(output, wanted)
 
 
 targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -83,11 +83,11 @@ targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
 def test_maps_change_their_layout(shape: tuple[int, ...], from_last: bool, dtype: str, target: Target) -> None:
     rng = np.random.default_rng(0)
-    x = made(rng, shape, np.dtype(dtype))
+    x = random_array(rng, shape, np.dtype(dtype))
     step = RelayoutStep([Value(shape, x.dtype)], [Value(shape, x.dtype)])
     turned = step.inputs[0] if from_last else step.output
-    (found,) = run_step(step, [x], target, 2, laid=lambda v, a: channels_last(v, a) if v is turned else a)
-    np.testing.assert_array_equal(found, x)
+    (output,) = run_step(step, [x], target, 2, laid=lambda v, a: channels_last(v, a) if v is turned else a)
+    np.testing.assert_array_equal(output, x)
 
 
 @targets
@@ -96,10 +96,10 @@ def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
     """Copies end at the last byte, for every length of a run."""
     rng = np.random.default_rng(0)
     for n in (*(range(1, 36) if dtype.itemsize == 1 else (1, 3)), 100, 257, 40_003):
-        x = made(rng, (3, 2, n), dtype)
+        x = random_array(rng, (3, 2, n), dtype)
         step = TransposeStep([Value(x.shape, dtype)], [Value((2, 3, n), dtype)], order=(1, 0, 2))
-        (found,) = run_step(step, [x], target, 2)
-        np.testing.assert_array_equal(found, x.swapaxes(0, 1))
+        (output,) = run_step(step, [x], target, 2)
+        np.testing.assert_array_equal(output, x.swapaxes(0, 1))
 
 
 @targets
@@ -113,22 +113,22 @@ def test_concat(seed: int, target: Target) -> None:
     arrays: list[Array] = []
     for _ in range(int(rng.integers(1, 4))):
         shape[axis] = int(rng.integers(1, 20))
-        arrays.append(made(rng, tuple(shape), dtype))
+        arrays.append(random_array(rng, tuple(shape), dtype))
     wanted = np.concatenate(arrays, axis)
     step = ConcatStep([Value(a.shape, dtype) for a in arrays], [Value(wanted.shape, dtype)], axis=axis)
-    (found,) = run_step(step, arrays, target, 2, laid=strided(rng) if seed % 2 else None)
-    np.testing.assert_array_equal(found, wanted)
+    (output,) = run_step(step, arrays, target, 2, laid=strided(rng) if seed % 2 else None)
+    np.testing.assert_array_equal(output, wanted)
 
 
 def test_unsupported_copies() -> None:
-    for dtype, size, taken in (
+    for dtype, size, supported in (
         (object, 3, False),
         (np.complex128, 3, False),
         (np.float32, 0, False),
         (np.int8, 3, True),
     ):
         kind = np.dtype(dtype)
-        assert TABLE.supports(ReshapeStep([Value((size, 1), kind)], [Value((1, size), kind)])) is taken
+        assert TABLE.supports(ReshapeStep([Value((size, 1), kind)], [Value((1, size), kind)])) is supported
 
 
 def test_axes_of_a_transposition() -> None:

@@ -44,11 +44,11 @@ def random_step(rng: np.random.Generator) -> tuple[ElementwiseStep, list[Array]]
     return ElementwiseStep(inputs, [value(*shape)], expression=expression), arrays
 
 
-def agree(step: ElementwiseStep, arrays: list[Array], found: list[Array]) -> None:
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+def agree(step: ElementwiseStep, arrays: list[Array], outputs: list[Array]) -> None:
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
     with np.errstate(all="ignore"):
-        wanted = run([step], given, step.outputs, passes=False)
-    for a, b in zip(found, wanted, strict=True):
+        wanted = run([step], values, step.outputs, passes=False)
+    for a, b in zip(outputs, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -69,8 +69,8 @@ def test_many_units(shape: tuple[int, ...], threads: int, target: object) -> Non
     rng = np.random.default_rng(0)
     x, bias = (rng.standard_normal(s).astype(np.float32) for s in (shape, shape[-1:]))
     step = ElementwiseStep([value(*shape), constant(bias)], [value(*shape)], expression=EXPRESSIONS[1])
-    (found,) = run_step(step, [x], target, threads)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found, x + bias)
+    (output,) = run_step(step, [x], target, threads)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(output, x + bias)
 
 
 def test_several_results() -> None:
@@ -79,8 +79,8 @@ def test_several_results() -> None:
     a, b = rng.standard_normal((2, 3, 37)).astype(np.float32)
     step = ElementwiseStep([value(3, 37), value(3, 37)], [value(3, 37) for _ in range(4)], expression=expression)
     for target in TARGETS:
-        for found, wanted in zip(run_step(step, [a, b], target), (b, -(a + b), a + b, a), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        for actual, wanted in zip(run_step(step, [a, b], target), (b, -(a + b), a + b, a), strict=True):
+            np.testing.assert_array_equal(actual, wanted)
 
 
 def test_a_broadcast_of_stride_zero() -> None:
@@ -92,18 +92,18 @@ def test_a_broadcast_of_stride_zero() -> None:
     def lay(v: Value, plain: Array) -> Array:
         if v is not step.inputs[0]:
             return plain
-        found = np.broadcast_to(guarded((4, 1)), (4, 33))
-        found.flags.writeable = True
-        return found
+        result = np.broadcast_to(guarded((4, 1)), (4, 33))
+        result.flags.writeable = True
+        return result
 
     for target in TARGETS:
-        (found,) = run_step(step, [np.broadcast_to(row, (4, 33)), x], target, laid=lay)
-        np.testing.assert_array_equal(found, x + row)
+        (output,) = run_step(step, [np.broadcast_to(row, (4, 33)), x], target, laid=lay)
+        np.testing.assert_array_equal(output, x + row)
 
 
 def test_unsupported_expressions() -> None:
     x = value(3)
-    for exponent, taken in ((0.3, False), (3.0, True)):
+    for exponent, supported in ((0.3, False), (3.0, True)):
         expression = Expression(1, (Instruction("power_number", (0,), (exponent,)),))
-        assert supports_expression(expression) is taken
-        assert TABLE.supports(ElementwiseStep([x], [value(3)], expression=expression)) is taken
+        assert supports_expression(expression) is supported
+        assert TABLE.supports(ElementwiseStep([x], [value(3)], expression=expression)) is supported

@@ -22,8 +22,8 @@ def gathered(x: Array, indices: Array, axis: int) -> Array:
     """The result according to the specification."""
     at = np.where(indices < 0, indices + x.shape[axis], indices)
     outside = (at < 0) | (at >= x.shape[axis])
-    found = np.take(x, np.where(outside, 0, at), axis)
-    return np.where(np.reshape(outside, (*outside.shape, *(1,) * (x.ndim - axis - 1))), np.zeros((), x.dtype), found)
+    output = np.take(x, np.where(outside, 0, at), axis)
+    return np.where(np.reshape(outside, (*outside.shape, *(1,) * (x.ndim - axis - 1))), np.zeros((), x.dtype), output)
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -43,10 +43,10 @@ def test_random_gathers(seed: int) -> None:
         [Value(shape, dtype), Value(count, indices.dtype)], [Value(wanted.shape, wanted.dtype)], axis=axis
     )
     laid = [None, channels_last, strided(rng)][seed % 3]
-    (found,) = run_step(
+    (output,) = run_step(
         step, [x, indices], TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4)), at_end=bool(seed % 2), laid=laid
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(output, wanted)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -66,13 +66,13 @@ def test_random_gathers_with_shared_axes(seed: int) -> None:
     values = [Value(x.shape, dtype), Value(count, indices.dtype)]
     step = GatherStep(values, [Value(wanted.shape, dtype)], axis=axis, shared=shared)
     laid = [None, channels_last, strided(rng)][seed % 3]
-    (found,) = run_step(
+    (output,) = run_step(
         step, [x, indices], TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4)), at_end=bool(seed % 2), laid=laid
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(output, wanted)
     if seed % 3 == 0:
-        (found,) = run([step], dict(zip(values, (x, indices), strict=True)), step.outputs)
-        np.testing.assert_array_equal(found, wanted)
+        (output,) = run([step], dict(zip(values, (x, indices), strict=True)), step.outputs)
+        np.testing.assert_array_equal(output, wanted)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -82,5 +82,5 @@ def test_gathers_with_the_smallest_and_the_largest_index(target: Target) -> None
         least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
         indices = np.array([least, greatest, -4, -5, 3, 4, least + 3], dtype)
         step = GatherStep([Value(x.shape, x.dtype), Value((7,), indices.dtype)], [Value((7, 3), x.dtype)], axis=0)
-        (found,) = run_step(step, [x, indices], target)
-        np.testing.assert_array_equal(found, [[0] * 3, [0] * 3, x[0], [0] * 3, x[3], [0] * 3, [0] * 3])
+        (output,) = run_step(step, [x, indices], target)
+        np.testing.assert_array_equal(output, [[0] * 3, [0] * 3, x[0], [0] * 3, x[3], [0] * 3, [0] * 3])

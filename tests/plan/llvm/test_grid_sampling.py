@@ -89,8 +89,8 @@ def test_random_grids(seed: int, mode: str, padding: str, aligned: bool) -> None
     step = sample(x.shape, grid.shape, mode, padding, aligned)
     laid = [None, None, channels_last, strided(rng)][int(rng.integers(4))]
     target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
-    (found,) = run_step(step, [x, grid], target, threads, at_end=bool(rng.integers(2)), laid=laid)
-    np.testing.assert_array_equal(found, plain(step, x, grid))
+    (output,) = run_step(step, [x, grid], target, threads, at_end=bool(rng.integers(2)), laid=laid)
+    np.testing.assert_array_equal(output, plain(step, x, grid))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -100,8 +100,8 @@ def test_points_of_several_images_in_one_vector(shape: tuple[int, ...], target: 
     x, grid = rng.standard_normal((shape[0], 1, 3, 5)).astype(F), points(rng, shape, 0)
     step = sample(x.shape, shape, "bilinear", "zeros", True)
     for threads, laid in ((1, None), (2, strided(rng))):
-        (found,) = run_step(step, [x, grid], target, threads, laid=laid)
-        np.testing.assert_array_equal(found, plain(step, x, grid))
+        (output,) = run_step(step, [x, grid], target, threads, laid=laid)
+        np.testing.assert_array_equal(output, plain(step, x, grid))
 
 
 def channels_of_images(value: Value, array: Array) -> Array:
@@ -121,8 +121,8 @@ def test_channels_side_by_side(channels: int, mode: str, padding: str, laid: Lai
     for seed, target in enumerate(TARGETS):
         grid = points(rng, (2, *((3, 7), (4, 8), (1, 1))[seed], 2), 2 * (seed % 2))
         step = sample(x.shape, grid.shape, mode, padding, bool(seed % 2))
-        (found,) = run_step(step, [x, grid], target, 1 + seed, at_end=bool(seed % 2), laid=laid)
-        np.testing.assert_array_equal(found, plain(step, x, grid))
+        (output,) = run_step(step, [x, grid], target, 1 + seed, at_end=bool(seed % 2), laid=laid)
+        np.testing.assert_array_equal(output, plain(step, x, grid))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -140,8 +140,8 @@ def test_pixels_with_large_strides(images: int, channels: int, target: Target) -
     def far(value: Value, array: Array) -> Array:
         return np.ndarray(array.shape, F, reserved, 0, strides) if value is step.inputs[0] else array
 
-    (found,) = run_step(step, [x, grid], target, laid=far)
-    np.testing.assert_array_equal(found, plain(step, x, grid))
+    (output,) = run_step(step, [x, grid], target, laid=far)
+    np.testing.assert_array_equal(output, plain(step, x, grid))
 
 
 def test_sides_beyond_f32_integers_are_left_to_numpy() -> None:
@@ -155,8 +155,8 @@ def test_the_longest_side_is_reflected_exactly() -> None:
     at = np.concatenate([rng.uniform(-1e5, 1e5, 300), ODD]).astype(F)
     grid = np.stack([at, np.zeros_like(at)], -1)[None, None]
     step = sample(x.shape, grid.shape, "nearest", "reflection", False)
-    (found,) = run_step(step, [x, grid])
-    np.testing.assert_array_equal(found, plain(step, x, grid))
+    (output,) = run_step(step, [x, grid])
+    np.testing.assert_array_equal(output, plain(step, x, grid))
 
 
 @pytest.mark.parametrize("channels", [3, 20])
@@ -166,8 +166,8 @@ def test_a_model_runs_the_kernel(channels: int, monkeypatch: pytest.MonkeyPatch)
     x, grid = net.conv(net.input(1, 3, 9, 8), 3, channels), net.input(1, 6, 7, 2)
     model = net.model(net.op("ReLU", net.op("GridSample", x, grid, version="opset9", mode="bilinear")))
     rng = np.random.default_rng(6)
-    given = [rng.standard_normal((1, 3, 9, 8)).astype(F), points(rng, (1, 6, 7, 2), 0)]
+    inputs = [rng.standard_normal((1, 3, 9, 8)).astype(F), points(rng, (1, 6, 7, 2), 0)]
     compiled = irload.compile_model(model, jit=True)
-    wanted = irload.compile_model(model, optimize=False)(given)[0]
-    np.testing.assert_allclose(compiled(given)[0], wanted, rtol=1e-5, atol=1e-6)
-    assert "GridSampling" in {step.kernel for step in compiled.profile(given)}
+    wanted = irload.compile_model(model, optimize=False)(inputs)[0]
+    np.testing.assert_allclose(compiled(inputs)[0], wanted, rtol=1e-5, atol=1e-6)
+    assert "GridSampling" in {step.kernel for step in compiled.profile(inputs)}

@@ -81,16 +81,16 @@ def test_random_convolutions_are_exact(seed: int, target: Target) -> None:
     for k in range(tiered(5, 20)):
         step, x, exact = convolution(rng, winograd=False)
         laid = channels_last if k % 4 else None
-        (found,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
-        np.testing.assert_array_equal(found, exact.astype(np.float32))
+        (output,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
+        np.testing.assert_array_equal(output, exact.astype(np.float32))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_winograd_rounds_as_f32_does(seed: int) -> None:
     step, x, exact = convolution(np.random.default_rng(seed), winograd=True)
     assert kernel_names(step, laid=channels_last) == ["Winograd"]
-    (found,) = run_step(step, [x], laid=channels_last)
-    np.testing.assert_allclose(found, exact, 0, 1.0)  # of sums up to a million
+    (output,) = run_step(step, [x], laid=channels_last)
+    np.testing.assert_allclose(output, exact, 0, 1.0)  # of sums up to a million
 
 
 @pytest.mark.one_in(2)
@@ -111,8 +111,8 @@ def test_random_matmuls_are_exact(seed: int, transposed: bool) -> None:
             integers=Integers(zero_point, pairs_fit(b, 0)),
         )
         step.check()
-        (found,) = run_step(step, [a], threads=1 + k % 2)
-        np.testing.assert_array_equal(found, (a.astype(np.int64) - zero_point) @ b.astype(np.int64))
+        (output,) = run_step(step, [a], threads=1 + k % 2)
+        np.testing.assert_array_equal(output, (a.astype(np.int64) - zero_point) @ b.astype(np.int64))
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
@@ -134,9 +134,9 @@ def test_results_are_rounded_to_bytes(channels: int, target: Target) -> None:
         epilogue=QUANTIZE,
     )
     step.check()
-    (found,) = run_step(step, [x], target, laid=channels_last)
+    (output,) = run_step(step, [x], target, laid=channels_last)
     sums = convolve(x.astype(np.float32), w.astype(np.float32), (1, 1), (1, 1), [(0, 0), (0, 0)])
-    np.testing.assert_array_equal(found, np.rint(np.clip(sums * scale, 0, 255)).astype(np.uint8))
+    np.testing.assert_array_equal(output, np.rint(np.clip(sums * scale, 0, 255)).astype(np.uint8))
 
 
 @pytest.mark.parametrize("kind", ["max", "mean"])
@@ -147,12 +147,12 @@ def test_bytes_are_pooled(channels: int, kind: str) -> None:
     pair = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads_begin": (0, 0)}
     step = PoolStep([Value(x.shape, U8)], [out], kind=kind, **pair)  # type: ignore[arg-type]
     step.check()
-    (found,) = run_step(step, [x], laid=channels_last)
+    (output,) = run_step(step, [x], laid=channels_last)
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, ::2, ::2]
     if kind == "max":
-        np.testing.assert_array_equal(found, windows.max((-1, -2)))
+        np.testing.assert_array_equal(output, windows.max((-1, -2)))
     else:
-        np.testing.assert_allclose(found, windows.mean((-1, -2)), 1e-6)
+        np.testing.assert_allclose(output, windows.mean((-1, -2)), 1e-6)
 
 
 def test_the_dot_depends_on_the_target_and_on_the_weights() -> None:

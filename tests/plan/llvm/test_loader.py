@@ -53,11 +53,11 @@ def tables(data: bytes) -> list[int]:
     """The offsets of everything except code: header, section table, symbols, names and relocations."""
     file = ObjectFile(data)
     (start,) = struct.unpack_from("<Q", data, TABLE_AT)
-    found = [*range(SECTION), *range(start, start + SECTION * len(file.sections))]
+    entries = [*range(SECTION), *range(start, start + SECTION * len(file.sections))]
     for section in file.sections:
         if section.kind != PROGBITS and not section.is_placed:
-            found += range(section.offset, min(section.offset + section.size, len(data)))
-    return sorted(set(found))
+            entries += range(section.offset, min(section.offset + section.size, len(data)))
+    return sorted(set(entries))
 
 
 def test_changed_bytes_are_rejected_or_loaded_equally(data: bytes) -> None:

@@ -42,10 +42,14 @@ ALL_TARGETS = list(dict.fromkeys([*TARGETS, *BF16]))
 
 
 def packings(target: Target) -> list[Packing]:
-    found = [Packing.panels(target.lanes, 1), Packing.panels(target.lanes, 3), Packing.panels(target.lanes, 2, IN_BF16)]
+    choices = [
+        Packing.panels(target.lanes, 1),
+        Packing.panels(target.lanes, 3),
+        Packing.panels(target.lanes, 2, IN_BF16),
+    ]
     if target.lanes == 16:
-        found += [Packing.chunked(1), Packing.chunked(2), Packing.chunked(2, overlap=True)]
-    return found
+        choices += [Packing.chunked(1), Packing.chunked(2), Packing.chunked(2, overlap=True)]
+    return choices
 
 
 def random_weights(shape: tuple[int, ...], order: tuple[int, ...], dtype: type[np.floating]) -> Array:
@@ -88,15 +92,15 @@ def check(packed: Array, weights: Array, packing: Packing) -> None:
     size = np.dtype(dtype).itemsize
     shape = packed_shape(packing, rows, columns, taps)
     whole = np.zeros((groups, *shape), bool)
-    for group, found in enumerate(elements(packed, packing)):
-        assert found.size == np.prod(shape)
+    for group, actual in enumerate(elements(packed, packing)):
+        assert actual.size == np.prod(shape)
         tap, row, column = np.indices((taps, rows, columns)).reshape(3, -1)
         places = position(packing, (taps, rows), tap, row, column) // size
         expected = weights[group, column, tap, row].astype(np.float32).astype(dtype)
-        np.testing.assert_array_equal(found[places], expected)
+        np.testing.assert_array_equal(actual[places], expected)
         whole[group].reshape(-1)[places] = True
         padding = ~whole[group].any(axis=(0, 2, 3, 5), keepdims=True)
-        assert not found.reshape(shape)[np.broadcast_to(padding, shape)].any()
+        assert not actual.reshape(shape)[np.broadcast_to(padding, shape)].any()
         assert whole[group].sum() == weights[group].size, "two elements have one position"
 
 
@@ -126,9 +130,9 @@ def test_constants_are_packed_as_numpy_packs_them(target: Target, packing: Packi
         kept = (
             np.arange(shape[1] * packing.width).reshape(shape[1], 1, 1, packing.tiles, 1, packing.columns, 1) < columns
         )
-        for found, by_numpy in zip(elements(compiled, packing), elements(wanted, packing), strict=True):
+        for actual, by_numpy in zip(elements(compiled, packing), elements(wanted, packing), strict=True):
             exists = np.broadcast_to(kept, shape[1:])
-            np.testing.assert_array_equal(found.reshape(shape[1:])[exists], by_numpy.reshape(shape[1:])[exists])
+            np.testing.assert_array_equal(actual.reshape(shape[1:])[exists], by_numpy.reshape(shape[1:])[exists])
 
 
 @pytest.mark.one_in(2)
@@ -164,18 +168,18 @@ def test_one_kernel_packs_all_sizes() -> None:
 def test_every_f16_is_widened_exactly(target: Target) -> None:
     weights = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(1, 128, 512)
     packing = Packing.panels(target.lanes, 2)
-    (found,), (wanted,) = (
+    (packed,), (wanted,) = (
         elements(p, packing) for p in (pack_weights(weights, packing, target, 1), packing.packed(weights))
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(packed, wanted)
 
 
 def test_reversed_taps_are_packed() -> None:
     weights = np.random.default_rng(0).standard_normal((1, 20, 24, 8)).astype(np.float32)[..., ::-2]
     packing = Packing.panels(TARGETS[0].lanes, 2)
     with patch.object(module, "NUMPY_PACKED", 0):
-        found = pack_weights(weights, packing, TARGETS[0], 1)
-    check(found, weights.reshape(1, 20, 1, -1), packing)
+        packed = pack_weights(weights, packing, TARGETS[0], 1)
+    check(packed, weights.reshape(1, 20, 1, -1), packing)
 
 
 def test_small_weights_compile_nothing() -> None:

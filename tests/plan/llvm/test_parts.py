@@ -92,7 +92,7 @@ def test_convolutions(kernel: tuple[int, ...], depth: int, stride: int, pads: li
 def test_long_sums_have_parts(rows: int, levels: tuple[SumLevel, ...], parts: int) -> None:
     length = np.prod([level.count for level in levels])
     own = Access((), 4 * int(length), 4)
-    found = in_parts(Product(FMA, (), rows, 256, own, own, (), Expression(1), (), 14, levels, 16, 2, 2))
-    assert found.split == (parts > 1)
-    assert not found.split or found.levels[0].count == parts
-    assert np.prod([level.count for level in found.levels]) == length
+    sums = in_parts(Product(FMA, (), rows, 256, own, own, (), Expression(1), (), 14, levels, 16, 2, 2))
+    assert sums.split == (parts > 1)
+    assert not sums.split or sums.levels[0].count == parts
+    assert np.prod([level.count for level in sums.levels]) == length

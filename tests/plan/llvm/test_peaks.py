@@ -32,14 +32,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize(("chosen", "threads"), [(AVX2, 1), (AVX2, 2), *((found, 1) for found in BF16)])
+@pytest.mark.parametrize(("chosen", "threads"), [(AVX2, 1), (AVX2, 2), *((entry, 1) for entry in BF16)])
 def test_measured_peaks_are_plausible(chosen: Target, threads: int) -> None:
     """The bounds are wide: the machine may be busy."""
-    found = peaks.measure(chosen, threads)
-    assert 1e8 < found.flops < 1e13
-    assert 1e7 < found.nbytes < 1e13
-    assert 1e8 < found.int8 < 1e14
-    assert 1e7 < found.bf16 < 1e14 if chosen.bf16 else found.bf16 == 0
+    error = peaks.measure(chosen, threads)
+    assert 1e8 < error.flops < 1e13
+    assert 1e7 < error.nbytes < 1e13
+    assert 1e8 < error.int8 < 1e14
+    assert 1e7 < error.bf16 < 1e14 if chosen.bf16 else error.bf16 == 0
 
 
 def test_pairs_count_twice() -> None:

@@ -45,13 +45,13 @@ def plain(x: Array, step: PoolStep) -> Array:
     """The pooling, window by window."""
     out = np.zeros(step.output.shape)
     for at in np.ndindex(*out.shape[2:]):
-        found = x.astype(np.float64)
+        result = x.astype(np.float64)
         for axis, (i, k, s, d, b) in enumerate(
             zip(at, step.kernel, step.strides, step.dilations, step.pads_begin, strict=True)
         ):
             taps = [i * s - b + t * d for t in range(k)]
-            found = found.take([t for t in taps if 0 <= t < x.shape[2 + axis]], 2 + axis)
-        window = found.reshape(*x.shape[:2], -1)
+            result = result.take([t for t in taps if 0 <= t < x.shape[2 + axis]], 2 + axis)
+        window = result.reshape(*x.shape[:2], -1)
         if step.kind == "max":
             out[(..., *at)] = np.fmax.reduce(window, -1, initial=np.finfo(np.float32).min)
         else:
@@ -62,9 +62,9 @@ def plain(x: Array, step: PoolStep) -> Array:
 
 def pool(x: Array, sizes: tuple[int, ...], kind: str, divisor: str = "real", **numbers: tuple[int, ...]) -> PoolStep:
     one = (1,) * len(sizes)
-    given = {"strides": one, "dilations": one, "pads_begin": (0,) * len(sizes), **numbers}
+    attributes = {"strides": one, "dilations": one, "pads_begin": (0,) * len(sizes), **numbers}
     return PoolStep(
-        [Value(x.shape, F32, name="input")], [value(*x.shape[:2], *sizes)], kind=kind, divisor=divisor, **given
+        [Value(x.shape, F32, name="input")], [value(*x.shape[:2], *sizes)], kind=kind, divisor=divisor, **attributes
     )  # pyright: ignore
 
 

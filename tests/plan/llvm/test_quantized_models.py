@@ -78,9 +78,9 @@ def both(model: Model, seed: int, *, threads: int = 1) -> tuple[Array, Array]:
     data = data_for(model, seed)
     with sanitizing():
         plan = irload.compile_model(model, threads, precision="auto")
-        found = plan(data)[0]
-        np.testing.assert_array_equal(plan(data)[0], found)
-    return found, irload.compile_model(model, optimize=False)(data)[0]
+        output = plan(data)[0]
+        np.testing.assert_array_equal(plan(data)[0], output)
+    return output, irload.compile_model(model, optimize=False)(data)[0]
 
 
 @pytest.mark.one_in(2)
@@ -92,17 +92,17 @@ def both(model: Model, seed: int, *, threads: int = 1) -> tuple[Array, Array]:
 def test_chains_are_as_in_floats(how: str, kernel: int, channels: int, low: float, threads: int) -> None:
     """All scales are powers of two, so results in floats are exact, except halves that Winograd's rounding may move."""
     model = small(kernel, channels, kernel, how, low)
-    found, wanted = both(model, 0, threads=threads)
+    output, wanted = both(model, 0, threads=threads)
     explained = steps_of(model, threads=threads)
     moved = "Winograd" in explained
-    np.testing.assert_allclose(found, wanted, 0, (5e-3 if moved else 1e-6) * np.abs(wanted).max())
+    np.testing.assert_allclose(output, wanted, 0, (5e-3 if moved else 1e-6) * np.abs(wanted).max())
     assert "int8 by" in explained
 
 
 @pytest.mark.parametrize("low", [0.0, -128.0])
 def test_depthwise_with_a_scale_per_channel(low: float) -> None:
-    found, wanted = both(depthwise(0, low), 0)
-    np.testing.assert_allclose(found, wanted, 1e-6, 1e-5)
+    output, wanted = both(depthwise(0, low), 0)
+    np.testing.assert_allclose(output, wanted, 1e-6, 1e-5)
 
 
 @pytest.mark.parametrize("precision", ["f32", "auto"])
@@ -120,8 +120,8 @@ def test_zero_points_that_are_no_integers(low: float) -> None:
     """Results are exact without padding; with padding they may differ by a twentieth of a quantum."""
     net = QuantizedNet(0)
     model = net.model(conv(net, net.quantized(net.input(1, 8, 6, 6), low), net.stored(8, 8, 1, 1)))
-    found, wanted = both(model, 1)
-    np.testing.assert_allclose(found, wanted, 1e-5, 1e-4)
+    output, wanted = both(model, 1)
+    np.testing.assert_allclose(output, wanted, 1e-5, 1e-4)
     padded = QuantizedNet(0)
     x = padded.quantized(padded.input(1, 8, 6, 6), low)
     model = padded.model(conv(padded, x, padded.stored(8, 8, 3, 3), pads=1))
@@ -143,8 +143,8 @@ def test_other_patterns_stay_in_floats(change: Callable[[QuantizedNet, Ref], Ref
     net = QuantizedNet(0)
     model = net.model(change(net, net.input(1, 8, 6, 6)))
     assert "int8" not in steps_of(model)
-    found, wanted = both(model, 0)
-    np.testing.assert_allclose(found, wanted, 1e-4, 1e-4 * np.abs(wanted).max())
+    output, wanted = both(model, 0)
+    np.testing.assert_allclose(output, wanted, 1e-4, 1e-4 * np.abs(wanted).max())
 
 
 def test_weights_that_share_a_constant_have_their_zero_points() -> None:
@@ -158,8 +158,8 @@ def test_weights_that_share_a_constant_have_their_zero_points() -> None:
         results.append(conv(net, x, weights))
     model = net.model(net.concat(*results))
     assert steps_of(model).count("int8") == 1, "one row of the kernels, of two products"
-    found, wanted = both(model, 0)
-    np.testing.assert_array_equal(found, wanted)
+    output, wanted = both(model, 0)
+    np.testing.assert_array_equal(output, wanted)
 
 
 @pytest.mark.parametrize("zero_point", [0.0, 127.5])
@@ -172,8 +172,8 @@ def test_weights_that_are_not_i8_stay_in_floats(zero_point: float) -> None:
     weights = net.op("Multiply", data, net.constant(np.full((8, 1, 1, 1), 0.5, np.float32)))
     model = net.model(conv(net, net.quantized(net.input(1, 8, 6, 6)), weights))
     assert "int8" not in steps_of(model)
-    found, wanted = both(model, 0)
-    np.testing.assert_allclose(found, wanted, 1e-5, 1e-3)
+    output, wanted = both(model, 0)
+    np.testing.assert_allclose(output, wanted, 1e-5, 1e-3)
 
 
 def test_shapes_share_a_plan() -> None:
@@ -218,8 +218,8 @@ def test_bf16_and_int8_in_one_plan(target: Target, monkeypatch: pytest.MonkeyPat
     x = conv(net, net.input(1, 16, 20, 20), net.weights(32, 16, 1, 1))
     y = conv(net, net.quantized(x, -128), net.stored(32, 32, 1, 1))
     model = net.model(conv(net, net.op("ReLU", y), net.weights(32, 32, 1, 1)))
-    found, wanted = both(model, 0)
-    np.testing.assert_allclose(found, wanted, 0, 0.02 * np.abs(wanted).max())
+    output, wanted = both(model, 0)
+    np.testing.assert_allclose(output, wanted, 0, 0.02 * np.abs(wanted).max())
     explained = steps_of(model)
     assert "int8 by" in explained
     assert "bf16 by" in explained
@@ -245,8 +245,8 @@ def test_concatenations_and_views_carry_bytes() -> None:
     halves = [net.quantized(conv(net, net.quantized(x), net.stored(4, 8, 1, 1)), -128, 1.0) for _ in range(2)]
     y = net.transpose(net.reshape(net.concat(*halves), 1, 8, 36), 0, 2, 1)
     model = net.model(net.op("MatMul", y, net.stored(8, 6, channel=1), transpose_a=False, transpose_b=False))
-    found, wanted = both(model, 0)
-    np.testing.assert_allclose(found, wanted, 1e-6, 1e-5)
+    output, wanted = both(model, 0)
+    np.testing.assert_allclose(output, wanted, 1e-6, 1e-5)
     assert steps_of(model).count("int8 by") >= 1
 
 
@@ -260,9 +260,9 @@ def test_openvino_agrees_to_a_quantum(seed: int, tmp_path: Path) -> None:
     y = conv(net, x, net.stored(24, channels, kernel, kernel, largest=63), pads=kernel // 2)
     model = net.model(net.quantized(y, -128, 1.0))
     data = data_for(model, seed)
-    found = irload.compile_model(model, precision="auto")(data)[0]
+    output = irload.compile_model(model, precision="auto")(data)[0]
     irload.save_model(model, tmp_path / "model.xml")
     runtime = ov.Core().compile_model(tmp_path / "model.xml", "CPU")
     wanted = next(iter(runtime(data).values()))
-    np.testing.assert_allclose(found, wanted, 0, 1.001)
-    assert np.mean(found != wanted) < 0.01
+    np.testing.assert_allclose(output, wanted, 0, 1.001)
+    assert np.mean(output != wanted) < 0.01

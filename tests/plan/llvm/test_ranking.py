@@ -34,8 +34,8 @@ def test_random_top_k(seed: int) -> None:
     )
     op = TopK(axis=axis, mode="max" if largest else "min", sort="index" if by_position else "value")
     laid = [None, strided(rng)][seed % 2]
-    found = run_step(step, [x], TARGETS[seed % len(TARGETS)], 1 + seed % 3, at_end=bool(seed % 5), laid=laid)
-    for a, b in zip(found, op.compute(x, np.array(k)), strict=True):
+    outputs = run_step(step, [x], TARGETS[seed % len(TARGETS)], 1 + seed % 3, at_end=bool(seed % 5), laid=laid)
+    for a, b in zip(outputs, op.compute(x, np.array(k)), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -70,5 +70,5 @@ def test_random_scatters(seed: int) -> None:
         [Value(shape, F32), Value(out, positions.dtype), Value(out, F32)], [Value(shape, F32)], axis=axis
     )
     laid = [None, strided(rng)][seed % 2]
-    (found,) = run_step(step, [x, positions, updates], TARGETS[seed % len(TARGETS)], 1 + seed % 2, laid=laid)
-    np.testing.assert_array_equal(found, expected)
+    (output,) = run_step(step, [x, positions, updates], TARGETS[seed % len(TARGETS)], 1 + seed % 2, laid=laid)
+    np.testing.assert_array_equal(output, expected)

@@ -43,8 +43,8 @@ def test_resampling(shape: tuple[int, ...], kind: str, laid: object, target: Tar
         step = resampled(value(*shape), weights, axis)
         expected = np.moveaxis(np.tensordot(weights, x, (1, axis)), 0, axis)
         for threads, at_end in ((1, True), (3, False)):
-            (found,) = run_step(step, [x], target, threads, at_end=at_end, laid=laid)  # pyright: ignore
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+            (output,) = run_step(step, [x], target, threads, at_end=at_end, laid=laid)  # pyright: ignore
+            np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("laid", [None, channels_last])
@@ -53,7 +53,7 @@ def test_nonfinite_values_stay_at_their_position(laid: object) -> None:
     x[0, 1, 2, 3], x[0, 4, 0, 0] = np.nan, np.inf
     for axis in (2, 3):
         step = resampled(value(*x.shape), matrix("linear", x.shape[axis]), axis)
-        (found,) = run_step(step, [x], laid=laid)  # pyright: ignore
-        taken = np.take(x, step.index, axis)
+        (output,) = run_step(step, [x], laid=laid)  # pyright: ignore
+        picked = np.take(x, step.index, axis)
         weights = step.weight.reshape(*step.weight.shape, *(1,) * (3 - axis))
-        np.testing.assert_allclose(found, (taken * weights).sum(axis + 1), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, (picked * weights).sum(axis + 1), rtol=1e-5, atol=1e-6)

@@ -71,8 +71,8 @@ def check(weights: Weights, group: int, *lead: int, target: Target, threads: int
     x = np.random.default_rng(1).standard_normal((*lead, weights.length)).astype(np.float32)
     expected = product(quantized(x, group), step)
     for _ in range(2):
-        (found,) = plan.run([x])
-        assert np.abs(found - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
+        (output,) = plan.run([x])
+        assert np.abs(output - expected).max() <= 5e-6 * np.abs(expected).max() + 1e-6
 
 
 @pytest.mark.one_in(2)
@@ -131,9 +131,9 @@ def test_products_share_one_copy() -> None:
     x = np.random.default_rng(1).standard_normal((5, 128)).astype(np.float32)
     with sanitizing():  # poisons temporaries before each step
         results = planned(steps, TARGETS[0]).run([x])
-    for step, found in zip(steps, results, strict=True):
+    for step, actual in zip(steps, results, strict=True):
         expected = product(quantized(x, 64), step)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -147,10 +147,10 @@ def test_rows_that_are_not_contiguous(target: Target) -> None:
         (source,) = move.inputs
         program = Program([move, step], [source], [step.output])
         plan = Executor(program, Options(1, precision="auto"), [LlvmBackend(target, int8=True)])
-        given = np.random.default_rng(1).standard_normal(source.shape).astype(np.float32)
-        moved = np.broadcast_to(given if source.shape[0] == 1 else given.T, (5, 3, 128))
+        x = np.random.default_rng(1).standard_normal(source.shape).astype(np.float32)
+        moved = np.broadcast_to(x if source.shape[0] == 1 else x.T, (5, 3, 128))
         expected = product(quantized(np.ascontiguousarray(moved), 64), step)
-        np.testing.assert_allclose(plan.run([given])[0], expected, rtol=0, atol=5e-6 * np.abs(expected).max())
+        np.testing.assert_allclose(plan.run([x])[0], expected, rtol=0, atol=5e-6 * np.abs(expected).max())
 
 
 def test_bf16_by_tiles_is_faster() -> None:
@@ -167,9 +167,9 @@ def test_extremes(target: Target) -> None:
     x[1] *= np.float32(1e-42)
     x[2] *= np.float32(1e30)
     x[3, 70], x[4, 3] = np.nan, np.inf
-    (found,) = planned([step], target).run([x])
+    (output,) = planned([step], target).run([x])
     expected = product(quantized(x[[2, 5]], 64), step)
-    np.testing.assert_array_equal(found[:2], 0)
+    np.testing.assert_array_equal(output[:2], 0)
     largest = np.abs(expected).max(1, keepdims=True)
-    np.testing.assert_allclose(found[[2, 5]] / largest, expected / largest, rtol=0, atol=1e-5)
-    assert not np.isfinite(found[3:5]).any()
+    np.testing.assert_allclose(output[[2, 5]] / largest, expected / largest, rtol=0, atol=1e-5)
+    assert not np.isfinite(output[3:5]).any()

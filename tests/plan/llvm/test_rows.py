@@ -26,13 +26,13 @@ def checked(step: Step, arrays: list[Array], wanted: Array, seed: int, rtol: flo
     rng = np.random.default_rng([seed, 1])
     target, threads = TARGETS[seed % len(TARGETS)], int(rng.integers(1, 4))
     lay = (None, channels_last, strided(rng))[seed % 3]
-    (found,) = run_step(step, arrays, target, threads, at_end=bool(seed % 2), laid=lay)
+    (output,) = run_step(step, arrays, target, threads, at_end=bool(seed % 2), laid=lay)
     finite = np.abs(wanted[np.isfinite(wanted)])
-    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * float(finite.max(initial=0)))
+    np.testing.assert_allclose(output, wanted, rtol=rtol, atol=rtol * float(finite.max(initial=0)))
 
 
-def random_shape(rng: np.random.Generator, least: int, most: int) -> tuple[int, ...]:
-    return tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 16, 19, 33, 67], int(rng.integers(least, most + 1))))
+def random_shape(rng: np.random.Generator, low: int, high: int) -> tuple[int, ...]:
+    return tuple(int(n) for n in rng.choice([1, 2, 3, 7, 8, 16, 19, 33, 67], int(rng.integers(low, high + 1))))
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -64,24 +64,24 @@ targets = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_softmax_of_masked_scores_has_no_subnormal_results(shape: tuple[int, ...], axis: int, target: Target) -> None:
     x = numbers(np.random.default_rng(1), shape) * 4
     x += np.linspace(-110, 0, shape[axis], dtype=np.float32).reshape([-1 if k == axis else 1 for k in range(2)])
-    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 1)
+    (output,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 1)
     wanted = softmax(x, axis)
-    least = np.finfo(np.float32).tiny
-    assert ((wanted > 0) & (wanted < least)).any()
-    assert not ((found > 0) & (found < least)).any()
+    tiny = np.finfo(np.float32).tiny
+    assert ((wanted > 0) & (wanted < tiny)).any()
+    assert not ((output > 0) & (output < tiny)).any()
     # Only results that may be subnormal are flushed to zero.
-    np.testing.assert_allclose(found, np.where(found == 0, 0, wanted), rtol=2e-5)  # the rounding of x − max near −100
-    assert wanted[found == 0].max() <= least * shape[axis]
+    np.testing.assert_allclose(output, np.where(output == 0, 0, wanted), rtol=2e-5)  # the rounding of x − max near −100
+    assert wanted[output == 0].max() <= tiny * shape[axis]
 
 
 @targets
 @pytest.mark.parametrize(("shape", "axis"), [((4, 1001), 1), ((3, 1001, 5), 1), ((2, 16, 4, 80), 1), ((5, 1), 1)])
 def test_softmax_of_long_axes(shape: tuple[int, ...], axis: int, target: Target) -> None:
     x = numbers(np.random.default_rng(0), shape)
-    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 2)
-    np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
-    (found,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
-    assert np.isnan(found).all()
+    (output,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x], target, 2)
+    np.testing.assert_allclose(output, softmax(x, axis), rtol=3e-6, atol=1e-9)
+    (output,) = run_step(SoftmaxStep([value(*shape)], [value(*shape)], axis=axis), [x * 0 - np.inf], target, 2)
+    assert np.isnan(output).all()
 
 
 @pytest.mark.one_in(16)
@@ -103,8 +103,8 @@ def test_softmax_of_short_rows(length: int, rows: tuple[int, ...], planar: bool,
             np.moveaxis(guarded((*rows, length)), -1, -2) if planar and of is step.inputs[0] else guarded(array.shape)
         )
 
-    (found,) = run_step(step, [x], target, 2, laid=laid)
-    np.testing.assert_allclose(found, softmax(x, axis), rtol=3e-6, atol=1e-9)
+    (output,) = run_step(step, [x], target, 2, laid=laid)
+    np.testing.assert_allclose(output, softmax(x, axis), rtol=3e-6, atol=1e-9)
 
 
 def normalized(x: Array, axes: tuple[int, ...], eps: float, *, center: bool, outside: bool = False) -> Array:
@@ -153,9 +153,9 @@ def test_rows_far_from_zero(n: int, target: Target) -> None:
     x = (1000 + rng.standard_normal((3, n))).astype(np.float32)
     x[2] = 1234.5
     step = NormalizeStep([value(3, n)], [value(3, n)], axes=(1,), eps=1e-5)
-    (found,) = run_step(step, [x], target)
-    np.testing.assert_allclose(found, normalized(x, (1,), 1e-5, center=True), atol=2e-4)
-    assert not found[2].any()
+    (output,) = run_step(step, [x], target)
+    np.testing.assert_allclose(output, normalized(x, (1,), 1e-5, center=True), atol=2e-4)
+    assert not output[2].any()
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -181,8 +181,8 @@ def test_groups_of_neighbouring_channels(groups: int, each: int, target: Target)
     wanted = normalized(x.reshape(2, groups, -1), (2,), 0.1, center=True).reshape(shape)
     ones, zeros = (constant(np.full(shape[1], n, np.float32)) for n in (1, 0))
     step = GroupNormalizeStep([value(*shape), ones, zeros], [value(*shape)], groups=groups, eps=0.1)
-    (found,) = run_step(step, [x], target, 2, laid=channels_last)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    (output,) = run_step(step, [x], target, 2, laid=channels_last)
+    np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
 
 
 @targets
@@ -193,8 +193,8 @@ def test_reductions_of_columns(columns: int, positions: int, target: Target) -> 
     x = numbers(np.random.default_rng(columns), (2, positions, columns))
     for kind, wanted in (("mean", x.mean(1, dtype=np.float64)), ("max", x.max(1))):
         step = ReduceStep([value(*x.shape)], [value(2, columns)], kind=kind, axes=(1,))
-        (found,) = run_step(step, [x], target, 2)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+        (output,) = run_step(step, [x], target, 2)
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
 
 
 def reduced(kind: str, x: Array, axes: tuple[int, ...], *, keep: bool) -> Array:
@@ -229,8 +229,8 @@ def test_reduce(seed: int, kind: str) -> None:
 def test_long_sums_keep_their_digits(axes: tuple[int, ...], target: Target) -> None:
     x = np.random.default_rng(0).random((40_000, 20), np.float32)
     step = ReduceStep([value(*x.shape)], [value(*np.delete(x.shape, axes))], kind="sum", axes=axes)
-    (found,) = run_step(step, [x], target, 2)
-    np.testing.assert_allclose(found, x.sum(axes, np.float64), rtol=1e-6)
+    (output,) = run_step(step, [x], target, 2)
+    np.testing.assert_allclose(output, x.sum(axes, np.float64), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -45,22 +45,22 @@ def copies(plan: Executor) -> int:
     """The number of steps that copy data to bf16; no product has a copy inside."""
     (segment,) = plan.segments
     assert isinstance(segment.executable, LlvmExecutable)
-    found = [step for step in plan.program.steps if isinstance(step, RelayoutStep)]
+    relayouts = [step for step in plan.program.steps if isinstance(step, RelayoutStep)]
     assert len(segment.executable.kernels) == len(plan.program.steps)
-    return len(found)
+    return len(relayouts)
 
 
-def agree(plan: Executor, steps: list[Step], inputs: list[Value], given: list[Array]) -> None:
+def agree(plan: Executor, steps: list[Step], inputs: list[Value], arrays: list[Array]) -> None:
     """Compare the complete plan, and the same steps run separately."""
-    wanted = run(steps, dict(zip(inputs, given, strict=True)), [s.output for s in steps], passes=False)
+    wanted = run(steps, dict(zip(inputs, arrays, strict=True)), [s.output for s in steps], passes=False)
     for _ in range(2):
-        for a, b in zip(plan.run(given), wanted, strict=True):
+        for a, b in zip(plan.run(arrays), wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=0.02 * np.abs(b).max())
     with sanitizing():  # poisons temporaries before each step
         again = planned(steps, inputs, plan.segments[0].executable.table.target)  # type: ignore[attr-defined]
-        for a, b in zip(again.run(given), wanted, strict=True):
+        for a, b in zip(again.run(arrays), wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=0.02 * np.abs(b).max())
-    plan.profile(given)
+    plan.profile(arrays)
 
 
 def test_products_share_one_copy(target: Target) -> None:

@@ -133,8 +133,8 @@ def sampled(n: int, c: int, h: int, w: int) -> Case:
 
 
 def by_numpy(step: Step, arrays: list[Array]) -> Case:
-    given = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
-    (wanted,) = run([step], given, step.outputs, passes=False)
+    values = dict(zip([v for v in step.inputs if not v.is_constant], arrays, strict=True))
+    (wanted,) = run([step], values, step.outputs, passes=False)
     return step, arrays, wanted
 
 
@@ -206,7 +206,7 @@ def test_sizes_are_read(
         def laid(of: Value, array: Array, turned: Value | None = turned, lay: Any = lay) -> Array:
             return lay(of, array) if lay and turned in (None, of) and array.ndim == 4 else array
 
-        (found,) = run_step(step, arrays, target, 2, laid=laid)
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        (output,) = run_step(step, arrays, target, 2, laid=laid)
+        np.testing.assert_allclose(output, wanted, rtol=1e-4, atol=1e-5)
         known = known or len(kernels)
         assert len(kernels) == known > 0, f"{shape} runs other code: {kernels}"

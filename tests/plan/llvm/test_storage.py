@@ -64,19 +64,19 @@ def check(
     step: Step, arrays: list[Array], stored: set[Value], target: Target, wanted: Array, base: Laid, threads: int = 1
 ) -> None:
     """The output equals the expected one, rounded if it is stored in bf16."""
-    (found,) = run_step(step, arrays, target, threads, precision="bf16", laid=laid(stored, base))
+    (output,) = run_step(step, arrays, target, threads, precision="bf16", laid=laid(stored, base))
     scale = max(float(np.abs(wanted).max()), 1e-30)
     rounding = 2.0**-8 if step.output in stored else 0.0
-    np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=1e-5 + rounding, atol=1e-5 * scale)
+    np.testing.assert_allclose(output.astype(np.float32), wanted, rtol=1e-5 + rounding, atol=1e-5 * scale)
 
 
 def in_numpy(step: Step, arrays: list[Array], stored: set[Value], *, products: bool = False) -> Array:
     """The step by NumPy on inputs rounded as stored; inputs of products are rounded in any case."""
     values = [v for v in step.inputs if not v.is_constant]
     short = stored | set(step.inputs[:2] if products else ())
-    given = {v: narrowed(a) if v in short else a for v, a in zip(values, arrays, strict=True)}
-    (found,) = run([step], given, step.outputs, passes=False)
-    return found
+    feeds = {v: narrowed(a) if v in short else a for v, a in zip(values, arrays, strict=True)}
+    (output,) = run([step], feeds, step.outputs, passes=False)
+    return output
 
 
 @pytest.mark.one_in(2)
@@ -190,16 +190,16 @@ class Net:
         for _ in range(10):
             self.add()
         last = self.maps[-1]
-        flat = self.made(ReshapeStep, [last], (1, last.size))
+        flat = self.add_step(ReshapeStep, [last], (1, last.size))
         weights = constant(self.normal((last.size, 32), last.size))
-        self.outputs = [self.made(MatMulStep, [flat, weights], (1, 32)), last]
+        self.outputs = [self.add_step(MatMulStep, [flat, weights], (1, 32)), last]
         if rng.random() < 0.5:
             self.outputs.append(self.maps[int(rng.integers(1, len(self.maps)))])
 
     def normal(self, shape: Sequence[int], fan: int) -> Array:
         return (self.rng.standard_normal(shape) / fan**0.5).astype(np.float32)
 
-    def made(self, step: type[Step], inputs: list[Value], shape: Sequence[int], **how: object) -> Value:
+    def add_step(self, step: type[Step], inputs: list[Value], shape: Sequence[int], **how: object) -> Value:
         out = value(*shape)
         self.steps.append(step(inputs, [out], **how))
         return out
@@ -217,28 +217,28 @@ class Net:
             same = [m for m in self.maps if m.shape == (n, groups * own, h, w) and rng.random() < 0.7]
             how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": pad, "pads_end": pad}
             epilogue = {"epilogue": ADD} if same else {}
-            made = self.made(ConvStep, [x, weights, *same[:1]], (n, groups * own, h, w), **how, **epilogue)
+            y = self.add_step(ConvStep, [x, weights, *same[:1]], (n, groups * own, h, w), **how, **epilogue)
         elif kind == "pool":
             how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1)}
-            made = self.made(PoolStep, [x], x.shape, kind=str(rng.choice(["max", "mean"])), kernel=(3, 3), **how)
+            y = self.add_step(PoolStep, [x], x.shape, kind=str(rng.choice(["max", "mean"])), kernel=(3, 3), **how)
         elif kind == "relu":
-            made = self.made(ElementwiseStep, [x], x.shape, expression=RELU)
+            y = self.add_step(ElementwiseStep, [x], x.shape, expression=RELU)
         elif kind == "sum":
             other = [m for m in self.maps if m.shape == x.shape]
-            made = self.made(ElementwiseStep, [x, other[int(rng.integers(len(other)))]], x.shape, expression=ADD)
+            y = self.add_step(ElementwiseStep, [x, other[int(rng.integers(len(other)))]], x.shape, expression=ADD)
         elif kind == "concat":
             parts = [m for m in self.maps if m.shape[2:] == (h, w)][-2:]
-            made = self.made(ConcatStep, parts, (n, sum(m.shape[1] for m in parts), h, w), axis=1)
+            y = self.add_step(ConcatStep, parts, (n, sum(m.shape[1] for m in parts), h, w), axis=1)
         elif kind == "scale":
-            mean = self.made(ReduceStep, [x], (n, c, 1, 1), kind="mean", axes=(2, 3))
-            made = self.made(ElementwiseStep, [x, mean], x.shape, expression=MULTIPLY)
+            mean = self.add_step(ReduceStep, [x], (n, c, 1, 1), kind="mean", axes=(2, 3))
+            y = self.add_step(ElementwiseStep, [x, mean], x.shape, expression=MULTIPLY)
         elif kind == "slice":
-            made = self.made(SliceStep, [x], (n, c // 2, h, w), index=(slice(None), slice(0, c // 2)))
+            y = self.add_step(SliceStep, [x], (n, c // 2, h, w), index=(slice(None), slice(0, c // 2)))
         else:
-            turned = self.made(TransposeStep, [x], (n, h, w, c), order=(0, 2, 3, 1))
-            made = self.made(ElementwiseStep, [turned], turned.shape, expression=RELU)
-            made = self.made(TransposeStep, [made], x.shape, order=(0, 3, 1, 2))
-        self.maps.append(made)
+            turned = self.add_step(TransposeStep, [x], (n, h, w, c), order=(0, 2, 3, 1))
+            y = self.add_step(ElementwiseStep, [turned], turned.shape, expression=RELU)
+            y = self.add_step(TransposeStep, [y], x.shape, order=(0, 3, 1, 2))
+        self.maps.append(y)
 
 
 @pytest.mark.one_in(2)
@@ -255,9 +255,9 @@ def test_random_nets(target: Target, seed: int) -> None:
     plan = Executor(program, options, [LlvmBackend(target, bf16=True), NumpyBackend()])
     by_output = dict(zip(program.outputs, plan.run([array]), strict=True))
     for v, a in zip(net.outputs, wanted, strict=True):
-        found = by_output[v]
-        assert found.dtype == np.float32
-        assert np.abs(found - a).mean() <= 0.03 * a.std() + 1e-6
+        producer = by_output[v]
+        assert producer.dtype == np.float32
+        assert np.abs(producer - a).mean() <= 0.03 * a.std() + 1e-6
 
 
 def small_net() -> tuple[Program, dict[str, Value]]:
@@ -280,8 +280,8 @@ def small_net() -> tuple[Program, dict[str, Value]]:
 @pytest.mark.parametrize("target", [TILES, DOTS], ids=lambda t: t.name)
 def test_values_stored_in_bf16(target: Target) -> None:
     program, values = small_net()
-    found = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), target)
-    stored = {name for name, v in values.items() if v in found and found[v].storage == bfloat16}
+    formats = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), target)
+    stored = {name for name, v in values.items() if v in formats and formats[v].storage == bfloat16}
     assert stored == {"a", "s"}  # b is read by a convolution in f32, x belongs to the caller, the others are returned
 
 
@@ -293,5 +293,5 @@ def test_residual_streams_of_transformers_are_not_stored() -> None:
         MatMulStep([inner, constant(np.zeros((256, 64), np.float32)), x], [y], epilogue=ADD),
         NormalizeStep([y], [z := value(1, 32, 64)], axes=(2,), eps=1e-5),
     ]
-    found = stored_layouts(Program(steps, [x], [z]), steps, {}, TILES)
-    assert {v for v, layout in found.items() if layout.storage == bfloat16} == {inner}
+    stored = stored_layouts(Program(steps, [x], [z]), steps, {}, TILES)
+    assert {v for v, layout in stored.items() if layout.storage == bfloat16} == {inner}

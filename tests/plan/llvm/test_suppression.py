@@ -44,9 +44,9 @@ def test_the_same_boxes_are_selected(seed: int, target: Target) -> None:
     eta = float(rng.choice([1, 0.9, 0.5]))
     with np.errstate(all="ignore"):
         wanted = suppress(boxes, threshold, limit, eta=eta, overlap=how)
-        found = suppressor(target)(memory, threshold, limit, eta=eta, overlap=how)
-    assert found.tolist() == wanted.tolist()
-    assert found.dtype == wanted.dtype
+        selected = suppressor(target)(memory, threshold, limit, eta=eta, overlap=how)
+    assert selected.tolist() == wanted.tolist()
+    assert selected.dtype == wanted.dtype
 
 
 def test_other_types_and_other_overlaps_are_left_to_numpy() -> None:
@@ -78,8 +78,11 @@ def test_a_model_selects_the_same_with_and_without_compiled_code(monkeypatch: py
     model = net.model(net.op("NonMaxSuppression", boxes, scores, *numbers, version="opset9", outputs=3))
     rng = np.random.default_rng(3)
     corners = rng.random((1, 500, 2)).astype(F) * 9
-    given = [np.concatenate([corners, corners + rng.random((1, 500, 2)).astype(F) * 4], -1), rng.random((1, 7, 500), F)]
-    plain = irload.compile_model(model, jit=False)(given)
-    for found, wanted in zip(irload.compile_model(model, jit=True)(given).values(), plain.values(), strict=True):
-        assert len(found) > 1
-        np.testing.assert_array_equal(found, wanted, strict=True)
+    inputs = [
+        np.concatenate([corners, corners + rng.random((1, 500, 2)).astype(F) * 4], -1),
+        rng.random((1, 7, 500), F),
+    ]
+    plain = irload.compile_model(model, jit=False)(inputs)
+    for actual, wanted in zip(irload.compile_model(model, jit=True)(inputs).values(), plain.values(), strict=True):
+        assert len(actual) > 1
+        np.testing.assert_array_equal(actual, wanted, strict=True)

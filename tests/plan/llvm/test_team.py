@@ -62,11 +62,11 @@ class Counting:
     def __init__(self, threads: int, *kernels: Count) -> None:
         self.outs = [np.zeros(k.units, np.int64) for k in kernels]
         self.arrived = np.zeros(8, np.int64)
-        found = [
+        actual = [
             Launch(k, [address(o), address(self.arrived)], [o, self.arrived])
             for k, o in zip(kernels, self.outs, strict=True)
         ]
-        self.table = launched(found, AVX2, threads, 0)
+        self.table = launched(actual, AVX2, threads, 0)
         self.runs = 0
 
     def run(self) -> None:

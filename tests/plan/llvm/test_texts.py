@@ -88,11 +88,11 @@ def ids(target: Target, model: SubwordModel, pieces: list[bytes]) -> list[list[i
     begins, ends, chars = joined(pieces, (len(pieces),))
     memory = guarded(chars.shape, np.uint8)
     memory[:] = chars
-    found: list[list[int]] = []
+    lists: list[list[int]] = []
     for _ in range(2):  # the second run reads short words from the cache
         flat, lengths = table.ids(begins, ends, memory)
-        found = [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])] if pieces else []
-    return found
+        lists = [part.tolist() for part in np.split(flat, np.cumsum(lengths)[:-1])] if pieces else []
+    return lists
 
 
 @pytest.mark.parametrize("row", ROWS, ids="-".join)
@@ -102,13 +102,13 @@ def test_operations_give_equal_results(row: tuple[str, str], monkeypatch: pytest
         rng = np.random.default_rng(seed)
         for generate in GENERATORS[row]:
             case = generate(rng)
-            model, given = load(case), [i.value for i in case.inputs if not i.constant]
+            model, inputs = load(case), [i.value for i in case.inputs if not i.constant]
             plain, compiled = (
-                irload.compile_model(model, optimize=optimize, jit=optimize or None)(given).values()
+                irload.compile_model(model, optimize=optimize, jit=optimize or None)(inputs).values()
                 for optimize in (False, True)
             )
-            for expected, found in zip(plain, compiled, strict=True):
-                assert np.array_equal(found, expected), case
+            for expected, actual in zip(plain, compiled, strict=True):
+                assert np.array_equal(actual, expected), case
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -142,8 +142,8 @@ def test_texts_are_divided_at_separators() -> None:
     assert not Merges(across, [b"a"], [block], unknown=b"", suffix=b"", byte_fallback=False).separator
 
 
-def rows(found: tuple[Array, ...]) -> list[list[int]]:
-    return [a.tolist() for a in found]
+def rows(parts: tuple[Array, ...]) -> list[list[int]]:
+    return [a.tolist() for a in parts]
 
 
 @pytest.mark.parametrize("behaviour", ["isolate", "remove", "contiguous", "mergedwithnext", "mergedwithprevious"])
@@ -158,11 +158,11 @@ def test_splits_are_equal(seed: int, behaviour: str) -> None:
     invert = seed % 5 == 0
     for source in PATTERNS:
         inputs = np.array([0, 2], np.int32), np.array([2, 6], np.int32), begins, ends
-        found, expected = (
+        actual, expected = (
             tools.splitter(source, behaviour, invert, -1).split(*inputs, data, skips=skips, unsplit=frozenset())
             for tools, data in ((CompiledTools(TARGETS[0]), memory), (PYTHON, chars))
         )
-        assert rows(found) == rows(expected), source
+        assert rows(actual) == rows(expected), source
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -173,17 +173,17 @@ def test_replacements_are_equal(seed: int) -> None:
     skips = None if seed % 2 else rng.integers(0, 2, 6).astype(bool)
     for source in (*PATTERNS, rb"([\p{L}])", rb" {2,}", rb"(\p{N})|x"):
         for new in (b"", b" ", "▁".encode(), rb" $1 ", rb"$0", rb"\1x", b"longer", b"$", b"$2"):
-            found, expected = (
+            actual, expected = (
                 tools.replaced(source, new, True, begins, ends, chars, skips)
                 for tools in (CompiledTools(TARGETS[0]), PYTHON)
             )
-            assert found[0].shape == (2, 3)
-            assert strings(found) == strings(expected), (source, new)
+            assert actual[0].shape == (2, 3)
+            assert strings(actual) == strings(expected), (source, new)
 
 
-def strings(found: tuple[Array, Array, Array]) -> list[bytes]:
-    data = found[2].tobytes()
-    return [data[b:e] for b, e in zip(found[0].ravel().tolist(), found[1].ravel().tolist(), strict=True)]
+def strings(parts: tuple[Array, Array, Array]) -> list[bytes]:
+    data = parts[2].tobytes()
+    return [data[b:e] for b, e in zip(parts[0].ravel().tolist(), parts[1].ravel().tolist(), strict=True)]
 
 
 def test_the_back_end_replaces_the_tools() -> None:
@@ -200,9 +200,9 @@ def test_a_forked_process_tokenizes() -> None:
     model, pieces = merging(rng), words(rng, 50)
     table = compiled_table(TARGETS[0], model)
     assert table is not None
-    given = joined(pieces, (50,))
-    expected = table.ids(*given)[0].tolist()
+    texts = joined(pieces, (50,))
+    expected = table.ids(*texts)[0].tolist()
     child = os.fork()
     if not child:
-        os._exit(table.ids(*given)[0].tolist() != expected)
+        os._exit(table.ids(*texts)[0].tolist() != expected)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -39,17 +39,17 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def net(rows: int = 256) -> tuple[irload.Model, np.ndarray, np.ndarray]:
     """Products whose work several threads share: a model, an input, and the result."""
-    made = Net()
-    y = made.input(rows, 96)
+    network = Net()
+    y = network.input(rows, 96)
     for _ in range(3):
-        y = made.op("ReLU", made.op("MatMul", y, made.weights(96, 96), transpose_a=False, transpose_b=False))
-    model = made.model(y)
+        y = network.op("ReLU", network.op("MatMul", y, network.weights(96, 96), transpose_a=False, transpose_b=False))
+    model = network.model(y)
     x = np.random.default_rng(1).standard_normal((rows, 96)).astype(np.float32)
     return model, x, irload.compile_model(model, optimize=False)(x)[0]
 
 
-def close(found: np.ndarray, expected: np.ndarray) -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+def close(actual: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("threads", [1, 2, processors() + 2, 4 * processors()])
@@ -185,9 +185,9 @@ def test_batches_run_compiled_kernels() -> None:
     images = [np.load(file) for file in sorted((MODELS / "digits").glob("digit_*.npy"))]
     expected = irload.compile_model(MODELS / "digits" / "model.xml", optimize=False)
     for workers in (0, 2):
-        found = list(predict(MODELS / "digits" / "model.xml", images, workers=workers, jit=True))
-        assert len(found) == len(images)
-        by_input = {prediction.input: prediction.outputs for prediction in found}
+        predictions = list(predict(MODELS / "digits" / "model.xml", images, workers=workers, jit=True))
+        assert len(predictions) == len(images)
+        by_input = {prediction.input: prediction.outputs for prediction in predictions}
         for k, image in enumerate(images):
             close(by_input[str(k)]["probabilities"], expected(image)[0])
 

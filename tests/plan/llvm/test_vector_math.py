@@ -73,23 +73,23 @@ def every_exponent(mantissas: int) -> Array:
 
 def one(opcode: str, x: Array, target: Target) -> Array:
     """One instruction of a vector."""
-    (found,) = mapped(Expression(1, (Instruction(opcode, (0,), NUMBERS.get(opcode, ())),)), [x], target)
-    return found
+    (output,) = mapped(Expression(1, (Instruction(opcode, (0,), NUMBERS.get(opcode, ())),)), [x], target)
+    return output
 
 
 @targets
 @pytest.mark.parametrize(("opcode", "reference", "allowed", "start"), FUNCTIONS)
 def test_accuracy(opcode: str, reference: Reference, allowed: float, start: float, target: Target) -> None:
     x = every_exponent(256)
-    found = one(opcode, x, target).astype(np.float64)
+    output = one(opcode, x, target).astype(np.float64)
     with np.errstate(all="ignore"):
         wanted = reference(x.astype(np.float64))
         overflows = np.isinf(wanted.astype(np.float32))
-        assert np.array_equal(np.isnan(found), np.isnan(wanted))
-        assert np.array_equal(found[overflows], wanted.astype(np.float32)[overflows])
+        assert np.array_equal(np.isnan(output), np.isnan(wanted))
+        assert np.array_equal(output[overflows], wanted.astype(np.float32)[overflows])
     finite = np.isfinite(wanted) & ~overflows
     x, wanted = x[finite], wanted[finite]
-    error = np.abs(found[finite] - wanted)
+    error = np.abs(output[finite] - wanted)
     assert (error / np.maximum(np.abs(wanted), SMALLEST))[x >= start].max() <= allowed
     assert error[np.abs(wanted) < 1e-36].max(initial=0) <= 1e-36
 
@@ -106,7 +106,7 @@ def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
     numbers = NUMBERS.get(opcode, (0.5,) * OPCODES[opcode].numbers[-1])
     expression = Expression(1, (Instruction(opcode, (0,), numbers),))
     assert supports_expression(expression)
-    (found,) = mapped(expression, [ENDS], target)
+    (output,) = mapped(expression, [ENDS], target)
     spare: list[Array] = []
 
     def take() -> Array:
@@ -117,7 +117,7 @@ def test_the_ends_of_the_range(opcode: str, target: Target) -> None:
     with np.errstate(all="ignore"):
         for function, arguments in TABLE[opcode]([ENDS], wanted, [np.float32(n) for n in numbers], take):
             function(*arguments)
-    np.testing.assert_allclose(found, wanted, rtol=3e-7, atol=1e-37)
+    np.testing.assert_allclose(output, wanted, rtol=3e-7, atol=1e-37)
 
 
 @targets
@@ -128,19 +128,19 @@ def test_two_operands(opcode: str, target: Target) -> None:
     if opcode in LEFT_TO_NUMPY:
         assert not supports_expression(expression)
         return
-    (found,) = mapped(expression, [a, b], target)
+    (output,) = mapped(expression, [a, b], target)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(found, getattr(np, opcode)(a, b))
+        np.testing.assert_array_equal(output, getattr(np, opcode)(a, b))
 
 
 @targets
 @pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, -0.5, -1.0, -2.0])
 def test_powers(exponent: float, target: Target) -> None:
     x = np.concatenate([every_exponent(16), ENDS])
-    (found,) = mapped(Expression(1, (Instruction("power_number", (0,), (exponent,)),)), [x], target)
+    (output,) = mapped(Expression(1, (Instruction("power_number", (0,), (exponent,)),)), [x], target)
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64), exponent).astype(np.float32)
-    np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-38)
+    np.testing.assert_allclose(output, wanted, rtol=2e-7, atol=1e-38)
 
 
 def test_instructions_left_to_numpy() -> None:
@@ -155,8 +155,8 @@ def test_instructions_left_to_numpy() -> None:
 def test_several_results() -> None:
     expression = Expression(2, (Instruction("add", (0, 1)), Instruction("clamp", (2,), (-1e300, 1e300))), (3, 0, 2))
     a, b = np.float32([1, 2, 3, np.inf] * 4), np.float32([5, -np.inf, 7, 8] * 4)
-    found = mapped(expression, [a, b], TARGETS[0])
-    for x, wanted in zip(found, (a + b, a, a + b), strict=True):
+    output = mapped(expression, [a, b], TARGETS[0])
+    for x, wanted in zip(output, (a + b, a, a + b), strict=True):
         np.testing.assert_array_equal(x, wanted)
 
 
@@ -169,11 +169,11 @@ def test_powers_of_zero_and_negative_numbers(
     name: str, reference: Reference, allowed: float, least: float, target: Target
 ) -> None:
     x = np.concatenate([-np.abs(every_exponent(64)), np.linspace(least, 0, 1 << 14, dtype=np.float32)])
-    found, wanted = applied(name, x, target).astype(np.float64), reference(x.astype(np.float64))
-    error = np.abs(found - wanted)
+    output, wanted = applied(name, x, target).astype(np.float64), reference(x.astype(np.float64))
+    error = np.abs(output - wanted)
     assert (error[x >= least] / wanted[x >= least]).max() <= allowed
     assert error[x < least].max() <= 2e-38
     ends = np.float32([0, -0.0, -np.inf, -1e30, -128, 1e-6, np.nan, -1.0] * 2)
-    found = applied(name, ends, target)[:8]
-    np.testing.assert_allclose(found[:6], [1, 1, 0, 0, 0, 1], rtol=4e-6)
-    assert np.isnan(found[6])
+    output = applied(name, ends, target)[:8]
+    np.testing.assert_allclose(output[:6], [1, 1, 0, 0, 0, 1], rtol=4e-6)
+    assert np.isnan(output[6])

@@ -40,8 +40,8 @@ def test_winograd(
     assert kernel_names(step, target, precise=True, laid=channels_last) != ["Winograd"]
     (direct,) = run_step(step, arrays, target, precise=True, laid=channels_last)
     for threads, at_end in ((1, True), (1, False), (3, True)):
-        (found,) = run_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
-        assert np.abs(found - direct).max() < 3e-5 * direct.std()
+        (output,) = run_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
+        assert np.abs(output - direct).max() < 3e-5 * direct.std()
 
 
 def matrix() -> Array:
@@ -57,8 +57,8 @@ def reference(weights: Array, width: int) -> Array:
     """[36, panels, depth, width], calculated in f64 by NumPy: columns past the end repeat the last one."""
     channels, depth = weights.shape[:2]
     whole = weights[np.minimum(np.arange(-(-channels // width) * width), channels - 1)].astype(np.float64)
-    found = np.einsum("it,octu,ju->ijoc", matrix(), whole, matrix())
-    return found.reshape(36, -1, width, depth).swapaxes(2, 3).astype(np.float32)
+    output = np.einsum("it,octu,ju->ijoc", matrix(), whole, matrix())
+    return output.reshape(36, -1, width, depth).swapaxes(2, 3).astype(np.float32)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
@@ -69,10 +69,10 @@ def test_weights_are_transformed(
 ) -> None:
     weights = np.random.default_rng(0).standard_normal((channels, depth, 3, 3)).astype(dtype)
     wanted = reference(weights, panel * target.lanes)
-    found = winograd_weights(weights, target, panel, threads)
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-14)
-    assert (found == wanted).mean() > 0.999  # all except ties
+    packed = winograd_weights(weights, target, panel, threads)
+    assert packed.shape == wanted.shape
+    np.testing.assert_allclose(packed, wanted, rtol=2e-7, atol=1e-14)
+    assert (packed == wanted).mean() > 0.999  # all except ties
 
 
 def test_flipped_weights_are_transformed() -> None:

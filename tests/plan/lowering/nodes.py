@@ -29,10 +29,10 @@ def mvn(shape: tuple[int, ...], axes: list[int], **attributes: object) -> Build:
     return with_constant("MVN", shape, axes, **{**MVN, **attributes})
 
 
-def interpolate(version: str, shape: tuple[int, ...], *told: object, **attributes: object) -> Build:
+def interpolate(version: str, shape: tuple[int, ...], *operands: object, **attributes: object) -> Build:
     """An Interpolate whose sizes, scales and axes are constants."""
     return lambda net: net.op(
-        "Interpolate", net.input(*shape), *(net.constant(t) for t in told), version=version, **attributes
+        "Interpolate", net.input(*shape), *(net.constant(t) for t in operands), version=version, **attributes
     )
 
 
@@ -54,9 +54,9 @@ def sequence(
         w, r = net.weights(directions, gates * size, 3), net.weights(directions, gates * size, size)
         b = net.weights(directions, (bias or gates) * size)
         direction = {1: "forward", 2: "bidirectional"}[directions]
-        told = {"hidden_size": size, "direction": direction, **attributes}
-        given = [net.constant([lengths, lengths]), w, r, b]
-        outputs = net.ops(type, x, *states, *given, version="opset5", outputs=len(states) + 1, **told)
+        options = {"hidden_size": size, "direction": direction, **attributes}
+        operands = [net.constant([lengths, lengths]), w, r, b]
+        outputs = net.ops(type, x, *states, *operands, version="opset5", outputs=len(states) + 1, **options)
         return net.concat(*(net.reshape(o, -1) for o in outputs), axis=0)
 
     return build

@@ -13,7 +13,7 @@ from irload.core import element as et
 from irload.errors import LimitExceeded
 from irload.model import Model
 from irload.plan.ir.steps import ComputeStep
-from tests.harness.body import Body, Value, given, port_map, taken
+from tests.harness.body import Body, Value, input_entry, output_entry, port_map
 
 NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -50,7 +50,9 @@ def choice(graph: Body, x: Value, condition: Condition, then: Branch, otherwise:
         body = Body(graph.weights)
         inside = body.parameter(et.f32, "?,6")
         result = body.result(branch(body, inside))
-        tail += port_map(taken(1, inside), given(2, result), tag=f"{tag}_port_map") + body.xml(f"{tag}_body")
+        tail += port_map(input_entry(1, inside), output_entry(2, result), tag=f"{tag}_port_map") + body.xml(
+            f"{tag}_body"
+        )
     return graph.nested("If", "opset8", [condition(graph, x), x], 1, tail)[0]
 
 
@@ -81,9 +83,9 @@ def of_values(body: Body, x: Value) -> Value:
     return body.op("Greater", body.op("ReduceMax", x, body.constant(np.array([0, 1]))), body.constant(np.float32(0)))
 
 
-def operations(made: Model) -> list[str]:
+def operations(branching: Model) -> list[str]:
     """The operations that the plans of the model compute, also of bodies."""
-    compiled = irload.compile_model(made, 1, jit=False)
+    compiled = irload.compile_model(branching, 1, jit=False)
     compiled(X)
     steps = [step for plans in compiled._pools.values() for plan in plans for step in plan.program.steps]
     return [step.op.type for step in steps if isinstance(step, ComputeStep)]
@@ -92,12 +94,12 @@ def operations(made: Model) -> list[str]:
 @pytest.mark.parametrize("value", [True, False])
 @pytest.mark.parametrize("then", [doubled, product, unchanged, nested])
 def test_a_known_condition(then: Branch, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = model(known(value), then, doubled)
-    assert "If" not in operations(made)
-    plain = irload.compile_model(made, 1, optimize=False)(X)[0]
-    np.testing.assert_allclose(irload.compile_model(made, 1)(X)[0], plain, rtol=1e-6)
+    branching = model(known(value), then, doubled)
+    assert "If" not in operations(branching)
+    plain = irload.compile_model(branching, 1, optimize=False)(X)[0]
+    np.testing.assert_allclose(irload.compile_model(branching, 1)(X)[0], plain, rtol=1e-6)
     monkeypatch.setenv("IRLOAD_JIT", "auto")
-    np.testing.assert_allclose(irload.compile_model(made, 1)(X)[0], plain, rtol=1e-6)
+    np.testing.assert_allclose(irload.compile_model(branching, 1)(X)[0], plain, rtol=1e-6)
 
 
 def test_other_conditions() -> None:
@@ -105,14 +107,14 @@ def test_other_conditions() -> None:
 
 
 def test_a_branch_obeys_the_limits() -> None:
-    made = model(known(True), large, doubled)
+    branching = model(known(True), large, doubled)
     with pytest.raises(LimitExceeded, match="tensor"):
-        irload.compile_model(made, 1, limits=irload.Limits(tensor_bytes=20_000))(X)
+        irload.compile_model(branching, 1, limits=irload.Limits(tensor_bytes=20_000))(X)
 
 
 def test_layers_of_a_branch_are_not_observed() -> None:
     """The names of its layers are not names of the graph."""
-    made = model(known(True), product, doubled)
-    found = irload.compare("fast", made, [X])
-    assert found.passed
-    assert "MatMul" not in {layer.operation for layer in found.layers}
+    branching = model(known(True), product, doubled)
+    comparison = irload.compare("fast", branching, [X])
+    assert comparison.passed
+    assert "MatMul" not in {layer.operation for layer in comparison.layers}

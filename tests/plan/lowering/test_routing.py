@@ -18,10 +18,10 @@ def scatter(net: Net, *, ranked: int, along: int, shape: tuple[int, int]) -> lis
     best, positions = net.ops("TopK", x, net.constant(2), version="opset11", outputs=2, axis=ranked, **RANKED)
     positions = net.op("Convert", positions, destination_type="i32")
     zeros = net.constant(np.zeros(shape, np.float32))
-    found = net.op(
+    layer = net.op(
         "ScatterElementsUpdate", zeros, positions, best, net.constant(along), version="opset12", reduction="none"
     )
-    model = net.model(net.op("Add", found, net.constant(np.float32(1))))
+    model = net.model(net.op("Add", layer, net.constant(np.float32(1))))
     agrees(model, net.shapes, tolerance=0)
     return [type(step) for step in plan_of(model, net.shapes).program.steps]
 

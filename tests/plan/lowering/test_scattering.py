@@ -116,5 +116,5 @@ def test_reductions_are_left_to_the_operation(reduction: str) -> None:
     ],
 )
 def test_boxes(places: list[int], total: int, box: IndexBox | None) -> None:
-    found: Array = np.array(places, np.int64)
-    assert box_of(found, total) == box
+    array: Array = np.array(places, np.int64)
+    assert box_of(array, total) == box

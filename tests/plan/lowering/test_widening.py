@@ -63,13 +63,13 @@ def test_half_runs_on_kernels_of_f32(name: str) -> None:
     x = net._graph.parameter("x", "f16", (2, 2, 4, 4))
     model = net.model(HALF[name](net, x))
     compiled = irload.compile_model(model, 1)
-    given = np.random.default_rng(0).standard_normal((2, 2, 4, 4)).astype(np.float16)
-    found = compiled(given)[0]
+    data = np.random.default_rng(0).standard_normal((2, 2, 4, 4)).astype(np.float16)
+    output = compiled(data)[0]
     ((plan,),) = compiled._pools.values()
     assert "compute" not in {b.name for b in plan.kernels}
-    plain = irload.compile_model(model, optimize=False)(given)[0]
-    assert found.dtype == plain.dtype == np.float16
-    np.testing.assert_allclose(found.astype(np.float32), plain.astype(np.float32), rtol=2e-3, atol=1e-3)
+    plain = irload.compile_model(model, optimize=False)(data)[0]
+    assert output.dtype == plain.dtype == np.float16
+    np.testing.assert_allclose(output.astype(np.float32), plain.astype(np.float32), rtol=2e-3, atol=1e-3)
 
 
 def f16(rng: np.random.Generator, *shape: int) -> Array:
@@ -80,24 +80,24 @@ def test_results_are_rounded_once() -> None:
     rng = np.random.default_rng(1)
     net = Net()
     x = net._graph.parameter("x", "f16", (3, 50))
-    w, factor, given = f16(rng, 50, 7), f16(rng, 7), f16(rng, 3, 50)
+    w, factor, data = f16(rng, 50, 7), f16(rng, 7), f16(rng, 3, 50)
     y = net.op("MatMul", x, net.constant(w), transpose_a=False, transpose_b=False)
     y = net.op("Multiply", net.op("Tanh", y), net.constant(factor))
-    found = irload.compile_model(net.model(y), 1)(given)[0]
-    exact = np.tanh(given.astype(np.float64) @ w.astype(np.float64)) * factor.astype(np.float64)
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found.astype(np.float64), exact, rtol=2.0**-11 * 1.01)
+    output = irload.compile_model(net.model(y), 1)(data)[0]
+    exact = np.tanh(data.astype(np.float64) @ w.astype(np.float64)) * factor.astype(np.float64)
+    assert output.dtype == np.float16
+    np.testing.assert_allclose(output.astype(np.float64), exact, rtol=2.0**-11 * 1.01)
 
 
 def test_intermediates_beyond_f16_stay_finite() -> None:
     net = Net()
     x = net._graph.parameter("x", "f16", (4,))
     y = net.op("Multiply", net.op("Multiply", x, x), net.constant(np.float16(2.0**-16)))
-    given = np.array([300, 1000, 2, -400], np.float16)
+    data = np.array([300, 1000, 2, -400], np.float16)
     model = net.model(y)
-    wanted = (given.astype(np.float32) ** 2 / 65536).astype(np.float16)
-    np.testing.assert_array_equal(irload.compile_model(model, 1)(given)[0], wanted)
-    assert np.isinf(irload.compile_model(model, optimize=False)(given)[0]).any()
+    wanted = (data.astype(np.float32) ** 2 / 65536).astype(np.float16)
+    np.testing.assert_array_equal(irload.compile_model(model, 1)(data)[0], wanted)
+    assert np.isinf(irload.compile_model(model, optimize=False)(data)[0]).any()
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -109,10 +109,10 @@ def test_conversions_and_state_keep_their_types(dtype: str) -> None:
     stored = net.op("Assign", total, version="opset3", variable_id="v")
     whole = net.op("Convert", total, destination_type="i32")
     model = net.model(stored, whole, net.op("Convert", total, destination_type="f32"))
-    given = np.array([[0.25, 1.5, -3], [7, -0.5, 2]], np.float32).astype(model.inputs[0].element_type.dtype)
+    data = np.array([[0.25, 1.5, -3], [7, -0.5, 2]], np.float32).astype(model.inputs[0].element_type.dtype)
     requests = [irload.compile_model(model, optimize=optimize).create_infer_request() for optimize in (True, False)]
     for _ in range(3):
-        for a, b in zip(*(request.infer(given).values() for request in requests), strict=True):
+        for a, b in zip(*(request.infer(data).values() for request in requests), strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
 
@@ -124,9 +124,9 @@ def test_intermediate_outputs_have_their_types() -> None:
     compiled = irload.compile_model(net.model(y), 1, jit=False)
     schedule = compiled.schedule(compiled.model, [p.type for p in compiled.inputs], None)
     plan = compiled.take(schedule.part)
-    given = f16(np.random.default_rng(0), 2, 3)
-    found = list(plan.outputs([given]))
-    assert [array.dtype for _, array in found] == [np.float16] * 2
+    data = f16(np.random.default_rng(0), 2, 3)
+    outputs = list(plan.outputs([data]))
+    assert [array.dtype for _, array in outputs] == [np.float16] * 2
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -141,11 +141,11 @@ def test_values_known_to_inference_are_constants(dtype: str) -> None:
     kept = net.op("ReadValue", like, version="opset3", variable_id="v")
     stored = net.op("Assign", kept, version="opset3", variable_id="v")
     model = net.model(net.op("Add", x, like), net.op("Multiply", x, parts[1]), like, *parts, kept, stored)
-    given = np.random.default_rng(0).standard_normal((3, 5)).astype(model.inputs[0].element_type.dtype)
-    plain = irload.compile_model(model, optimize=False)(given).values()
+    data = np.random.default_rng(0).standard_normal((3, 5)).astype(model.inputs[0].element_type.dtype)
+    plain = irload.compile_model(model, optimize=False)(data).values()
     for threads in (1, 2):
         with sanitizing():
-            found = irload.compile_model(model, threads)(given).values()
-        for a, b in zip(found, plain, strict=True):
+            result = irload.compile_model(model, threads)(data).values()
+        for a, b in zip(result, plain, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a.astype(np.float32), b.astype(np.float32))

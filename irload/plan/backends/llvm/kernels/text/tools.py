@@ -11,7 +11,7 @@ from irload.ops.text.automaton import Automaton, automaton_of
 from irload.ops.text.patterns import Replacement
 from irload.ops.text.ragged import require_offsets
 from irload.ops.text.splits import Splitter
-from irload.ops.text.tokens import Table, columns, divided
+from irload.ops.text.tokens import TokenTable, columns, divided
 from irload.ops.text.tools import SubwordModel, TextTools
 from irload.plan.backends.llvm.kernels.text.splitting import ReplaceMatches, SplitTexts
 from irload.plan.backends.llvm.kernels.text.tables import compiled_table
@@ -55,7 +55,7 @@ class CompiledTools(TextTools):
             return super().splitter(source, behaviour, invert, max_splits)
         return _CompiledSplitter(self._target, parts, source, behaviour, invert)
 
-    def table(self, model: SubwordModel) -> Table:
+    def table(self, model: SubwordModel) -> TokenTable:
         return compiled_table(self._target, model) or super().table(model)
 
     def matches(self, source: bytes, begins: Array, ends: Array, chars: Array) -> Array | None:

@@ -1,4 +1,4 @@
-"""The properties of a single layer, without names, ids and neighbours: the initial colours of matching."""
+"""Criteria of equality of single layers, without names, ids and neighbours: the initial colours of matching."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irload.core.shape import Shape
 from irload.core.subgraph import Subgraph
 from irload.graph import Graph, Node, UnknownOp, subgraphs
 
-__all__ = ["FACES", "attribute_texts", "exact", "is_constant", "role", "similar", "typed"]
+__all__ = ["CRITERIA", "attribute_texts", "exact", "is_constant", "role", "similar", "typed"]
 
 NAMELIKE = frozenset({"variable_id"})
 """Attributes that only name something."""
@@ -42,8 +42,8 @@ def role(node: Node) -> Hashable:
     return node.type if node.type in ("Const", "Parameter", "Result") else "computes"
 
 
-FACES = (exact, similar, typed, role)
-"""From the strictest to the loosest."""
+CRITERIA = (exact, similar, typed, role)
+"""Criteria of matching, from the strictest to the loosest."""
 
 
 def is_constant(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""The contents of a model as JSON or as text."""
+"""The report of `irrun inspect`: the contents of a model as JSON or as text."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def through_integers(b: Build, x: Value) -> Value:
     one = b.const(np.full((1,) * b.pick((0, 1)), b.number(1, 3)).astype(whole.element.dtype), whole.element)
     whole = b.op(b.pick(("Add", "Multiply", "Maximum")), whole, one, auto_broadcast="numpy")
     y = b.op("Convert", whole, destination_type=b.element.name)
-    return _known(b, y, Exact(0, (abs(x.exact.most) + 3) * 3))
+    return _known(b, y, Exact(0, (abs(x.exact.largest) + 3) * 3))
 
 
 def _known(b: Build, value: Value, exact: Exact) -> Value:

@@ -1,4 +1,4 @@
-"""The report of a run as JSON or as text: each output with its range and first values."""
+"""The report of `irrun run` as JSON or as text: each output with its range and first values."""
 
 from __future__ import annotations
 

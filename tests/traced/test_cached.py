@@ -45,9 +45,9 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PrivateFolder:
     monkeypatch.delenv("IRLOAD_MODEL_CACHE", raising=False)
     if host_target() is None:
         pytest.skip("kernels are not written for this machine")
-    found = PrivateFolder("", ".plan", folder=tmp_path / "plans")
-    monkeypatch.setattr(model_cache, "models_folder", lambda: found)
-    return found
+    plans = PrivateFolder("", ".plan", folder=tmp_path / "plans")
+    monkeypatch.setattr(model_cache, "models_folder", lambda: plans)
+    return plans
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ def agree(
     results(own, first)
     plain = results(irload.compile_model(path, 1, optimize=False), later)
     expected = results(own, later)
-    found = irload.compile_model(path, 1, precision=precision)
-    assert type(found) is CachedDynamicModel
-    assert found._stored is not None
-    assert found._stored._options == own._traced._options, "kernels depend on them and would be compiled again"
+    compiled = irload.compile_model(path, 1, precision=precision)
+    assert type(compiled) is CachedDynamicModel
+    assert compiled._stored is not None
+    assert compiled._stored._options == own._traced._options, "kernels depend on them and would be compiled again"
     refuse()
-    for given, a, b, c in zip(later, results(found, later), expected, plain, strict=True):
+    for feed, a, b, c in zip(later, results(compiled, later), expected, plain, strict=True):
         for x, y, z in zip(a, b, c, strict=True):
-            np.testing.assert_array_equal(x, y, str([g.shape for g in given]))
+            np.testing.assert_array_equal(x, y, str([g.shape for g in feed]))
             np.testing.assert_allclose(x, z, rtol=tolerance, atol=tolerance * float(np.abs(z).max(initial=0)))
 
 
@@ -160,35 +160,35 @@ def test_random_decoders(seed: int, tmp_path: Path, refusing: Callable[[], None]
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A model with a traced plan in the cache."""
-    found = saved(encoder(1), tmp_path)
-    results(irload.compile_model(found, 1), [[values(1, n, 32)] for n in (10, 20)])
-    return found
+    file = saved(encoder(1), tmp_path)
+    results(irload.compile_model(file, 1), [[values(1, n, 32)] for n in (10, 20)])
+    return file
 
 
 def test_a_shape_that_no_plan_serves_reads_the_model(path: Path) -> None:
-    found, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
-    assert type(found) is CachedDynamicModel
+    compiled, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
+    assert type(compiled) is CachedDynamicModel
     for shape in ((1, 30, 32), (4, 5, 32), (1, 1, 32), (2, 30, 32), (4, 9, 32)):
-        np.testing.assert_array_equal(found(values(*shape))[0], own(values(*shape))[0])
+        np.testing.assert_array_equal(compiled(values(*shape))[0], own(values(*shape))[0])
     with pytest.raises(irload.IRError, match="cannot broadcast"):
-        found(values(1, 65, 32))
+        compiled(values(1, 65, 32))
     again = irload.compile_model(path, 1)
     np.testing.assert_array_equal(again(values(3, 7, 32))[0], own(values(3, 7, 32))[0])
     assert is_light(again), "the plan of other patterns of dims is stored, too"
 
 
 def test_other_uses_read_the_model(path: Path) -> None:
-    found, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
+    compiled, own = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
     x = values(1, 12, 32)
-    assert [str(p) for p in (*found.inputs, *found.outputs)] == [str(p) for p in (*own.inputs, *own.outputs)]
-    assert is_light(found)
+    assert [str(p) for p in (*compiled.inputs, *compiled.outputs)] == [str(p) for p in (*own.inputs, *own.outputs)]
+    assert is_light(compiled)
     own(values(1, 20, 32))
     own(x)
-    assert [s.kernel for s in found.profile(x, 1)] == [s.kernel for s in own.profile(x, 1)]
-    assert found.explain(x).partition("\n")[0] == own.explain(x).partition("\n")[0]
-    assert [name for name, _ in found.intermediates(x)] == [name for name, _ in own.intermediates(x)]
-    found.prepare(x)
-    np.testing.assert_array_equal(found(x)[0], own(x)[0])
+    assert [s.kernel for s in compiled.profile(x, 1)] == [s.kernel for s in own.profile(x, 1)]
+    assert compiled.explain(x).partition("\n")[0] == own.explain(x).partition("\n")[0]
+    assert [name for name, _ in compiled.intermediates(x)] == [name for name, _ in own.intermediates(x)]
+    compiled.prepare(x)
+    np.testing.assert_array_equal(compiled(x)[0], own(x)[0])
 
 
 def test_variables_are_kept_when_the_model_is_read(tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def test_variables_are_kept_when_the_model_is_read(tmp_path: Path) -> None:
     path = saved(decoder.model, tmp_path)
     feeds = [[values(2, rows, decoder.width, seed=rows)] for rows in (5, 1)]
     results(irload.compile_model(path, 1), feeds)
-    found, own = (irload.compile_model(path, 1, cache=cache).create_infer_request() for cache in (True, False))
+    first, own = (irload.compile_model(path, 1, cache=cache).create_infer_request() for cache in (True, False))
     for feed in (*feeds, [values(2, 3, decoder.width)], feeds[1]):
-        np.testing.assert_array_equal(found.infer(feed)[0], own.infer(feed)[0])
-    states = [{s.name: s.state for s in request.query_state()} for request in (found, own)]
+        np.testing.assert_array_equal(first.infer(feed)[0], own.infer(feed)[0])
+    states = [{s.name: s.state for s in request.query_state()} for request in (first, own)]
     assert states[0].keys() == states[1].keys()
     for name, state in states[0].items():
         np.testing.assert_array_equal(state, states[1][name])
@@ -252,10 +252,10 @@ def test_identity(change: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_weights_that_change_after_loading(path: Path) -> None:
-    found = irload.compile_model(path, 1)
+    compiled = irload.compile_model(path, 1)
     path.with_suffix(".bin").write_bytes(bytes(1 << 16))
     with pytest.raises(irload.ReadError, match="has changed since it was compiled; compile it again"):
-        found(values(1, 30, 32))
+        compiled(values(1, 30, 32))
 
 
 def test_an_edited_model_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None:
@@ -298,10 +298,10 @@ def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkey
         patch.setattr(planning, "traced_program", specialised)
         results(irload.compile_model(path, 1), [[values(1, n, 32)] for n in (10, 20, 30)])
     assert folder.contents().count == 3
-    found = irload.compile_model(path, 1)
+    compiled = irload.compile_model(path, 1)
     own = irload.compile_model(path, 1, cache=False)
     for n in (30, 20):
-        np.testing.assert_allclose(found(values(1, n, 32))[0], own(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
-    assert is_light(found)
-    found(values(1, 10, 32))
-    assert not is_light(found)
+        np.testing.assert_allclose(compiled(values(1, n, 32))[0], own(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
+    assert is_light(compiled)
+    compiled(values(1, 10, 32))
+    assert not is_light(compiled)

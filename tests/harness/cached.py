@@ -1,4 +1,4 @@
-"""Plans loaded from their cache file."""
+"""Models loaded from the cache file of their plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irload.plan.backends.registry import compiled_backend
 from irload.runtime.compiled_model import CompiledModel
 
 
-def from_its_file(compiled: CompiledModel) -> CachedModel | None:
+def from_cache_file(compiled: CompiledModel) -> CachedModel | None:
     """The model from a file of its plan, or None if the plan cannot be cached."""
     backend = compiled_backend(compiled._options)
     pieces = kept_pieces(compiled, "key", LARGEST_PLAN)

@@ -1,4 +1,4 @@
-"""The report of a check as text, and the explanation of rules."""
+"""The report of `irrun check` as text, and the explanation of rules."""
 
 from __future__ import annotations
 
