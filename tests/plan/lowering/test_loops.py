@@ -14,31 +14,22 @@ from tests.harness.body import Body, back_edges, input_entry, output_entry, port
 STEPS, WIDTH = 3, 8
 
 
-def scan(trips: int | None, *, part: int = 1, go: bool = True) -> Model:
+def scan(trips: int | None, *, go: bool = True) -> Model:
     """state[k + 1] = state[k] · decay[k]; the states are written to rows of a buffer by their number.
 
     `trips`: the trip count; None: the number of rows of the input [?, WIDTH].
     """
-    graph, body = Body(bytearray()), Body(bytearray())
-    body.weights = graph.weights
+    graph = Body(bytearray())
+    body = Body(graph.weights)
     counter = body.parameter(et.i64, "")
-    decay, state, buffer = (
-        body.parameter(et.f32, f"{part},{WIDTH}"),
-        body.parameter(et.f32, f"1,{WIDTH}"),
-        body.parameter(et.f32, f"?,{WIDTH}"),
-    )
+    decay, state, buffer = (body.parameter(et.f32, f"{rows},{WIDTH}") for rows in ("1", "1", "?"))
     product = body.op("Multiply", state, decay, auto_broadcast="numpy")
     at = body.op("Unsqueeze", counter, body.constant(np.array([0])))
     written = body.op("ScatterUpdate", buffer, at, product, body.constant(np.array(0)), version="opset3")
-    results = (
-        body.result(product),
-        body.result(written),
-        body.result(product),
-        body.result(body.constant(np.bool_(True))),
-    )
+    results = [body.result(v) for v in (product, written, product, body.constant(np.bool_(True)))]
     lines = (
         input_entry(-1, counter, purpose="current_iteration"),
-        input_entry(2, decay, axis=0, part_size=part, stride=part),
+        input_entry(2, decay, axis=0),
         input_entry(3, state),
         input_entry(4, buffer),
         output_entry(5, results[0]),
