@@ -154,12 +154,13 @@ def test_buckets_of_distances_are_computed_when_a_shape_is_bound() -> None:
 
 
 def test_code_of_short_rows_and_runs_reads_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mask that grows by a byte per token is copied by the same code at every length."""
+    """A mask that grows by a byte per token is copied and gathered by the same code at every length."""
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     net = Net()
     x = net.input(2, 3, -1)
     mask = net.op("Greater", x, net.constant(np.float32(0.25)))
     longer = net.op("Concat", mask, net.constant(np.ones((2, 3, 1), bool)), axis=-1)
+    longer = net.op("Gather", longer, net.constant([2, 0, 1]), net.constant(1), version="opset8", batch_dims=0)
     kept = net.op("Select", longer, net.constant(np.float32(1)), net.constant(np.float32(0)))
     model = net.model(kept, net.op("Softmax", net.op("Add", x, net.constant(np.float32([[[1], [2], [3]]]))), axis=2))
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)

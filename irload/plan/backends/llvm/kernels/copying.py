@@ -157,7 +157,7 @@ class RunCopy(BlockKernel):
                     move(f, addresses, at * self.width, self.width)
                     return
                 is_first = at == 0 if isinstance(at, int) else f.equal(at, 0)
-                for is_short in [is_first] if isinstance(is_first, bool) else either(f, is_first, True, False):
+                for is_short in either(f, is_first, True, False):
                     if is_short:
                         move_short(f, addresses, count, self.width)
                     else:

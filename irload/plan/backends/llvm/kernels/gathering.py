@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
+from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
 from irload.plan.backends.llvm.axes import (
     ANY,
@@ -42,7 +43,8 @@ class GatherSlices(Kernel):
     A unit is one slice. Strides in bytes: `before`, of y, x and the indices (0 for axes that they do not have);
     `within`, of y and x; `picked`, of y and the indices. The last axis of `within` counts bytes, or elements if the
     kernel `widens` f16 to f32. `size`, `pitch`: length and stride of the gathered axis of x; `index`: bytes of an
-    index. Slices of indices out of range are zeros. The code reads all sizes except for runs shorter than a vector.
+    index. Slices of indices out of range are zeros. The code reads all sizes except for runs that are
+    shorter than a vector for all shapes.
     """
 
     lanes: int
@@ -75,7 +77,8 @@ class GatherSlices(Kernel):
     def _key(self) -> tuple[Axis, ...]:
         *outer, run = self.within
         least = self.lanes if self.widens else 4 * self.lanes
-        return (*any_sizes(outer), replace(run, size=run.size if 0 <= run.size < least else ANY))
+        is_short = not is_size(run.size) and 0 <= run.size < least
+        return (*any_sizes(outer), replace(run, size=run.size if is_short else ANY))
 
     @property
     def count(self) -> int:

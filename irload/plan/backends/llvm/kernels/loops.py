@@ -71,9 +71,12 @@ def first_above(f: Function, number: AnyInt, kinds: Sequence[tuple[AnyInt, Kind]
 
 
 def either(f: Function, condition: AnyBool, first: Kind, second: Kind) -> Iterator[Kind]:
-    """`first` if the condition is true, else `second`. The body is emitted for both, or once if they are equal."""
-    if first == second:
-        yield first
+    """`first` if the condition is true, else `second`.
+
+    The body is emitted for both, or once if they are equal or the condition is a constant.
+    """
+    if isinstance(condition, bool) or first == second:
+        yield first if condition is not False else second
         return
     with f.when(condition):
         yield first

@@ -1,7 +1,6 @@
 """Copies contiguous runs of bytes by vectors, or widens runs of f16. `addresses`: of target and source.
 
-Without a source, the target is set to zero. A length that `move_run` or `widen_run` reads at run time must be at least
-a vector.
+Without a source, the target is set to zero.
 """
 
 from __future__ import annotations
@@ -10,27 +9,27 @@ from collections.abc import Iterator, Sequence
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32
-from irload.plan.backends.llvm.kernels.loops import first_above, repeat
+from irload.plan.backends.llvm.kernels.loops import either, first_above, repeat
 from irload.plan.backends.llvm.operands import read_halves
 
 
 def move_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Copy `size` bytes, at least one."""
     width = f.target.bytes
-    if isinstance(size, int) and size < width:
-        move_short(f, addresses, size, width)
-    else:
-        for at in _each_vector(f, size, width):
-            move(f, addresses, at, width)
+    for is_short in either(f, size < width, True, False):
+        if is_short:
+            move_short(f, addresses, size, width)
+        else:
+            for at in _each_vector(f, size, width):
+                move(f, addresses, at, width)
 
 
 def widen_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Widen `size` elements of f16, at least one, to f32."""
-    short = isinstance(size, int) and size < f.lanes
-    count = 1 if short else f.lanes
-    for at in repeat(f, 0, size) if short else _each_vector(f, size, f.lanes):
-        value = f.zero(F32, count) if len(addresses) == 1 else read_halves(f, addresses[1], at * 2, count)
-        f.store(value, addresses[0], at * 4)
+    for count in either(f, size < f.lanes, 1, f.lanes):
+        for at in repeat(f, 0, size) if count == 1 else _each_vector(f, size, f.lanes):
+            value = f.zero(F32, count) if len(addresses) == 1 else read_halves(f, addresses[1], at * 2, count)
+            f.store(value, addresses[0], at * 4)
 
 
 def move(f: Function, addresses: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:
