@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from irload.graph import Graph
 from irload.plan.executor import Executor, Segment
 from irload.plan.schedule import Schedule, ScheduledNode
+
+LISTED = 6
+"""Maximum number of segments that are listed one by one."""
 
 
 def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
@@ -23,7 +26,7 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
         "memory: " + ", ".join(f"{what} {_size(count)}" for what, count in plan.nbytes.items()),
     ]
     if len({segment.backend for segment in plan.segments}) > 1:
-        lines.append("back ends: " + ", then ".join(_segment(segment) for segment in plan.segments))
+        lines.append(f"back ends: {_back_ends(plan.segments)}")
     counts = Counter((k.name, k.why) for k in plan.kernels)
     lines += ["", "kernels:"]
     lines += [f"  {count:4} × {name}{f': {why}' if why else ''}" for (name, why), count in counts.most_common()]
@@ -79,8 +82,15 @@ def _inputs(graph: Graph, schedule: Schedule) -> str:
     return ", ".join(f"{p.name} {schedule.types[p.outputs[0]]}" for p in graph.parameters) or "no inputs"
 
 
-def _segment(segment: Segment) -> str:
-    return f"{len(segment.executable.kernels)} kernels of {segment.backend}"
+def _back_ends(segments: Sequence[Segment]) -> str:
+    """The kernels of each segment in order; of many segments, their numbers per back end."""
+    if len(segments) <= LISTED:
+        return ", then ".join(f"{len(segment.executable.kernels)} kernels of {segment.backend}" for segment in segments)
+    kernels, counts = Counter[str](), Counter(segment.backend for segment in segments)
+    for segment in segments:
+        kernels[segment.backend] += len(segment.executable.kernels)
+    listed = [f"{kernels[name]} kernels of {name} in {count} segments" for name, count in counts.most_common()]
+    return ", ".join(listed)
 
 
 def _size(count: int) -> str:

@@ -159,3 +159,21 @@ def test_memory_counts_once() -> None:
     assert _bytes([whole, whole[:5], whole[5:].reshape(5, 19), other.T]) == 400 + 48
     assert _bytes([]) == 0
     assert _bytes([np.frombuffer(b"abcdefgh", np.float32)]) == 8
+
+
+@pytest.mark.parametrize(
+    ("pairs", "line"),
+    [
+        (2, "1 kernels of numpy, then 1 kernels of llvm, then 1 kernels of numpy, then 1 kernels of llvm"),
+        (5, "5 kernels of numpy in 5 segments, 5 kernels of llvm in 5 segments"),
+    ],
+)
+def test_many_segments_are_counted(pairs: int, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations without a kernel and compiled ones, in turn."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    x = net.input(4, 6)
+    for _ in range(pairs):
+        x = net.op("ReduceProd", x, net.constant([1]), keep_dims=True)
+        x = net.op("Tanh", net.op("Add", x, net.weights(4, 6)))
+    assert f"back ends: {line}\n" in irload.compile_model(net.model(x), 1).explain()
