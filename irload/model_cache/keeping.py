@@ -23,7 +23,7 @@ def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[byt
     if model.sinks or not all(p.output.type.is_static for p in (*model.inputs, *model.outputs)):
         return None
     schedule = compiled.scheduled([p.output.type for p in model.inputs])
-    if schedule.part is None or not schedule.is_static or schedule.rest:
+    if schedule.part is None or not schedule.is_static or schedule.remaining:
         return None
     plan = compiled.take(schedule.part)
     try:

@@ -44,11 +44,14 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
 
 def explain_rest(schedule: Schedule) -> str:
     """Return the explanation of the operations that run after a plan."""
-    first = schedule.rest if schedule.tail is None else schedule.rest[: schedule.before_tail]
-    lines = [f"then without a plan, because {_why_not_planned(schedule)}:", *_counted(first)]
-    if schedule.tail is not None:
-        later = schedule.rest[schedule.before_tail :]
-        lines += [f"then {len(later)} operations, planned when the shapes of their inputs are known:", *_counted(later)]
+    planned = [part for part in schedule.tails if part.tail is not None]
+    separate = [node for part in schedule.tails if part.tail is None for node in part.nodes]
+    lines = [f"then without a plan, because {_why_not_planned(schedule)}:", *_counted([*schedule.rest, *separate])]
+    if planned:
+        later = [node for part in planned for node in part.nodes]
+        groups = f" in {len(planned)} groups" if len(planned) > 1 else ""
+        lines.append(f"then {len(later)} operations{groups}, planned when the shapes of their inputs are known:")
+        lines += _counted(later)
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ from irload.inference import Inference
 from irload.model import Model
 from irload.plan.cached_attention import operation_of
 from irload.plan.memory_tracker import MemoryTracker
-from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, require_size
+from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart, require_size
 from irload.plan.tail import Tail
 from irload.plan.variables import GrownRows, Variables
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array
@@ -124,16 +124,16 @@ class InterpreterRun:
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None, *, wide: bool
     ) -> tuple[Array, ...]:
         slots: list[Array | None] = [None] * schedule.slots
-        first = schedule.nodes if not self.uses_plans else schedule.rest[: schedule.before_tail]
+        first = schedule.rest if self.uses_plans else schedule.nodes
         self._fill(slots, schedule.parameters, arrays)
         self._fill_constants(schedule, first, slots)
         if self.uses_plans:
             self._planned(schedule, slots, plan)
         self._one_by_one(first, slots)
-        if self.uses_plans and not self._tail(schedule, slots):
-            later = schedule.rest[schedule.before_tail :]
-            self._fill_constants(schedule, later, slots)
-            self._one_by_one(later, slots)
+        for part in schedule.tails if self.uses_plans else ():
+            if not self._tail(part, slots):
+                self._fill_constants(schedule, part.nodes, slots)
+                self._one_by_one(part.nodes, slots)
         for array in slots:
             if array is not None:
                 self.tracker.release(array)
@@ -159,19 +159,25 @@ class InterpreterRun:
             results = self.compiled.run_part(part, arrays, self, wide=True) if plan is None else plan(arrays)
             self._fill(slots, part.result_slots, results)
 
-    def _tail(self, schedule: Schedule, slots: list[Array | None]) -> bool:
-        """Run the tail of a schedule by a plan for the shapes that are known now. False without a tail or a plan."""
-        tail = schedule.tail
-        if tail is None:
+    def _tail(self, part: TailPart, slots: list[Array | None]) -> bool:
+        """Run a tail of a schedule by a plan for the shapes that are known now. False without a tail or a plan."""
+        if part.tail is None:
             return False
-        results = self.compiled.run_tail(tail, [cast(Array, slots[k]) for k in schedule.read], self)
-        if results is not None:
-            self._fill(slots, schedule.written, results)
-        return results is not None
+        results = self.compiled.run_tail(part.tail, [cast(Array, slots[k]) for k in part.read], self)
+        if results is None:
+            return False
+        self._fill(slots, part.written, results)
+        for slot in (slot for node in part.nodes for slot in node.last_use):
+            array = slots[slot]
+            if array is not None:
+                self.tracker.release(array)
+                slots[slot] = None
+        return True
 
     def _fill_constants(self, schedule: Schedule, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:
-        """Fill the slots of the constants that these nodes, the plan of the tail, or the caller read."""
-        read = {*schedule.results, *schedule.read, *(slot for node in nodes for slot in node.inputs)}
+        """Fill the slots of the constants that these nodes, the plans of tails, or the caller read."""
+        of_tails = (slot for part in schedule.tails for slot in part.read)
+        read = {*schedule.results, *of_tails, *(slot for node in nodes for slot in node.inputs)}
         for slot, constant in schedule.constants:
             if slots[slot] is None and slot in read:
                 self._fill(slots, (slot,), (constant.held_array(),))

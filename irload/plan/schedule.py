@@ -16,6 +16,7 @@ from irload.inference import Inference, Inferred
 from irload.plan.expert_nodes import with_experts
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
+from irload.plan.islands import islands
 from irload.plan.tail import FEW, Tail, tail_of
 from irload.plan.wide import is_short
 from irload.record import record
@@ -72,6 +73,19 @@ class StaticPart:
 
 
 @record(eq=False)
+class TailPart:
+    """Nodes of a schedule, and the `tail` that they form; None if they run one by one.
+
+    `read`: the slots of its Parameters; `written`: the slots of its Results.
+    """
+
+    nodes: tuple[ScheduledNode, ...]
+    tail: Tail | None
+    read: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+
+
+@record(eq=False)
 class Schedule:
     """Nodes over a table of slots. The caller fills the slots `parameters` and reads the slots `results`.
 
@@ -92,19 +106,18 @@ class Schedule:
     part: StaticPart | None = None
     """The part to plan: the entire graph if it is static, else the nodes whose shapes do not depend on values."""
     rest: tuple[ScheduledNode, ...] = ()
-    """The remaining nodes; all if nothing is planned."""
-    tail: Tail | None = None
-    """The last nodes of `rest` as a graph. `read`: the slots of its Parameters; `written`: the slots of its Results.
+    """The nodes that run one by one after the part; all if nothing is planned."""
+    tails: tuple[TailPart, ...] = ()
+    """The remaining nodes, in groups that run one after the other."""
 
-    The first `before_tail` nodes of `rest` run one by one, before the tail.
-    """
-    before_tail: int = 0
-    read: tuple[int, ...] = ()
-    written: tuple[int, ...] = ()
+    @property
+    def remaining(self) -> tuple[ScheduledNode, ...]:
+        """All nodes that are not in the part."""
+        return (*self.rest, *(node for tail in self.tails for node in tail.nodes))
 
     def unplanned(self) -> Schedule:
         """Return the schedule in which all nodes run one by one."""
-        return replace(self, part=None, rest=self.nodes, tail=None)
+        return replace(self, part=None, rest=self.nodes, tails=())
 
 
 def require_size(tensor: TensorType, limits: Limits) -> None:
@@ -179,14 +192,15 @@ def schedule_graph(
         planned = planned if is_static else scheduled
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         _require_peak(graph, types, constant_bytes, limits)
-    part, rest, before_tail, tail = None, planned, 0, None
+    part, rest, groups = None, planned, list[list[Node]]()
     if plan and folding is not None:
         inputs = [o for o in parameters if o not in valued]
         leading = planned if is_static else _leading(inputs, planned, constants, types)
         part = _part(inputs, returned, planned, leading, slot, constants, types, is_static)
-        rest, before_tail = _remaining(planned, leading, {*constants, *inputs}, part)
-        tail = tail_of(graph, [s.node for s in rest[before_tail:]], types)
-    kept, few = set(results), len(constants)
+        rest, after = _remaining(planned, leading, {*constants, *inputs}, part)
+        groups = islands([s.node for s in after], types) if after else []
+    kept, few, entries = set(results), len(constants), {s.node: s for s in planned}
+    released = _releasing([*rest, *(entries[node] for group in groups for node in group)], kept, few)
     return Schedule(
         _releasing(scheduled, kept, few),
         len(slot),
@@ -198,12 +212,30 @@ def schedule_graph(
         is_static,
         tuple(types.get(o, UNKNOWN).without_value() for o in returned),
         part,
-        _releasing(rest, kept, few),
-        tail,
-        before_tail,
-        () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters),
-        () if tail is None else tuple(slot[r.inputs[0]] for r in tail.results),
+        released[: len(rest)],
+        _tails(graph, groups, released[len(rest) :], returned, slot, types),
     )
+
+
+def _tails(
+    graph: Graph,
+    groups: Sequence[Sequence[Node]],
+    nodes: Sequence[ScheduledNode],
+    returned: Sequence[Output],
+    slot: Mapping[Output, int],
+    types: Mapping[Output, TensorType],
+) -> tuple[TailPart, ...]:
+    """Return the groups as tails. `nodes`: the nodes of all groups, in order."""
+    parts: list[TailPart] = []
+    wanted, end = set(returned), len(nodes)
+    for group in reversed(groups):
+        results = [o for node in group for o in node.outputs if o in wanted]
+        tail = tail_of(graph, group, results, types)
+        members, end = tuple(nodes[end - len(group) : end]), end - len(group)
+        read = () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters)
+        parts.append(TailPart(members, tail, read, tuple(slot[o] for o in results)))
+        wanted.update(i for node in group for i in node.inputs)
+    return tuple(reversed(parts))
 
 
 def _scheduled(
@@ -321,14 +353,14 @@ def _remaining(
     leading: Sequence[ScheduledNode],
     known: set[Output],
     part: StaticPart | None,
-) -> tuple[list[ScheduledNode], int]:
-    """Return the unplanned nodes, and the number of leading ones that read only values of known types."""
+) -> tuple[list[ScheduledNode], list[ScheduledNode]]:
+    """Return the unplanned nodes that read only values of known types, and the nodes after them."""
     before = {s.node for s in leading}
     available = known | {o for s in leading for o in s.node.outputs}
     first = {s.node for s in nodes if s.node in before or available.issuperset(s.node.inputs)}
     planned = before if part is not None else set[Node]()
-    before_tail = [s for s in nodes if s.node in first and s.node not in planned]
-    return [*before_tail, *(s for s in nodes if s.node not in first)], len(before_tail)
+    rest = [s for s in nodes if s.node in first and s.node not in planned]
+    return rest, [s for s in nodes if s.node not in first]
 
 
 def _key(

@@ -1,6 +1,6 @@
-"""The tail of a graph: the layers after NonZero and other layers whose output shapes depend on values.
+"""Tails of a graph: groups of layers after NonZero and other layers whose output shapes depend on values.
 
-When these shapes are known, the tail is planned as a separate graph, whose Parameters are the values that it reads.
+When these shapes are known, a tail is planned as a separate graph, whose Parameters are the values that it reads.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Tail(Graph):
     @property
     def key(self) -> Hashable:
         """Equal for tails with the same layers, and the same known shapes and values of their inputs."""
-        inputs = tuple(p.outputs[0] for p in self.parameters)
-        return tuple(self.nodes), inputs, tuple(self.declared), tuple(self.valued)
+        ends = *(p.outputs[0] for p in self.parameters), *(r.inputs[0] for r in self.results)
+        return tuple(self.nodes), ends, tuple(self.declared), tuple(self.valued)
 
     def forms(self, arrays: Sequence[Array]) -> list[Hashable]:
         """Return the properties of these arrays on which plans depend: dtypes, shapes, and the contents if `valued`."""
@@ -60,10 +60,13 @@ class Tail(Graph):
         ]
 
 
-def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> Tail | None:
+def tail_of(
+    graph: Graph, nodes: Sequence[Node], results: Sequence[Output], types: Mapping[Output, TensorType]
+) -> Tail | None:
     """Return the tail of a graph that consists of these nodes and of the constants that they read.
 
-    `nodes`: in order, none of them constant. Returns None if there are fewer than FEW, or if tails are nested too deep.
+    `nodes`: in order, none of them constant. `results`: the outputs that are read elsewhere. Returns None if there are
+    fewer than FEW nodes, or if tails are nested too deep.
     """
     depth = graph.depth + 1 if isinstance(graph, Tail) else 1
     if len(nodes) < FEW or depth > DEEPEST:
@@ -82,7 +85,7 @@ def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorTy
     return Tail(
         [node for node in graph.nodes if node in members],
         [_parameter(output) for output in inputs],
-        [result for result in graph.results if result.inputs[0].node in members],
+        [_result(output) for output in results],
         [sink for sink in graph.sinks if sink in members],
         graph.file,
         elements=[t.element for t in known],
@@ -95,6 +98,11 @@ def tail_of(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorTy
 def _parameter(output: Output) -> Node:
     """Return a Parameter of a tail, which stands for an output of another layer."""
     return Node(output.node.id, output.node.name, UnknownOp("Parameter", "opset1", {}), outputs=[output])
+
+
+def _result(output: Output) -> Node:
+    """Return a Result of a tail."""
+    return Node(output.node.id, output.node.name, UnknownOp("Result", "opset1", {}), inputs=[output])
 
 
 def _elements(tensor: TensorType) -> Shape:

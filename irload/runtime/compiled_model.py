@@ -194,7 +194,7 @@ class CompiledModel(Plans):
         self.give_back(schedule.part, plan)
         text = explain_plan(self.model, schedule, plan)
         others = self._traced.explained()
-        parts = [text, *([explain_rest(schedule)] if schedule.rest else []), *([others] if others else [])]
+        parts = [text, *([explain_rest(schedule)] if schedule.remaining else []), *([others] if others else [])]
         return with_printable_names(self.model, "\n\n".join(parts))
 
     def observe(self, inputs: Any, observe: Observe) -> tuple[Array, ...]:

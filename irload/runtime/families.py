@@ -293,7 +293,7 @@ class PlanFamilies:
         if schedule.part is not None:
             program = traced_program(schedule.part, trace, self._options, grows=self._tail is None)
             template = Template(program, self._options, self.shared)
-        elif schedule.tail is None:
+        elif all(part.tail is None for part in schedule.tails):
             raise ValueError("some shapes depend on values")
         trace.close()
         holds = trace.test() if template is None else template.holds

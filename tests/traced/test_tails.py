@@ -16,8 +16,8 @@ from irload.runtime.families import TAIL_VARIANTS
 from tests.plan.graphs import Net
 from tests.traced.test_plans import values
 
-NUMPY = {"auto_broadcast": "numpy"}
-PRODUCT = {"transpose_a": False, "transpose_b": False}
+NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
+PRODUCT: dict[str, Any] = {"transpose_a": False, "transpose_b": False}
 
 
 @pytest.fixture(autouse=True)
@@ -166,11 +166,11 @@ def test_errors_in_a_tail_name_the_layer() -> None:
 
 
 def test_tails_with_too_many_patterns_are_not_planned() -> None:
-    """Rows chosen from several inputs: 0, 1 or more of each."""
+    """Rows chosen from several inputs, 0, 1 or more of each, and joined."""
     net = Net()
     inputs = [net.input(-1, 8) for _ in range(5)]
     chosen = [positive_rows(net, x) for x in inputs]
-    model = net.model(*(perceptron(net, rows, k) for k, rows in enumerate(chosen)))
+    model = net.model(perceptron(net, net.concat(*chosen, axis=0), 0))
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     rng = np.random.default_rng(0)
     for seed in range(12):
@@ -178,6 +178,39 @@ def test_tails_with_too_many_patterns_are_not_planned() -> None:
         for actual, expected in zip(compiled(feed).values(), plain(feed).values(), strict=True):
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
     assert max(tails(compiled)) == TAIL_VARIANTS
+
+
+def experts(count: int = 6, tokens: int = -1) -> Model:
+    """Each expert multiplies the rows that it has chosen, and adds them to the sum of the previous ones."""
+    net = Net()
+    x, scores = net.input(tokens, 8), net.input(tokens, count)
+    shape = net.op("ShapeOf", x, version="opset3", output_type="i64")
+    total = net.op("Broadcast", net.constant(np.float32(0)), shape, version="opset3", mode="numpy")
+    for expert in range(count):
+        score = net.op("Gather", scores, net.constant(expert), net.constant(1), version="opset8", batch_dims=0)
+        mask = net.op("Greater", score, net.constant(np.float32(0)), **NUMPY)
+        where = net.op("NonZero", mask, version="opset3", output_type="i64")
+        at = net.op("Squeeze", where, net.constant([0]))
+        rows = perceptron(net, net.op("Gather", x, at, net.constant(0), version="opset8", batch_dims=0), 3 * expert)
+        wide = net.op("ShapeOf", rows, version="opset3", output_type="i64")
+        positions = net.op(
+            "Broadcast", net.op("Unsqueeze", at, net.constant([1])), wide, version="opset3", mode="numpy"
+        )
+        how: dict[str, Any] = {"reduction": "sum", "use_init_val": True}
+        total = net.op("ScatterElementsUpdate", total, positions, rows, net.constant(0), version="opset12", **how)
+    return net.model(perceptron(net, total, 50))
+
+
+def test_experts_have_separate_plans() -> None:
+    """Each has a plan for 0, 1 and more rows, not one for each combination."""
+    compiled, plain = irload.compile_model(experts(), 1), irload.compile_model(experts(), 1, optimize=False)
+    rng = np.random.default_rng(0)
+    for tokens in (4, 1, 4, 1, 1, 7, 3, 1, 4, 1, 5, 1, 1, 4):
+        feed = [values(tokens, 8), rng.standard_normal((tokens, 6)).astype(np.float32)]
+        for actual, expected in zip(compiled(feed).values(), plain(feed).values(), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    assert max(tails(compiled)) <= 3
+    assert "in 7 groups" in compiled.explain([values(4, 8), values(4, 6)])
 
 
 def test_a_result_that_is_known_from_shapes_belongs_to_the_caller() -> None:

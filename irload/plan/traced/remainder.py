@@ -24,7 +24,10 @@ class InterpretedRemainder:
 
     def __init__(self, schedule: Schedule, trace: Trace) -> None:
         rest = tuple(map(_without_sizes, schedule.rest))
-        read = {*schedule.results, *schedule.read, *(slot for node in rest for slot in node.inputs)}
+        tails = tuple(replace(part, nodes=tuple(map(_without_sizes, part.nodes))) for part in schedule.tails)
+        nodes = (*rest, *(node for part in tails for node in part.nodes))
+        read = {*schedule.results, *(slot for part in tails for slot in part.read)}
+        read.update(slot for node in nodes for slot in node.inputs)
         read -= set(schedule.parameters)
         known: list[tuple[int, Constant]] = []
         self._symbolic: list[tuple[int, Array, np.dtype[Any]]] = []
@@ -34,7 +37,7 @@ class InterpretedRemainder:
                 self._symbolic.append((slot, constant.array, schedule.types[output].element.dtype))
             elif slot in read:
                 known.append((slot, constant))
-        self._schedule = replace(schedule, rest=rest, constants=tuple(known))
+        self._schedule = replace(schedule, rest=rest, tails=tails, constants=tuple(known))
         self._numbers = trace.compiled([terms_of(n) for _, array, _ in self._symbolic for n in array.flat])
 
     def at(self, symbols: Sequence[int]) -> Schedule:
