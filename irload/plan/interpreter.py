@@ -22,7 +22,8 @@ from irload.inference import Inference
 from irload.model import Model
 from irload.plan.cached_attention import operation_of
 from irload.plan.memory_tracker import MemoryTracker
-from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart, require_size
+from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart
+from irload.plan.size_limits import require_size
 from irload.plan.tail import Tail
 from irload.plan.variables import GrownRows, Variables
 from irload.plan.wide import rounded_array, takes_its_own_types, wide_type, widened_array

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Node, Output
 
-PRODUCTS = frozenset({"Convolution", "GRUSequence", "GroupConvolution", "LSTMSequence", "MatMul", "RNNSequence"})
-"""Operations that are worth a separate plan."""
+MULTIPLYING = frozenset({"Convolution", "GRUSequence", "GroupConvolution", "LSTMSequence", "MatMul", "RNNSequence"})
+"""Operations that compute products, which are worth a separate plan."""
 Sources = frozenset[Node]
 """The layers whose values determine a shape."""
 
@@ -21,8 +21,8 @@ Sources = frozenset[Node]
 def islands(nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> list[list[Node]]:
     """Return the nodes in groups, which run one after the other. Nodes must be in topological order.
 
-    The PRODUCTS of a group have shapes that depend on the same values, or on none. Nodes that prepare their operands
-    are in the same group, and the last group has the nodes after all PRODUCTS.
+    The shapes of all products of a group depend on the same values, or on none. Nodes that prepare operands of products
+    are in the same group, and nodes after all products in the last group.
     """
     keys = _sources(nodes, types)
     groups: list[list[Node]] = []
@@ -30,7 +30,7 @@ def islands(nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> list[l
     last: Sources | None = None
     for key, members in _in_turns(nodes, keys):
         waiting += members
-        if any(node.type in PRODUCTS for node in members):
+        if any(node.type in MULTIPLYING for node in members):
             if key != last:
                 groups.append([])
             groups[-1] += waiting

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from math import prod
 
 from irload.analysis.macs import macs
-from irload.analysis.memory import Lifetimes
 from irload.core.shape import ARRAY_AXES
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.errors import LimitExceeded
-from irload.graph import Graph, Node, Output, UnknownOp
+from irload.graph import Graph, Node, Output
 from irload.inference import Inference, Inferred
 from irload.plan.expert_nodes import with_experts
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.islands import islands
+from irload.plan.size_limits import require_peak, require_sizes
 from irload.plan.tail import FEW, Tail, tail_of
 from irload.plan.wide import is_short
 from irload.record import record
@@ -120,21 +118,6 @@ class Schedule:
         return replace(self, part=None, rest=self.nodes, tails=())
 
 
-def require_size(tensor: TensorType, limits: Limits) -> None:
-    """Raise LimitExceeded if even the smallest possible tensor of this type exceeds the limits."""
-    size = tensor.shape.size.lo * tensor.element.dtype.itemsize
-    if (
-        size == 0
-        and tensor.shape.is_static
-        and prod(max(n, 1) for n in tensor.shape.static) * tensor.element.dtype.itemsize >= 1 << 63
-    ):
-        raise LimitExceeded(
-            f"the output {tensor} exceeds NumPy's largest array, although it is empty", limit="tensor_bytes"
-        )
-    if size > limits.tensor_bytes:
-        limits.require("tensor_bytes", size, f"the output {tensor} is too large")
-
-
 def schedule_graph(
     graph: Graph,
     given: Sequence[TensorType],
@@ -169,7 +152,7 @@ def schedule_graph(
     if state is not None:
         read = {*(i for n in nodes for i in n.inputs), *(r.inputs[0] for r in graph.results)}
         nodes = _assigning_last([n for n in nodes if not (_keeps_value(n, filled) and read.isdisjoint(n.outputs))])
-    constant_bytes = _require_sizes(graph, nodes, types, limits)
+    constant_bytes = require_sizes(graph, nodes, types, limits)
     returned = [r.inputs[0] for r in graph.results]
     if folding is not None:
         constants, gone = folding.fold(nodes, returned, types, limits)
@@ -191,7 +174,7 @@ def schedule_graph(
         is_static = planned is not scheduled and _is_static(planned)
         planned = planned if is_static else scheduled
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
-        _require_peak(graph, types, constant_bytes, limits)
+        require_peak(graph, types, constant_bytes, limits)
     part, rest, groups = None, planned, list[list[Node]]()
     if plan and folding is not None:
         inputs = [o for o in parameters if o not in valued]
@@ -385,34 +368,6 @@ def _left(planned: Sequence[ScheduledNode], nodes: Sequence[ScheduledNode], retu
     part = {s.node for s in planned}
     wanted = {*returned, *(i for s in nodes if s.node not in part for i in s.node.inputs)}
     return [o for s in planned for o in s.node.outputs if o in wanted]
-
-
-def _require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
-    """Check every tensor and the sum of constants. Returns the bytes of constants; shared constants count once."""
-    spans: dict[tuple[int, int, str, int], int] = {}
-    for node in nodes:
-        for output in node.outputs:
-            try:
-                require_size(types.get(output, UNKNOWN), limits)
-            except LimitExceeded as error:
-                raise error.at(node.where(graph.file)) from None
-        if node.type == "Const" and not isinstance(node.op, UnknownOp):
-            attributes = node.op.attributes
-            size = types[node.outputs[0]].nbytes or 0
-            spans[attributes["offset"], attributes["size"], attributes["element_type"].name, size] = size
-    total = sum(spans.values())
-    limits.require("peak_bytes", total, "the constants are too large")
-    return total
-
-
-def _require_peak(graph: Graph, types: Mapping[Output, TensorType], constant_bytes: int, limits: Limits) -> None:
-    lifetimes = Lifetimes(graph, lambda o: types.get(o, UNKNOWN))
-    try:
-        limits.require(
-            "peak_bytes", constant_bytes + lifetimes.peak, "the tensors alive when this layer runs are too large"
-        )
-    except LimitExceeded as error:
-        raise error.at(lifetimes.at.where(graph.file)) if lifetimes.at is not None else error from None
 
 
 def _is_flat(tensor: TensorType) -> bool:

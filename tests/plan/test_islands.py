@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irload.graph import Node
-from irload.plan.islands import PRODUCTS, islands
+from irload.plan.islands import MULTIPLYING, islands
 from tests.traced.test_tails import detector, experts
 
 
@@ -17,7 +17,9 @@ def test_each_expert_is_a_group() -> None:
     nodes = experts(count=3, tokens=4).nodes
     groups = groups_of(nodes)
     assert sum(map(len, groups)) == len([n for n in nodes if n.type not in ("Const", "Parameter", "Result", "NonZero")])
-    assert [sum(n.type in PRODUCTS for n in group) for group in groups] == [3, 3, 3, 3], "three experts, and the rest"
+    assert [sum(n.type in MULTIPLYING for n in group) for group in groups] == [3, 3, 3, 3], (
+        "three experts, and the rest"
+    )
     assert [sum(n.type == "ScatterElementsUpdate" for n in group) for group in groups] == [1, 1, 1, 0]
 
 

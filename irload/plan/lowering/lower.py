@@ -20,7 +20,8 @@ from irload.plan.ir.steps import ComputeStep, ReshapeStep
 from irload.plan.lowering.shape_functions import ShapeFunctions
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.lowering.widening import converted, widened
-from irload.plan.schedule import StaticPart, require_size
+from irload.plan.schedule import StaticPart
+from irload.plan.size_limits import require_size
 from irload.plan.wide import is_short, takes_its_own_types, wide_type
 from irload.safety.limits import DEFAULT, Limits
 
