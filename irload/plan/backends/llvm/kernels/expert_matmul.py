@@ -31,12 +31,12 @@ class ExpertMatMul(Kernel):
 
     `single`: the contraction of one row, which has `words` numbers; `several`: of any number of rows. A unit is a group
     of panels of `single`, that is, one or more of `several`, for all experts. `rows`: the number of all rows.
-    `strides`: bytes between the rows of x and of y. `index`: bytes of a count.
+    `strides`: bytes between the rows of x, the counts, and the rows of y. `index`: bytes of a count.
     """
 
     experts: int
     rows: int
-    strides: tuple[int, int]
+    strides: tuple[int, int, int]
     index: int
     single: Product
     several: Product
@@ -52,7 +52,7 @@ class ExpertMatMul(Kernel):
 
     @property
     def code(self) -> ExpertMatMul:
-        return replace(self, rows=0, strides=(0, 0), single=self.single.code, several=self.several.code)
+        return replace(self, rows=0, strides=(0, 0, 0), single=self.single.code, several=self.several.code)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ class ExpertMatMul(Kernel):
         x, counts, y = arguments.pointers(3)
         weights = arguments.rest
         arguments.pointers(self.experts)
-        x_stride, y_stride, panels = arguments.integers(3)
+        x_stride, step, y_stride, panels = arguments.integers(4)
         single, several = (
             _Table(f, product, arguments.integers(words))
             for product, words in zip((self.single, self.several), self.words, strict=True)
@@ -80,7 +80,7 @@ class ExpertMatMul(Kernel):
         begin, end = f["begin"], f["end"]
         start = [f.integer(0)]
         for expert in f.range(0, self.experts, 1, start):
-            first, rows = start[0], f.load_int(counts, expert * self.index, f"i{8 * self.index}")
+            first, rows = start[0], f.load_int(counts, expert * step, f"i{8 * self.index}")
             matrix = f.load_pointer(weights, expert * WORD)
             pointers = [x + first * x_stride, matrix, y + first * y_stride]
             with f.when(f.equal(rows, 1)):
@@ -123,9 +123,9 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
     dot = FMA if form is None else compressed_dot(form)
     chunks, results = Chunks.in_place(depth, x.strides[1], dot), ResultTensors.of([y], -1, columns, IDENTITY)
     panel = min(PANEL, -(-columns // target.lanes))
-    levels, strides = chunks.levels(dot), (x.strides[0], y.strides[0])
+    levels, strides = chunks.levels(dot), (x.strides[0], counts.strides[0], y.strides[0])
     single, several = (
-        rows_product(target, dot, Axis(size, (0, *strides)), levels, results, shape, panel)
+        rows_product(target, dot, Axis(size, (0, strides[0], strides[2])), levels, results, shape, panel)
         for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, panel, hint(strides[0])), strict=True)
     )
     words = len(single.numbers), len(several.numbers)
