@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.op import computes_directly, evaluate
+from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
@@ -27,7 +27,9 @@ def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
 def computed(
     step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], selector: NumpySelector, *, is_plain: bool
 ) -> Selected:
-    """Return the call for these arrays."""
+    """Return the call for these arrays. There is none if all outputs are empty, which `evaluate` does not compute."""
+    if outputs and not any(a.size for a in outputs) and is_builtin(step.op) and not step.op.signature.compute_context:
+        return "compute", []
     run = _compute_alone if is_plain else _compute
     return "compute", [[[(run, (step, inputs, outputs, selector.cell))]]]
 
