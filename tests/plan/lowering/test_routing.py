@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from irload.plan.ir.steps import ComputeStep, ScatterStep, TopKStep
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
 
-RANKED = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
+RANKED: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
 
 
 def scatter(net: Net, *, ranked: int, along: int, shape: tuple[int, int]) -> list[type]:
@@ -36,3 +38,19 @@ def test_positions_of_a_top_k_are_not_checked(axis: int, shape: tuple[int, int])
 @pytest.mark.parametrize(("along", "shape"), [(0, (8, 8)), (1, (6, 8))])
 def test_other_scatters_stay(along: int, shape: tuple[int, int]) -> None:
     assert ScatterStep not in scatter(Net(), ranked=1, along=along, shape=shape)
+
+
+def test_positions_of_several_top_ks() -> None:
+    """Sparse mixers choose the experts one by one, perhaps the same one twice."""
+    net = Net()
+    x, y = net.input(5, 8), net.input(5, 8)
+    ranked = [net.ops("TopK", v, net.constant(1), version="opset11", outputs=2, axis=1, **RANKED) for v in (x, y, x)]
+    positions = net.op("Convert", net.concat(*(p for _, p in ranked), axis=1), destination_type="i32")
+    weights = net.op("Exp", net.concat(*(best for best, _ in ranked), axis=1))
+    zeros = net.constant(np.zeros((5, 8), np.float32))
+    how: dict[str, Any] = {"version": "opset12", "reduction": "none"}
+    model = net.model(net.op("ScatterElementsUpdate", zeros, positions, weights, net.constant(1), **how))
+    agrees(model, net.shapes, tolerance=1e-6)
+    steps = [type(step) for step in plan_of(model, net.shapes).program.steps]
+    assert ScatterStep in steps
+    assert ComputeStep not in steps
