@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from irload.core.element import INDEX
 from irload.core.size import alike
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Node, Output
@@ -33,14 +34,12 @@ class ExpertProduct:
     """The rows of `data`, sorted by expert, times the weights of each expert.
 
     `counts`: the number of rows per expert. `transpose`: whether the weights are transposed, [columns, depth].
-    `members`: the slices and the products of the rows of each expert.
     """
 
     data: Output
     counts: Output
     weights: tuple[Output, ...]
     transpose: bool
-    members: frozenset[Node]
 
 
 def expert_product(concat: Node, types: Types) -> ExpertProduct | None:
@@ -61,9 +60,7 @@ def expert_product(concat: Node, types: Types) -> ExpertProduct | None:
     counts = _counts(slices, types)
     if counts is None or not _covers(data, counts, types):
         return None
-    return ExpertProduct(
-        data, counts, tuple(p.inputs[1] for p in products), transposes.pop(), frozenset((*slices, *products))
-    )
+    return ExpertProduct(data, counts, tuple(p.inputs[1] for p in products), transposes.pop())
 
 
 def _is_range(node: Node, types: Types) -> bool:
@@ -104,6 +101,8 @@ class _Sums:
 
     def _sum(self, output: Output) -> frozenset[int] | None:
         node = output.node
+        if not _is_index(output, self._types):
+            return None
         if _number(output, self._types) == 0:
             return frozenset()
         if node.type == "Gather":
@@ -132,14 +131,16 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
 
     They are ReduceSum(ScatterElementsUpdate(zeros, positions of a TopK, ones)) over the tokens.
     """
-    total = _converted(counts).node
+    total = _converted(counts, types).node
     if total.type != "ReduceSum" or total.op.attributes["keep_dims"] or _number(total.inputs[1], types) != 0:
         return False
-    scatter = _converted(total.inputs[0]).node
+    if not _is_index(total.inputs[0], types):
+        return False  # the sum would be rounded, or wrap
+    scatter = _converted(total.inputs[0], types).node
     if scatter.type != "ScatterElementsUpdate" or scatter.op.attributes.get("reduction", "none") != "none":
         return False
     zeros, positions, ones, axis = scatter.inputs
-    positions = _converted(positions)
+    positions = _converted(positions, types)
     ranking, chosen = positions.node, types.get(positions, UNKNOWN)
     if (
         ranking.type != "TopK"
@@ -161,11 +162,16 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
     )
 
 
-def _converted(output: Output) -> Output:
-    """Return the value before conversions of its type."""
-    while output.node.type == "Convert":
+def _converted(output: Output, types: Types) -> Output:
+    """Return the value before conversions to indices."""
+    while output.node.type == "Convert" and _is_index(output, types):
         output = output.node.inputs[0]
     return output
+
+
+def _is_index(output: Output, types: Types) -> bool:
+    """True for i32 and i64, in which counts and positions are exact."""
+    return types.get(output, UNKNOWN).element in INDEX
 
 
 def _uniform(output: Output, types: Types) -> float | None:

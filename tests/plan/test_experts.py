@@ -24,14 +24,21 @@ class Experts:
     """A model that routes tokens [tokens, DEPTH] to CHOSEN of EXPERTS matrices, and returns rows sorted by expert."""
 
     def __init__(
-        self, tokens: int, *, one: float = 1, skipped: int = 0, element: str = "f32", transpose: bool = True
+        self,
+        tokens: int,
+        *,
+        one: float = 1,
+        skipped: int = 0,
+        element: str = "f32",
+        transpose: bool = True,
+        counted: str = "i64",
     ) -> None:
         self.net = net = Net()
-        x = net.input(tokens, DEPTH)
+        x = self.x = net.input(tokens, DEPTH)
         scores = net.op("MatMul", x, net.weights(DEPTH, EXPERTS), transpose_a=False, transpose_b=False)
         chosen = net.ops("TopK", scores, net.constant(CHOSEN), version="opset11", outputs=2, axis=1, **RANKED)[1]
         rows = self._rows(x, chosen)
-        counts = self._counts(scores, chosen, one)
+        counts = self._counts(scores, chosen, one, counted)
         ends = self._ends(counts)
         starts = [net.constant([skipped]), *ends[:-1]]
         parts = [
@@ -57,7 +64,7 @@ class Experts:
         token = net.op("Divide", order, net.constant(CHOSEN), m_pythondiv=True)
         return net.op("Gather", x, token, net.constant(0), version="opset8", batch_dims=0)
 
-    def _counts(self, scores: ir.Ref, chosen: ir.Ref, one: float) -> ir.Ref:
+    def _counts(self, scores: ir.Ref, chosen: ir.Ref, one: float, counted: str) -> ir.Ref:
         """The number of tokens of each expert."""
         net = self.net
         shape = net.op("ShapeOf", scores, version="opset3", output_type="i64")
@@ -66,7 +73,8 @@ class Experts:
         ones = net.op("Broadcast", net.constant(np.float32(one)), ones_shape, version="opset3", mode="numpy")
         attributes: dict[str, Any] = {"reduction": "none", "use_init_val": True}
         hot = net.op("ScatterElementsUpdate", zeros, chosen, ones, net.constant(1), version="opset12", **attributes)
-        return net.op("ReduceSum", net.op("Convert", hot, destination_type="i64"), net.constant(0), keep_dims=False)
+        hot = net.op("Convert", hot, destination_type=counted)
+        return net.op("Convert", net.op("ReduceSum", hot, net.constant(0), keep_dims=False), destination_type="i64")
 
     def _ends(self, counts: ir.Ref) -> list[ir.Ref]:
         net, total, ends = self.net, None, list[ir.Ref]()
@@ -80,6 +88,9 @@ class Experts:
         net, shape = self.net, (COLUMNS, DEPTH) if transpose else (DEPTH, COLUMNS)
         if element == "f32":
             return net.weights(*shape)
+        if element == "computed":
+            row = net.op("ReduceMean", self.x, net.constant([0, 1]), keep_dims=True)
+            return net.op("Add", net.weights(*shape), row)
         rng = np.random.default_rng(len(net.shapes))
         if element == "f16":
             stored = net.constant(rng.standard_normal(shape).astype(np.float16))
@@ -138,3 +149,16 @@ def test_rows_that_may_be_missing_are_not_planned(changes: dict[str, Any]) -> No
 
 def test_the_shape_is_inferred() -> None:
     assert Experts(4).model.outputs[0].shape == (4 * CHOSEN, COLUMNS)
+
+
+def test_computed_weights() -> None:
+    """The shape is known, but the products run by the operation."""
+    model = Experts(6, element="computed").model
+    assert model.outputs[0].shape == (6 * CHOSEN, COLUMNS)
+    assert ExpertMatMulStep not in steps(model, 6)
+    agrees(model, [(6, DEPTH)])
+
+
+@pytest.mark.parametrize("element", ["f16", "u8"])
+def test_counts_that_may_be_rounded_or_wrap_prove_nothing(element: str) -> None:
+    assert not Experts(4, counted=element).model.outputs[0].partial_shape.is_static

@@ -19,8 +19,8 @@ def matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None
 
 
 def expert_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower the products of experts."""
-    if not all_f32([inputs[0], *inputs[2:], *outputs]) or inputs[1].dtype.name not in ("int32", "int64"):
+    """Lower the products of experts with constant weights."""
+    if not all_f32([inputs[0], *inputs[2:], *outputs]) or not all(w.is_constant for w in inputs[2:]):
         return None
     return ExpertMatMulStep(inputs, outputs, transpose=node.op.attributes["transpose"])
 
