@@ -148,9 +148,13 @@ class InterpreterRun:
         for node in nodes:
             inputs = [cast(Array, slots[k]) for k in node.inputs]
             self._fill(slots, node.outputs, self.run_node(node, inputs))
-            for slot in node.last_use:
-                self.tracker.release(slots[slot])
-                slots[slot] = None
+            self._release(node, slots)
+
+    def _release(self, node: ScheduledNode, slots: list[Array | None]) -> None:
+        """Drop the values that no later node reads."""
+        for slot in node.last_use:
+            self.tracker.release(slots[slot])
+            slots[slot] = None
 
     def _planned(self, schedule: Schedule, slots: list[Array | None], plan: RunPart | None) -> None:
         """Run the planned part of a schedule."""
@@ -168,11 +172,8 @@ class InterpreterRun:
         if results is None:
             return False
         self._fill(slots, part.written, results)
-        for slot in (slot for node in part.nodes for slot in node.last_use):
-            array = slots[slot]
-            if array is not None:
-                self.tracker.release(array)
-                slots[slot] = None
+        for node in part.nodes:
+            self._release(node, slots)
         return True
 
     def _fill_constants(self, schedule: Schedule, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:

@@ -150,12 +150,16 @@ class _Lowering:
             self.values[parameter] = self.values[given]
             if given in self._short:
                 self._short[parameter] = self._short[given]
-        known = {n for n in inner if n.type == "Const" or all(_is_known_integer(types[o]) for o in n.outputs)}
-        for constant in known:
-            for output in constant.outputs:
-                is_stored = constant.type == "Const"
-                self.constant(output, stored(constant) if is_stored else Constant.of(cast(Array, types[output].value)))
-        steps = self.nodes([n for n in inner if n not in known], results)
+        unknown: list[Node] = []
+        for member in inner:
+            if member.type == "Const":
+                self.constant(member.outputs[0], stored(member))
+            elif all(_is_known_integer(types[o]) for o in member.outputs):
+                for output in member.outputs:
+                    self.constant(output, Constant.of(cast(Array, types[output].value)))
+            else:
+                unknown.append(member)
+        steps = self.nodes(unknown, results)
         for step in steps:  # the layers of a body are not observed, so its values have no origin
             step.origin = (node,)
             for value in step.outputs:

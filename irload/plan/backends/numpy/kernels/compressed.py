@@ -60,6 +60,11 @@ class CompressedMatrix:
         return CompressedMatrix(codes, weights.element, (rows, columns), axis, scale, zero)
 
     @property
+    def columns_per_block(self) -> int:
+        """The columns of the result for which at most BLOCK elements are widened: an even number."""
+        return max(BLOCK // self.shape[self.axis] // 2 * 2, 2)
+
+    @property
     def arrays(self) -> list[Array]:
         """All arrays."""
         return [a for a in (self.codes, self.scale, self.zero) if a is not None]
@@ -92,7 +97,7 @@ def compressed_by_columns(
 ) -> list[list[ThreadCalls]]:
     """out[M,N] = epilogue(a[M,K] @ b). Threads share the columns."""
     length, columns = b.shape[b.axis], out.shape[1]
-    wide, step = epilogue.broadcast(out.shape), max(BLOCK // length // 2 * 2, 2)
+    wide, step = epilogue.broadcast(out.shape), b.columns_per_block
     parts: list[ThreadCalls] = []
     for first, last in cut(-(-columns // 2), scratch.share(threads, out.size * length, PRODUCTS)):
         part: ThreadCalls = []
@@ -102,6 +107,13 @@ def compressed_by_columns(
             part += wide[:, start:stop].calls(out[:, start:stop], scratch)
         parts.append(part)
     return [parts]
+
+
+def multiply_compressed(a: Array, b: CompressedMatrix, out: Array) -> None:
+    """out[M,N] = a[M,K] @ b."""
+    for start in range(0, out.shape[1], b.columns_per_block):
+        stop = min(start + b.columns_per_block, out.shape[1])
+        _multiply(a, b, start, stop, out[:, start:stop])
 
 
 def _multiply(a: Array, b: CompressedMatrix, start: int, stop: int, out: Array) -> None:

@@ -58,10 +58,10 @@ def batched(
     return [parts, *epilogue.phases(out, scratch, threads)]
 
 
-def by_expert(a: Array, counts: Array, matrices: Sequence[Callable[[], Array]], out: Array) -> None:
-    """Multiply the rows of each expert, `counts` of them in sequence, by its matrix [K,N]. Unused ones are not read."""
+def by_expert(a: Array, counts: Array, products: Sequence[Callable[[Array, Array], object]], out: Array) -> None:
+    """Multiply the rows of each expert, `counts` of them in sequence. `products`: write their product to an array."""
     start = 0
-    for count, matrix in zip(counts.tolist(), matrices, strict=True):
+    for count, product in zip(counts.tolist(), products, strict=True):
         if count:
-            np.matmul(a[start : start + count], matrix(), out[start : start + count])
+            product(a[start : start + count], out[start : start + count])
         start += count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import attention as heads
 from irload.plan.backends.numpy.kernels import matmul as kernels
-from irload.plan.backends.numpy.kernels.compressed import compressed_by_columns
+from irload.plan.backends.numpy.kernels.compressed import compressed_by_columns, multiply_compressed
 from irload.plan.backends.numpy.kernels.copying import as_rows, stack
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.packing import contiguous, pack_matrix
@@ -84,15 +83,16 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
 def expert_matmul(step: ExpertMatMulStep, selector: NumpySelector) -> Selected:
     """Select the kernel for products of experts: one expert after the other."""
     a, counts, out = (selector.array(v) for v in (*step.inputs[:2], step.output))
-    matrices: list[Callable[[], Array]] = []
+    products: list[Callable[[Array, Array], object]] = []
     for value in step.weights:
         matrix = selector.compressed_weights(value, 1 if step.transpose else 0)
         if matrix is not None:
-            matrices.append(partial(matrix.block, 0, out.shape[1]))
+            products.append(lambda x, y, matrix=matrix: multiply_compressed(x, matrix, y))
         else:
             weights = selector.array(value)
-            matrices.append(partial(np.asarray, weights.T if step.transpose else weights))
-    return "expert by expert", [[[(kernels.by_expert, (a, counts, matrices, out))]]]
+            weights = weights.T if step.transpose else weights
+            products.append(lambda x, y, weights=weights: np.matmul(x, weights, y))
+    return "expert by expert", [[[(kernels.by_expert, (a, counts, products, out))]]]
 
 
 def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
