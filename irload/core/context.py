@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from irload.core.subgraph import Body
+from irload.core.subgraph import Accumulator, Body, Subgraph
 from irload.core.tensor import Array, TensorType
 from irload.safety.limits import Limits
 
@@ -50,6 +50,10 @@ class RunContext(Protocol):
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The body's results, given one array for each of its parameters."""
+        ...
+
+    def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
+        """The values that the loop may collect as parts, instead of extending them in each iteration."""
         ...
 
     def spend_iteration(self) -> None:

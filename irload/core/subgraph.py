@@ -64,6 +64,18 @@ class Subgraph:
     back_edges: tuple[tuple[int, int], ...] = ()
 
 
+@record()
+class Accumulator:
+    """A value that each iteration only extends, by a Concat along `axis`, which may be negative.
+
+    `result` and `parameter` are the ends of its back edge: positions among the results and parameters of the body.
+    """
+
+    result: int
+    parameter: int
+    axis: int
+
+
 def declared(body: Body, index: int) -> TensorType:
     """The declared type of a Parameter of the body."""
     infer = getattr(body.parameters[index].op, "infer", None)

@@ -14,12 +14,13 @@ from irload.analysis.memory import VIEWS
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.shape import shape_of
-from irload.core.subgraph import Body
+from irload.core.subgraph import Accumulator, Body, Subgraph
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, IRError
 from irload.graph import Graph, Node
 from irload.inference import Inference
 from irload.model import Model
+from irload.plan.accumulators import find_accumulators
 from irload.plan.cached_attention import operation_of
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart
@@ -89,6 +90,7 @@ class InterpreterRun:
         self._assigned = Variables()
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
+        self._accumulators: dict[Body, Sequence[Accumulator]] = {}
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Return the results of a graph. A plan runs all nodes with known types; the other nodes run one by one.
@@ -264,6 +266,15 @@ class InterpreterRun:
         results = self.run(schedule, inputs)
         self.outputs = outputs
         return results
+
+    def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
+        """Return the values that the loop may collect as parts; none if every layer runs as in the file."""
+        if not self.uses_plans or not self.compiled.optimize:
+            return ()
+        known = self._accumulators.get(loop.body)
+        if known is None:
+            known = self._accumulators[loop.body] = find_accumulators(loop)
+        return known
 
     def spend_iteration(self) -> None:
         """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""

@@ -58,16 +58,20 @@ def test_small_parts_are_not_planned() -> None:
     assert not compiled._pools
 
 
-def recurrence(trips: int, *, grow: bool, element: ElementType = et.f32) -> tuple[Model, np.ndarray]:
+def recurrence(
+    trips: int, *, grow: bool, read: bool = False, element: ElementType = et.f32
+) -> tuple[Model, np.ndarray]:
     """A model and an input. The model iterates x ← tanh(x · W) and returns x and the sum of all x.
 
-    With `grow` it returns all x in one tensor instead of the sum.
+    With `grow` it returns all x in one tensor instead of the sum; with `read` it adds the maximum of all previous x.
     """
     rng = np.random.default_rng(0)
     body = Body(bytearray())
     x, seen = body.parameter(element, "2,4"), body.parameter(element, "?,4" if grow else "2,4")
     weights = body.constant((rng.standard_normal((4, 4)) / 2).astype(element.dtype))
-    y = body.op("Tanh", body.op("MatMul", x, weights, transpose_a=False, transpose_b=False))
+    before = body.op("ReduceMax", seen, body.constant(np.array([0])), keep_dims=True) if read else None
+    y = body.op("MatMul", x if before is None else body.op("Add", x, before), weights)
+    y = body.op("Tanh", y)
     both = body.op("Concat", seen, y, axis=0) if grow else body.op("Add", seen, y)
     results = body.result(y), body.result(both)
     going = body.result(body.constant(np.bool_(True)))
@@ -84,16 +88,17 @@ def recurrence(trips: int, *, grow: bool, element: ElementType = et.f32) -> tupl
     return load(Case("Loop", "opset5", inputs, outputs=2, xml=xml, weights=bytes(body.weights))), start
 
 
-@pytest.mark.parametrize("grow", [False, True])
-def test_bodies_are_planned(grow: bool) -> None:
-    model, start = recurrence(3 * PLANS, grow=grow)
+@pytest.mark.parametrize(("grow", "read", "plans"), [(False, False, 1), (True, False, 1), (True, True, PLANS)])
+def test_bodies_are_planned(grow: bool, read: bool, plans: int) -> None:
+    """A body that reads a value that grows has other shapes in each iteration."""
+    model, start = recurrence(3 * PLANS, grow=grow, read=read)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for _ in range(2):
         actual, expected = (c([start, start]) for c in (compiled, plain))
         for k in range(2):
             np.testing.assert_allclose(actual[k], expected[k], rtol=1e-5, atol=1e-6)
     whole = int(not grow)  # the graph itself, if its shapes do not depend on the body
-    assert len(compiled._pools) == whole + (PLANS if grow else 1)
+    assert len(compiled._pools) == whole + plans
 
 
 def test_limits_hold_in_bodies_that_are_planned() -> None:

@@ -18,7 +18,7 @@ from irload.core.context import InferContext, RunContext
 from irload.core.element import dynamic, merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
-from irload.core.subgraph import PortMap, Subgraph, declared
+from irload.core.subgraph import Accumulator, PortMap, Subgraph, declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 
@@ -145,6 +145,10 @@ class Iterated(Op):
             elif m.purpose:
                 values[m.inner] = self._counter(m, 0)
         initial = tuple(values)
+        collected: dict[int, Collected] = {}
+        for accumulator in context.accumulators(wiring):
+            whole = collected[accumulator.result] = Collected(accumulator, values[accumulator.parameter])
+            values[accumulator.parameter] = whole.empty
         gathered = [m for m in self.mapped_outputs() if m.axis is not None]
         parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}
         sizes = dict.fromkeys(parts, 0)
@@ -165,12 +169,19 @@ class Iterated(Op):
                 sizes[m.outer] += results[m.inner].nbytes
                 context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
             for result, parameter in wiring.back_edges:
-                values[parameter] = results[result]
+                if result in collected:
+                    collected[result].append(results[result], context)
+                else:
+                    values[parameter] = results[result]
             going = condition is None or truth(results[condition], "the body's condition")
             k += 1
         if not k:
             return self._without_iterations(initial, context.outputs)
-        return tuple(results[m.inner] if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
+        whole_results = {k: whole.array() for k, whole in collected.items()}
+        return tuple(
+            whole_results.get(m.inner, results[m.inner]) if m.axis is None else joined(parts[m.outer], m)
+            for m in self.mapped_outputs()
+        )
 
     def _counter(self, m: PortMap, k: int) -> Array:
         """The number of the iteration, in the type and shape of the body's Parameter."""
@@ -198,6 +209,30 @@ class Iterated(Op):
                 shape[m.along(tensor.rank)] = 0
             arrays.append(np.zeros(shape, tensor.element.dtype))
         return tuple(arrays)
+
+
+class Collected:
+    """The parts of an `Accumulator`: its initial value, then the part of each iteration.
+
+    The body gets an empty tensor in place of the value so far, so its Concat returns the part alone. A loop of n
+    iterations then copies each part twice, not n times.
+    """
+
+    def __init__(self, accumulator: Accumulator, initial: Array) -> None:
+        self._axis = accumulator.axis
+        self._parts = [initial]
+        self._nbytes = initial.nbytes
+        self.empty = initial[(slice(None),) * (self._axis % initial.ndim) + (slice(0),)]
+
+    def append(self, part: Array, context: RunContext) -> None:
+        """Add the part of one iteration. Raises LimitExceeded if the whole is too large."""
+        self._parts.append(part)
+        self._nbytes += part.nbytes
+        context.limits.require("tensor_bytes", self._nbytes, "a value that a loop extends has grown too large")
+
+    def array(self) -> Array:
+        """The whole value."""
+        return np.concatenate(self._parts, self._axis)
 
 
 # -- slices and concatenations ----------------------------------------------------------------------------------------

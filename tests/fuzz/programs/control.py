@@ -41,7 +41,7 @@ def worked(body: Build, x: Value) -> Value:
 
 
 def loop(b: Build, x: Value) -> list[Value]:
-    """A Loop that carries a value, and perhaps concatenates one per iteration."""
+    """A Loop that carries a value, and perhaps concatenates one per iteration or extends another one by it."""
     if x.rank < 1 or x.size > 20_000:
         raise DoesNotFit("size")
     trips = b.number(1, 4)
@@ -78,11 +78,21 @@ def loop(b: Build, x: Value) -> list[Value]:
                 types.append((b.element, (trips * x.shape[0], *x.shape[1:])))
         else:
             types.append((b.element, (trips, *x.shape)))
-    inner = Inner(body.graph, "body", tuple(takes), tuple(gives), ((1, at),))
+    edges, start = [(1, at)], [x] if invariant is None else [x, invariant]
+    if invariant is None and b.chance(0.4):
+        edges.append((len(body.graph.results), at + 1))
+        takes.append((3, at + 1, {}))
+        start.append(x)
+        gives.append((len(types), len(body.graph.results), {}))
+        axis = b.number(0, x.rank - 1)
+        past = body.parameter((*x.shape[:axis], -1, *x.shape[axis + 1 :]))
+        grown = (*x.shape[:axis], x.shape[axis] * (trips + 1), *x.shape[axis + 1 :])
+        body.graph.results.append(body.uncertain("Concat", b.element, grown, past, y, axis=axis).ref)
+        types.append((b.element, grown))
+    inner = Inner(body.graph, "body", tuple(takes), tuple(gives), tuple(edges))
     limit = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
     go = b.const(np.array(True))
-    inputs = [limit, go, x, *([invariant] if invariant is not None else [])]
-    return b.nested("Loop", "opset5", inputs, types, [inner])
+    return b.nested("Loop", "opset5", [limit, go, *start], types, [inner])
 
 
 def iterator(b: Build, x: Value) -> list[Value]:
