@@ -53,7 +53,7 @@ class RunContext(Protocol):
         ...
 
     def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
-        """The values that the loop may collect as parts, instead of extending them in each iteration."""
+        """The values of a loop whose body returns only the part that each iteration adds, in this run."""
         ...
 
     def spend_iteration(self) -> None:

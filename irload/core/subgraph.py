@@ -66,14 +66,18 @@ class Subgraph:
 
 @record()
 class Accumulator:
-    """A value that each iteration only extends, by a Concat along `axis`, which may be negative.
+    """A value that each iteration only extends, by a part along `axis`, which may be negative.
 
-    `result` and `parameter` are the ends of its back edge: positions among the results and parameters of the body.
+    `result` and `parameter` are the ends of its back edge: positions among the results and parameters of the body. The
+    parts are appended to the initial value; with `writes`, the part of iteration k replaces position k of it. With
+    `is_slice`, parts have the axis, else it is dropped.
     """
 
     result: int
     parameter: int
     axis: int
+    writes: bool = False
+    is_slice: bool = True
 
 
 def declared(body: Body, index: int) -> TensorType:

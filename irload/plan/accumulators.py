@@ -1,41 +1,91 @@
-"""Finds the values that a loop only extends: each iteration appends to them by Concat, and reads them nowhere else."""
+"""Values of loops that each iteration only extends by a part, by a Concat, or by a ScatterUpdate at its own number.
+
+The body would copy all previous parts in each iteration. A reduced body returns the part alone; the loop collects the
+parts, and puts them together after the last iteration.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import cast
 
-from irload.core.shape import Shape
-from irload.core.subgraph import Accumulator, Subgraph, declared
-from irload.core.tensor import TensorType
-from irload.graph import Graph, Output
+from irload.core.subgraph import Accumulator, Subgraph
+from irload.graph import Graph, Node, Output
+from irload.record import record
+
+MOVES = frozenset({"Convert", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operations that preserve the number of an iteration."""
 
 
-def find_accumulators(loop: Subgraph) -> tuple[Accumulator, ...]:
-    """Return the back edges whose parameter is read only by a Concat, as its first input, that is the result.
+@record(eq=False)
+class Accumulation:
+    """The `accumulators` of a loop, its reduced body, and the positions of the parameters that this body has."""
 
-    The result must not be concatenated from all iterations as well, and the parameter must accept an empty tensor.
-    """
-    body = cast(Graph, loop.body)
-    candidates: list[tuple[Accumulator, Output, Output]] = []
+    accumulators: tuple[Accumulator, ...]
+    body: Graph
+    kept: tuple[int, ...]
+
+    @staticmethod
+    def of(loop: Subgraph) -> Accumulation:
+        """Return the accumulators of a loop. Without any, the body is not reduced."""
+        body = cast(Graph, loop.body)
+        candidates = list(_candidates(loop, body))
+        reads = Counter(read for node in body.nodes for read in node.inputs) if candidates else Counter[Output]()
+        gathered = {m.inner for m in loop.outputs if m.axis is not None or m.purpose}
+        parts = {
+            accumulator: part
+            for accumulator, part in candidates
+            if reads[body.parameters[accumulator.parameter].outputs[0]] == 1
+            and reads[body.results[accumulator.result].inputs[0]] == 1
+            and accumulator.result not in gathered
+        }
+        dropped = {accumulator.parameter for accumulator in parts}
+        kept = tuple(k for k in range(len(body.parameters)) if k not in dropped)
+        returned = {accumulator.result: part for accumulator, part in parts.items()}
+        return Accumulation(tuple(parts), _reduced(body, kept, returned) if parts else body, kept)
+
+
+def _candidates(loop: Subgraph, body: Graph) -> Iterator[tuple[Accumulator, Output]]:
+    """Yield the back edges whose result extends the parameter, and the part that an iteration adds."""
+    merged = {parameter for _, parameter in loop.back_edges}
+    counters = {
+        body.parameters[m.inner].outputs[0]
+        for m in loop.inputs
+        if m.purpose == "current_iteration" and m.inner not in merged
+    }
     for result, parameter in loop.back_edges:
-        joined, past = body.results[result].inputs[0], body.parameters[parameter].outputs[0]
-        if joined.node.type == "Concat" and joined.node.inputs[0] is past:
-            axis = joined.node.op.attributes["axis"]
-            if _accepts_empty(declared(body, parameter), axis):
-                candidates.append((Accumulator(result, parameter, axis), past, joined))
-    if not candidates:
-        return ()
-    reads = Counter(read for node in body.nodes for read in node.inputs)
-    gathered = {m.inner for m in loop.outputs if m.axis is not None}
-    return tuple(
-        accumulator
-        for accumulator, past, joined in candidates
-        if reads[past] == reads[joined] == 1 and accumulator.result not in gathered
-    )
+        last, past = body.results[result].inputs[0].node, body.parameters[parameter].outputs[0]
+        if last.type == "Concat" and len(last.inputs) == 2 and last.inputs[0] is past:
+            yield Accumulator(result, parameter, last.op.attributes["axis"]), last.inputs[1]
+        elif last.type == "ScatterUpdate" and last.inputs[0] is past and _counts(last.inputs[1], counters):
+            axis, indices = last.inputs[3].type.value, last.inputs[1].type
+            if axis is not None and axis.size == 1 and indices.rank in (0, 1):
+                where = Accumulator(result, parameter, int(axis.reshape(())), writes=True, is_slice=indices.rank == 1)
+                yield where, last.inputs[2]
 
 
-def _accepts_empty(tensor: TensorType, axis: int) -> bool:
-    """True if a tensor of this declared type may have no elements along an axis."""
-    shape: Shape = tensor.shape
-    return shape.rank is None or (-shape.rank <= axis < shape.rank and shape[axis].contains(0))
+def _counts(output: Output, counters: set[Output]) -> bool:
+    """True if a value is the number of the iteration, in any shape."""
+    while output not in counters:
+        if output.node.type not in MOVES:
+            return False
+        output = output.node.inputs[0]
+    return True
+
+
+def _reduced(body: Graph, kept: Sequence[int], returned: dict[int, Output]) -> Graph:
+    """Return a body with some of the parameters, whose results are `returned` at these positions."""
+    results = [
+        Node(result.id, result.name, result.op, [returned[k]], result.outputs) if k in returned else result
+        for k, result in enumerate(body.results)
+    ]
+    parameters = [body.parameters[k] for k in kept]
+    needed = {*results, *body.sinks}
+    pending = list(needed)
+    while pending:
+        before = {i.node for i in pending.pop().inputs} - needed
+        needed |= before
+        pending += before
+    nodes = [node for node in (*body.nodes, *results) if node in needed and node not in parameters]
+    return Graph([*parameters, *nodes], parameters, results, body.sinks, body.file)

@@ -20,7 +20,7 @@ from irload.errors import ExecutionError, IRError
 from irload.graph import Graph, Node
 from irload.inference import Inference
 from irload.model import Model
-from irload.plan.accumulators import find_accumulators
+from irload.plan.accumulators import Accumulation
 from irload.plan.cached_attention import operation_of
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart
@@ -54,6 +54,10 @@ class Scheduler(Protocol):
 
     def operation(self, node: Node) -> Op:
         """Return the operation that runs a node outside of plans: its operation, or an equivalent faster one."""
+        ...
+
+    def accumulation(self, loop: Subgraph) -> Accumulation:
+        """Return the accumulators of a loop, and its body without them: the same object in each run."""
         ...
 
     def run_part(
@@ -90,7 +94,7 @@ class InterpreterRun:
         self._assigned = Variables()
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
-        self._accumulators: dict[Body, Sequence[Accumulator]] = {}
+        self._accumulations: dict[Body, Accumulation] = {}
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Return the results of a graph. A plan runs all nodes with known types; the other nodes run one by one.
@@ -252,7 +256,9 @@ class InterpreterRun:
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Return the results of a body for one array per parameter."""
-        graph = cast(Graph, body)
+        graph, accumulation = cast(Graph, body), self._accumulations.get(body)
+        if accumulation is not None and accumulation.accumulators:
+            graph, inputs = accumulation.body, [inputs[k] for k in accumulation.kept]
         form = tuple((a.dtype, a.shape) for a in inputs)
         known, schedule = self._schedules.get(graph, (None, None))
         if schedule is None or known != form:
@@ -268,13 +274,13 @@ class InterpreterRun:
         return results
 
     def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
-        """Return the values that the loop may collect as parts; none if every layer runs as in the file."""
+        """Return the values whose parts `run_body` returns; none if every layer runs as in the file."""
         if not self.uses_plans or not self.compiled.optimize:
             return ()
-        known = self._accumulators.get(loop.body)
+        known = self._accumulations.get(loop.body)
         if known is None:
-            known = self._accumulators[loop.body] = find_accumulators(loop)
-        return known
+            known = self._accumulations[loop.body] = self.compiled.accumulation(loop)
+        return known.accumulators
 
     def spend_iteration(self) -> None:
         """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""

@@ -11,11 +11,13 @@ from weakref import WeakSet
 
 from irload.core.op import Op
 from irload.core.pause import uncollected
+from irload.core.subgraph import Body, Subgraph
 from irload.core.tensor import Array, TensorType
 from irload.errors import out_of_memory
 from irload.graph import Graph, Node
 from irload.model import Model
 from irload.options import Options
+from irload.plan.accumulators import Accumulation
 from irload.plan.backends.base import SharedData
 from irload.plan.cached_attention import operation_of
 from irload.plan.folding import Folding
@@ -61,6 +63,7 @@ class Plans:
         self._tails: OrderedDict[Hashable, TracedPlans] = OrderedDict()
         self._operations: dict[Node, Op] = {}
         """The operations with compiled inner functions, by node, for nodes that run outside of plans."""
+        self._accumulations: dict[Body, Accumulation] = {}
         self._lock = Lock()
         self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
         _all.add(self)
@@ -157,6 +160,11 @@ class Plans:
         """Make a plan available again for `take`."""
         with self._lock:
             self._pools.setdefault(part.key, []).append(plan)
+
+    def accumulation(self, loop: Subgraph) -> Accumulation:
+        """Return the accumulators of a loop, and its body without them: the same object in each run."""
+        known = self._accumulations.get(loop.body)
+        return known or self._accumulations.setdefault(loop.body, Accumulation.of(loop))
 
     def operation(self, node: Node) -> Op:
         """Return the operation that runs a node outside of plans: unchanged, or with compiled inner functions."""

@@ -1,4 +1,4 @@
-"""Values that a loop only extends by Concat: their parts are joined once, after the last iteration."""
+"""Values that a loop only extends, by Concat or ScatterUpdate: their parts are joined once, after all iterations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import pytest
 import irload
 from irload.core import element as et
 from irload.core.subgraph import Accumulator
-from irload.errors import IRError, LimitExceeded
-from irload.graph import Graph
+from irload.errors import ExecutionError, IRError, LimitExceeded
 from irload.model import Model
+from irload.ops.infrastructure.loop import Loop
+from irload.ops.infrastructure.parts import Collected
 from irload.ops.movement.concat import Concat
-from irload.plan.accumulators import find_accumulators
+from irload.ops.movement.scatter import ScatterUpdate
+from irload.plan.accumulators import Accumulation
 from irload.safety.limits import Limits
 from tests.harness.body import Body, back_edges, input_entry, output_entry, port_map
 from tests.harness.runtime import core
@@ -31,27 +33,40 @@ def growing(**options: Any) -> Model:
 
 def growing_ir(
     *,
+    by: str = "Concat",
     axis: int = 1,
     declared: str | None = None,
     read: Sequence[str] = (),
     first: bool = True,
     gathered: bool = False,
+    index: str = "counter",
     trips: int = 4,
-) -> tuple[str, bytes]:
-    """A Loop that appends the first k + 1 columns of x to a value in iteration k. `read`: values read once more."""
+) -> tuple[bytes, bytes]:
+    """A Loop that extends a value by a part of x in iteration k.
+
+    `by`: Concat appends the first k mod 3 + 1 columns (rows for an even axis); ScatterUpdate replaces position k by the
+    first column or row times k. `read`: values read once more; `index`: the position, if not k.
+    """
     shape = f"{ROWS},?" if axis % 2 else f"?,{WIDTH}"
     graph = Body(bytearray())
     body = Body(graph.weights)
     counter = body.parameter(et.i64, "")
     past = body.parameter(et.f32, declared or shape)
     x = body.parameter(et.f32, f"{ROWS},{WIDTH}")
-    more = body.op("Unsqueeze", counter, body.constant(np.array([0])))
-    stop = body.op("Add", body.op("Mod", more, body.constant(np.array([WIDTH]))), body.constant(np.array([1])))
-    along = body.constant(np.array([axis % 2]))
-    one = body.constant(np.array([1]))
+    number = body.op("Unsqueeze", counter, body.constant(np.array([0])))
+    along, one = body.constant(np.array([axis % 2])), body.constant(np.array([1]))
+    stop = one
+    if by == "Concat":
+        stop = body.op("Add", body.op("Mod", number, body.constant(np.array([WIDTH]))), one)
     part = body.op("Slice", x, body.constant(np.array([0])), stop, one, along, version="opset8")
-    joined = body.op("Concat", *((past, part) if first else (part, past)), axis=axis)
-    carried = body.result(joined)
+    if by == "Concat":
+        extended = body.op("Concat", *((past, part) if first else (part, past)), axis=axis)
+    else:
+        part = body.op("Multiply", part, body.op("Convert", counter, destination_type="f32"))
+        at = {"counter": number, "scalar": counter, "next": body.op("Add", number, one)}[index]
+        part = body.op("Squeeze", part, along) if index == "scalar" else part
+        extended = body.op("ScatterUpdate", past, at, part, body.constant(np.array(axis)), version="opset3")
+    carried = body.result(extended)
     results = [carried, body.result(body.constant(np.bool_(True)))]
     lines = [
         input_entry(-1, counter, purpose="current_iteration"),
@@ -61,7 +76,7 @@ def growing_ir(
         output_entry(4, carried, **({"axis": 0} if gathered else {})),
     ]
     for k, name in enumerate(read):
-        total = body.op("ReduceSum", {"past": past, "joined": joined}[name], body.constant(np.array([0, 1])))
+        total = body.op("ReduceSum", {"past": past, "extended": extended}[name], body.constant(np.array([0, 1])))
         lines.append(output_entry(5 + k, body.result(total)))
     xml = port_map(*lines) + back_edges((carried, past)) + body.xml()
     data, start = graph.parameter(et.f32, f"{ROWS},{WIDTH}"), graph.parameter(et.f32, declared or shape)
@@ -79,40 +94,49 @@ def values(axis: int = 1, length: int = 1) -> list[np.ndarray]:
 
 def found(model: Model) -> Sequence[Accumulator]:
     (loop,) = (node for node in model.nodes if node.type == "Loop")
-    assert isinstance(loop.op.body.body, Graph)
-    return find_accumulators(loop.op.body)
+    assert isinstance(loop.op, Loop)
+    return Accumulation.of(loop.op.body).accumulators
 
 
+@pytest.mark.parametrize("by", ["Concat", "ScatterUpdate"])
 @pytest.mark.parametrize("axis", [0, 1, -1, -2])
-def test_equals_the_plain_run_and_the_runtime(axis: int) -> None:
-    model = growing(axis=axis)
+def test_equals_the_plain_run_and_the_runtime(by: str, axis: int) -> None:
+    xml, weights = growing_ir(by=by, axis=axis)
+    model = irload.read_model(xml, weights)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
-    xml, weights = growing_ir(axis=axis)
     runtime = core().compile_model(core().read_model(xml, ov.Tensor(np.frombuffer(weights, np.uint8))), "CPU")
-    assert found(model) == (Accumulator(0, 1, axis),)
-    for length in (1, 0, 5):
+    assert found(model) == (Accumulator(0, 1, axis, writes=by == "ScatterUpdate"),)
+    for length in (4, 5) if by == "ScatterUpdate" else (1, 0, 5):
         (actual,) = compiled(values(axis, length)).values()
         (expected,) = plain(values(axis, length)).values()
         np.testing.assert_array_equal(actual, expected)
         np.testing.assert_array_equal(actual, runtime(values(axis, length))[0])
 
 
-def test_no_iteration_reads_the_parts_of_the_previous_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-    compute = Concat.compute
+def test_a_position_without_its_axis_is_written() -> None:
+    model = growing(by="ScatterUpdate", index="scalar")
+    assert found(model) == (Accumulator(0, 1, 1, writes=True, is_slice=False),)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    np.testing.assert_array_equal(compiled(values(length=4))[0], plain(values(length=4))[0])
 
-    def counted(self: Concat, *arrays: np.ndarray) -> np.ndarray:
-        sizes.append(sum(a.size for a in arrays))
-        return compute(self, *arrays)
 
-    monkeypatch.setattr(Concat, "compute", counted)
-    model = growing()
-    irload.compile_model(model, 1, jit=False)(values())
-    parts = [ROWS * n for n in (1, 2, 3, 1)]
-    assert sorted(sizes) == sorted(parts)
-    sizes.clear()
-    irload.compile_model(model, 1, optimize=False)(values())
-    assert sizes == [ROWS + sum(parts[: k + 1]) for k in range(4)]
+@pytest.mark.parametrize("by", ["Concat", "ScatterUpdate"])
+def test_no_iteration_extends_the_value(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain run calls the operation in each iteration, a plan never."""
+    calls: list[str] = []
+    for op in (Concat, ScatterUpdate):
+        compute = op.compute
+
+        def counted(self: Any, *arrays: np.ndarray, compute: Any = compute) -> np.ndarray:
+            calls.append(self.type)
+            return compute(self, *arrays)
+
+        monkeypatch.setattr(op, "compute", counted)
+    model = growing(by=by)
+    irload.compile_model(model, 1, jit=False)(values(length=4))
+    assert calls == []
+    irload.compile_model(model, 1, optimize=False)(values(length=4))
+    assert calls == [by] * 4
 
 
 def test_intermediates_have_the_whole_value() -> None:
@@ -127,9 +151,10 @@ def test_intermediates_have_the_whole_value() -> None:
     "options",
     [
         {"read": ["past"]},
-        {"read": ["joined"]},
+        {"read": ["extended"]},
+        {"by": "ScatterUpdate", "read": ["past"]},
+        {"by": "ScatterUpdate", "index": "next", "trips": 3},
         {"first": False},
-        {"declared": f"{ROWS},1..9"},
         {"gathered": True, "trips": 1},
     ],
     ids=str,
@@ -138,7 +163,8 @@ def test_others_are_extended_in_each_iteration(options: dict[str, Any]) -> None:
     model = growing(**options)
     assert found(model) == ()
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
-    for actual, expected in zip(compiled(values()).values(), plain(values()).values(), strict=True):
+    feed = values(length=4)
+    for actual, expected in zip(compiled(feed).values(), plain(feed).values(), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
@@ -155,7 +181,16 @@ def test_the_whole_is_limited() -> None:
         compiled(values())
 
 
-def test_parts_of_another_shape_are_errors() -> None:
-    data, _ = values()
-    with pytest.raises(IRError, match="Concat"):
-        irload.compile_model(growing(declared="?,?"), 1)([data, np.zeros((ROWS + 1, 1), np.float32)])
+@pytest.mark.parametrize("shape", [(ROWS + 1, 1), (1, 1), (ROWS,)], ids=str)
+def test_parts_of_another_shape_are_errors(shape: tuple[int, ...]) -> None:
+    """Their shapes may depend on values, so that inference does not find them."""
+    collected = Collected(Accumulator(0, 0, 1), np.zeros((ROWS, 1), np.float32))
+    with pytest.raises(ExecutionError, match=r"iteration 0 adds a part of shape .* to a value of shape \[2, 1\]"):
+        collected.append(np.zeros(shape, np.float32), None)  # type: ignore[arg-type]
+
+
+def test_positions_outside_the_value_are_errors() -> None:
+    model = growing(by="ScatterUpdate")
+    for options in ({}, {"optimize": False}):
+        with pytest.raises(IRError, match="index 3 is out of range for an axis of 3"):
+            irload.compile_model(model, 1, **options)(values(length=3))

@@ -18,9 +18,10 @@ from irload.core.context import InferContext, RunContext
 from irload.core.element import dynamic, merge
 from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
-from irload.core.subgraph import Accumulator, PortMap, Subgraph, declared
+from irload.core.subgraph import PortMap, Subgraph, declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+from irload.ops.infrastructure.parts import Collected, Slices, joined, part_type, require_part
 
 PATIENCE = 3
 """Rounds of inference in which the bounds of merged inputs may grow before they are dropped."""
@@ -136,8 +137,7 @@ class Iterated(Op):
         """Run the body while `going` and below `limit`; the result at `condition` is the next value of `going`."""
         wiring = self.body
         merged = {parameter for _, parameter in wiring.back_edges}
-        sliced = [m for m in wiring.inputs if m.axis is not None]
-        counters = [m for m in wiring.inputs if m.purpose]
+        sliced = [(m.inner, Slices(inputs[m.outer], m)) for m in wiring.inputs if m.axis is not None]
         values: list[Array] = [np.zeros(0)] * len(wiring.body.parameters)
         for m in wiring.inputs:
             if m.port is not None and m.axis is None:
@@ -145,10 +145,9 @@ class Iterated(Op):
             elif m.purpose:
                 values[m.inner] = self._counter(m, 0)
         initial = tuple(values)
-        collected: dict[int, Collected] = {}
-        for accumulator in context.accumulators(wiring):
-            whole = collected[accumulator.result] = Collected(accumulator, values[accumulator.parameter])
-            values[accumulator.parameter] = whole.empty
+        counters = [(m.inner, values[m.inner]) for m in wiring.inputs if m.purpose and m.inner not in merged]
+        collected = {a.result: Collected(a, values[a.parameter]) for a in context.accumulators(wiring)}
+        edges = [edge for edge in wiring.back_edges if edge[0] not in collected]
         gathered = [m for m in self.mapped_outputs() if m.axis is not None]
         parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}
         sizes = dict.fromkeys(parts, 0)
@@ -156,32 +155,30 @@ class Iterated(Op):
         k = 0
         while going and (limit is None or k < limit):
             context.spend_iteration()
-            for m in sliced:
-                values[m.inner] = self.admitted(m.inner, part(inputs[m.outer], m, k))
-            for m in counters:
-                if m.inner not in merged:
-                    values[m.inner] = self._counter(m, k)
+            for inner, slices in sliced:
+                values[inner] = self.admitted(inner, slices.part(k))
+            for inner, zero in counters:
+                values[inner] = np.add(zero, k, dtype=zero.dtype)
             results = context.run_body(wiring.body, tuple(values))
             for m in gathered:
                 if self.equal_parts:
-                    _require_part(m, results[m.inner], k)
+                    require_part(m, results[m.inner], k)
                 parts[m.outer].append(results[m.inner])
                 sizes[m.outer] += results[m.inner].nbytes
                 context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
-            for result, parameter in wiring.back_edges:
-                if result in collected:
-                    collected[result].append(results[result], context)
-                else:
-                    values[parameter] = results[result]
+            for result, parts_of_value in collected.items():
+                parts_of_value.append(results[result], context)
+            for result, parameter in edges:
+                values[parameter] = results[result]
             going = condition is None or truth(results[condition], "the body's condition")
             k += 1
         if not k:
             return self._without_iterations(initial, context.outputs)
-        whole_results = {k: whole.array() for k, whole in collected.items()}
-        return tuple(
-            whole_results.get(m.inner, results[m.inner]) if m.axis is None else joined(parts[m.outer], m)
-            for m in self.mapped_outputs()
-        )
+
+        def last(result: int) -> Array:
+            return collected[result].whole() if result in collected else results[result]
+
+        return tuple(last(m.inner) if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
 
     def _counter(self, m: PortMap, k: int) -> Array:
         """The number of the iteration, in the type and shape of the body's Parameter."""
@@ -211,95 +208,12 @@ class Iterated(Op):
         return tuple(arrays)
 
 
-class Collected:
-    """The parts of an `Accumulator`: its initial value, then the part of each iteration.
-
-    The body gets an empty tensor in place of the value so far, so its Concat returns the part alone. A loop of n
-    iterations then copies each part twice, not n times.
-    """
-
-    def __init__(self, accumulator: Accumulator, initial: Array) -> None:
-        self._axis = accumulator.axis
-        self._parts = [initial]
-        self._nbytes = initial.nbytes
-        self.empty = initial[(slice(None),) * (self._axis % initial.ndim) + (slice(0),)]
-
-    def append(self, part: Array, context: RunContext) -> None:
-        """Add the part of one iteration. Raises LimitExceeded if the whole is too large."""
-        self._parts.append(part)
-        self._nbytes += part.nbytes
-        context.limits.require("tensor_bytes", self._nbytes, "a value that a loop extends has grown too large")
-
-    def array(self) -> Array:
-        """The whole value."""
-        return np.concatenate(self._parts, self._axis)
-
-
-# -- slices and concatenations ----------------------------------------------------------------------------------------
-
-
-def part_type(m: PortMap, tensor: TensorType) -> TensorType:
-    """The type of one part of a sliced input."""
-    if tensor.rank is None:
-        return tensor.without_value()
-    return TensorType(tensor.element, tensor.shape.with_dim(m.along(tensor.rank), m.part_size))
-
-
-def part_count(m: PortMap, size: int) -> int:
-    """The number of parts of an axis of `size`. `start` and `end` are inclusive; negative ones count from the end."""
-    first, last = (v + size if v < 0 else v for v in (m.start, m.end))
-    if size == 0 and min(first, last) < 0:
-        return 0
-    length = abs(last - first) + 1
-    if not (0 <= first < size and 0 <= last < size) or length % m.part_size:
-        raise ShapeMismatch(
-            f"elements {m.start} to {m.end} of an axis of {size} are not a whole number of parts of {m.part_size}"
-        )
-    return length // m.part_size
-
-
-def part(array: Array, m: PortMap, k: int) -> Array:
-    """Part `k` of a sliced input, as a view. A negative stride iterates backwards, but not within a part."""
-    axis = m.along(array.ndim)
-    size = array.shape[axis]
-    begin = (m.start + size if m.start < 0 else m.start) + k * m.stride
-    if m.stride < 0:
-        begin -= m.part_size - 1
-    if begin < 0 or begin + m.part_size > size:
-        raise ExecutionError(f"iteration {k} has no part of input {m.port}, whose axis {axis} has {size} elements")
-    return array[(slice(None),) * axis + (slice(begin, begin + m.part_size),)]
-
-
 def grows(initial: Shape, result: Shape) -> bool:
     """True if the shapes cannot be equal along exactly one axis, and the result is unbounded along it."""
     if initial.rank is None or initial.rank != result.rank:
         return False
     different = [b for a, b in zip(initial.dims, result.dims, strict=True) if a.meet(b) is None]
     return len(different) == 1 and different[0].hi is None
-
-
-def _require_part(m: PortMap, result: Array, k: int) -> None:
-    axis = m.along(max(result.ndim, 1))
-    length = result.shape[axis] if result.ndim else 1
-    if length != m.part_size:
-        raise ExecutionError(
-            f"iteration {k} returned {length} elements on axis {axis} for output {m.outer}, "
-            f"whose port map expects {m.part_size} of each (part_size)"
-        )
-
-
-def joined(parts: list[Array], m: PortMap) -> Array:
-    """The results of all iterations, concatenated; in reverse for a negative stride. Scalars give a 1-D tensor."""
-    arrays = [np.atleast_1d(a) for a in parts]
-    return np.concatenate(arrays if m.stride > 0 else arrays[::-1], m.along(arrays[0].ndim))
-
-
-def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorType:
-    """The type of a concatenated output. `length` is the length of its axis, None if unknown."""
-    if tensor.rank is None:
-        return tensor.without_value()
-    shape = tensor.shape if tensor.rank else Shape(1)
-    return TensorType(tensor.element, shape.with_dim(m.along(len(shape)), ANY if length is None else length))
 
 
 def truth(array: Array, name: str) -> bool:

@@ -14,7 +14,8 @@ from irload.core.size import alike
 from irload.core.subgraph import declared
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
-from irload.ops.infrastructure.iteration import Iterated, joined_type, part_count, truth
+from irload.ops.infrastructure.iteration import Iterated, truth
+from irload.ops.infrastructure.parts import joined_type, part_count
 
 
 class TensorIterator(Iterated, since=1):

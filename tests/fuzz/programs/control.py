@@ -80,19 +80,31 @@ def loop(b: Build, x: Value) -> list[Value]:
             types.append((b.element, (trips, *x.shape)))
     edges, start = [(1, at)], [x] if invariant is None else [x, invariant]
     if invariant is None and b.chance(0.4):
-        edges.append((len(body.graph.results), at + 1))
+        axis, last = b.number(0, x.rank - 1), len(body.graph.results)
+        by = "ScatterUpdate" if counter is not None and x.shape[axis] >= trips and b.chance(0.5) else "Concat"
+        grown = x.shape[axis] * (1 if by == "ScatterUpdate" else trips + 1)
+        edges.append((last, at + 1))
         takes.append((3, at + 1, {}))
+        gives.append((len(types), last, {}))
         start.append(x)
-        gives.append((len(types), len(body.graph.results), {}))
-        axis = b.number(0, x.rank - 1)
-        past = body.parameter((*x.shape[:axis], -1, *x.shape[axis + 1 :]))
-        grown = (*x.shape[:axis], x.shape[axis] * (trips + 1), *x.shape[axis + 1 :])
-        body.graph.results.append(body.uncertain("Concat", b.element, grown, past, y, axis=axis).ref)
-        types.append((b.element, grown))
+        body.graph.results.append(extended(body, y, counter, axis, by).ref)
+        types.append((b.element, (*x.shape[:axis], grown, *x.shape[axis + 1 :])))
     inner = Inner(body.graph, "body", tuple(takes), tuple(gives), tuple(edges))
     limit = b.const(np.int64(trips)) if b.chance(0.5) else b.const(np.array([trips], np.int32))
     go = b.const(np.array(True))
     return b.nested("Loop", "opset5", [limit, go, *start], types, [inner])
+
+
+def extended(body: Build, y: Value, counter: Value | None, axis: int, by: str) -> Value:
+    """A carried value, extended by y, or with a slice of y at the number of the iteration."""
+    shape = (*y.shape[:axis], -1, *y.shape[axis + 1 :])
+    past = body.parameter(shape)
+    if counter is None or by == "Concat":
+        return body.uncertain("Concat", body.element, shape, past, y, axis=axis)
+    at = body.op("Unsqueeze", counter, body.ints(0))
+    part = body.op("Gather", y, body.ints(0), body.const(np.int64(axis)), version="opset8", batch_dims=0)
+    along = body.const(np.int64(axis))
+    return body.uncertain("ScatterUpdate", body.element, shape, past, at, part, along, version="opset3")
 
 
 def iterator(b: Build, x: Value) -> list[Value]:
