@@ -6,12 +6,16 @@ through it; state reads and writes variables through it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from irload.core.subgraph import Accumulator, Body, Subgraph
 from irload.core.tensor import Array, TensorType
 from irload.safety.limits import Limits
+
+RunBody = Callable[[Sequence[Array]], tuple[Array, ...]]
+"""Takes one array per parameter of a body, and returns its results."""
 
 
 class InferContext(Protocol):
@@ -50,6 +54,13 @@ class RunContext(Protocol):
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The body's results, given one array for each of its parameters."""
+        ...
+
+    def iterations(self, loop: Subgraph, carried: Collection[int]) -> AbstractContextManager[RunBody]:
+        """Return a context of the function that runs the body of a loop, in each iteration.
+
+        `carried`: the positions of results that are valid only until the next call.
+        """
         ...
 
     def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:

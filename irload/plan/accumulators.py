@@ -1,7 +1,7 @@
-"""Values of loops that each iteration only extends by a part, by a Concat, or by a ScatterUpdate at its own number.
+"""The bodies of loops as they run, and values that each iteration only extends: by Concat, or by ScatterUpdate.
 
-The body would copy all previous parts in each iteration. A reduced body returns the part alone; the loop collects the
-parts, and puts them together after the last iteration.
+The body in the file would copy all previous parts in each iteration. The body that runs returns the part alone; the
+loop collects the parts, and puts them together after the last iteration.
 """
 
 from __future__ import annotations
@@ -18,17 +18,24 @@ MOVES = frozenset({"Convert", "Reshape", "Squeeze", "Unsqueeze"})
 """Operations that preserve the number of an iteration."""
 
 
+@record(frozen=False, eq=False)
+class LoopBody(Graph):
+    """The body of a loop. `carried`: (result, parameter) of its back edges."""
+
+    carried: tuple[tuple[int, int], ...] = ()
+
+
 @record(eq=False)
 class Accumulation:
-    """The `accumulators` of a loop, its reduced body, and the positions of the parameters that this body has."""
+    """The `accumulators` of a loop, the body that runs, and the positions of its parameters in the body of the file."""
 
     accumulators: tuple[Accumulator, ...]
-    body: Graph
+    body: LoopBody
     kept: tuple[int, ...]
 
     @staticmethod
     def of(loop: Subgraph) -> Accumulation:
-        """Return the accumulators of a loop. Without any, the body is not reduced."""
+        """Return the accumulators of a loop."""
         body = cast(Graph, loop.body)
         candidates = list(_candidates(loop, body))
         reads = Counter(read for node in body.nodes for read in node.inputs) if candidates else Counter[Output]()
@@ -43,7 +50,8 @@ class Accumulation:
         dropped = {accumulator.parameter for accumulator in parts}
         kept = tuple(k for k in range(len(body.parameters)) if k not in dropped)
         returned = {accumulator.result: part for accumulator, part in parts.items()}
-        return Accumulation(tuple(parts), _reduced(body, kept, returned) if parts else body, kept)
+        carried = tuple((result, kept.index(k)) for result, k in loop.back_edges if k in kept)
+        return Accumulation(tuple(parts), _reduced(body, kept, returned, carried), kept)
 
 
 def _candidates(loop: Subgraph, body: Graph) -> Iterator[tuple[Accumulator, Output]]:
@@ -74,7 +82,9 @@ def _counts(output: Output, counters: set[Output]) -> bool:
     return True
 
 
-def _reduced(body: Graph, kept: Sequence[int], returned: dict[int, Output]) -> Graph:
+def _reduced(
+    body: Graph, kept: Sequence[int], returned: dict[int, Output], carried: tuple[tuple[int, int], ...]
+) -> LoopBody:
     """Return a body with some of the parameters, whose results are `returned` at these positions."""
     results = [
         Node(result.id, result.name, result.op, [returned[k]], result.outputs) if k in returned else result
@@ -88,4 +98,4 @@ def _reduced(body: Graph, kept: Sequence[int], returned: dict[int, Output]) -> G
         needed |= before
         pending += before
     nodes = [node for node in (*body.nodes, *results) if node in needed and node not in parameters]
-    return Graph([*parameters, *nodes], parameters, results, body.sinks, body.file)
+    return LoopBody([*parameters, *nodes], parameters, results, body.sinks, body.file, carried=carried)

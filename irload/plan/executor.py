@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,11 +56,15 @@ class Executor:
         options: Options,
         offered: Sequence[Backend] | None = None,
         shared: SharedData | None = None,
+        carried: Sequence[tuple[int, int]] = (),
     ) -> None:
+        """`carried`: (output, input) that may share memory: the next run of the plan reads the output as this input."""
         offered = backends(options) if offered is None else offered
         shared = {} if shared is None else shared
         owners, requests = divide(program, offered, _check)
         _check(program, "the requests of back ends", requests.layouts)
+        if not is_on():
+            requests.carried = {program.outputs[output]: program.inputs[given] for output, given in carried}
         memory = Memory(program, requests, options.limits)
         segments = [
             Segment(backend.name, backend.compile(list(steps), memory, options, shared))
@@ -109,10 +114,18 @@ class Executor:
                 total[purpose] = total.get(purpose, 0) + count
         return total
 
-    def run(self, arrays: Sequence[Array], context: Any = None, *, wide: bool = False) -> tuple[Array, ...]:
+    def run(
+        self,
+        arrays: Sequence[Array],
+        context: Any = None,
+        *,
+        wide: bool = False,
+        in_place: Mapping[int, Array] = MappingProxyType({}),
+    ) -> tuple[Array, ...]:
         """Run the plan. Returns copies, which do not alias the plan's memory.
 
-        The results have the types of the graph; with `wide`, 16-bit floats are f32.
+        The results have the types of the graph; with `wide`, 16-bit floats are f32. `in_place`: the results that are
+        returned without a copy, by their position; only if `returns_views`.
         """
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
@@ -120,7 +133,15 @@ class Executor:
         self._fill(arrays, context)
         for segment in self.segments:
             segment.executable.run(context)
+        if in_place:
+            views = enumerate(self.output_arrays)
+            return tuple(in_place[k] if k in in_place else np.array(view, order="C") for k, view in views)
         return self._results([np.array(view, order="C") for view in self.output_arrays], wide)
+
+    @property
+    def returns_views(self) -> bool:
+        """True if results can be returned in the plan's memory, since their types need no conversion."""
+        return self._sanitizer is None and not self._rounds
 
     def _fill(self, arrays: Sequence[Array], context: Any) -> None:
         """Copy the inputs into the plan's memory."""
@@ -183,7 +204,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     optimize(program, _check, integer_steps(offered))
     lower_booleans(program, supports)
     _check(program, "lowering of booleans")
-    return Executor(program, options, offered, shared)
+    return Executor(program, options, offered, shared, part.carried)
 
 
 def _written_outputs(step: Step) -> Iterator[tuple[Output, Value]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.analysis.memory import VIEWS
+from irload.core.context import RunBody
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.shape import shape_of
@@ -22,6 +24,7 @@ from irload.inference import Inference
 from irload.model import Model
 from irload.plan.accumulators import Accumulation
 from irload.plan.cached_attention import operation_of
+from irload.plan.held_body import HeldBody
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart
 from irload.plan.size_limits import require_size
@@ -66,6 +69,14 @@ class Scheduler(Protocol):
         """Return the results of the plan of a part of a graph; with `wide`, 16-bit floats as f32."""
         ...
 
+    def take(self, part: StaticPart) -> Executor:
+        """Return a plan that no other thread uses until `give_back`."""
+        ...
+
+    def give_back(self, part: StaticPart, plan: Executor) -> None:
+        """Make a plan available again."""
+        ...
+
     def run_tail(self, tail: Tail, arrays: Sequence[Array], run: InterpreterRun) -> tuple[Array, ...] | None:
         """Return the results of a tail by a plan, 16-bit floats as f32; None if it is not planned for these shapes."""
         ...
@@ -80,6 +91,8 @@ class InterpreterRun:
 
     uses_plans: ClassVar[bool] = True
     """Whether plans are used. Otherwise every node runs separately."""
+    holds_plans: ClassVar[bool] = True
+    """Whether loops hold the plan of their body between iterations. Otherwise `run_body` runs in each."""
 
     def __init__(self, compiled: Scheduler, variables: Mapping[str, Array]) -> None:
         self.compiled = compiled
@@ -90,7 +103,7 @@ class InterpreterRun:
         self.outputs: Sequence[TensorType] = ()
         self.differences: RunDifferences | None = None
         """Compares types that are inferred only at run time with the declarations of the file."""
-        self.iterations = 0
+        self.spent_iterations = 0
         self._assigned = Variables()
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
@@ -114,10 +127,11 @@ class InterpreterRun:
         """Run a graph; its assignments to variables take effect at the end."""
         outer, self._assigned = self._assigned, Variables()
         results = graph()
-        self.variables.update(self._assigned.separate)
-        if self._assigned.rows is not None:
-            self.variables.hold(self._assigned.rows)
-        self._assigned = outer
+        assigned, self._assigned = self._assigned, outer
+        if assigned.separate:
+            self.variables.update(assigned.separate)
+        if assigned.rows is not None:
+            self.variables.hold(assigned.rows)
         return results
 
     def run_nodes(
@@ -256,10 +270,32 @@ class InterpreterRun:
 
     def run_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Return the results of a body for one array per parameter."""
+        _, inputs, schedule = self.scheduled_body(body, inputs)
+        outputs = self.outputs
+        results = self.run(schedule, inputs)
+        self.outputs = outputs
+        return results
+
+    @contextmanager
+    def iterations(self, loop: Subgraph, carried: Collection[int]) -> Generator[RunBody]:
+        """Yield the function that runs the body of a loop. The results at `carried` are valid until its next call."""
+        if not self.holds_plans:
+            yield partial(self.run_body, loop.body)
+            return
+        held = HeldBody(self, loop, carried)
+        try:
+            yield held.run
+        except Exception:
+            held.release()
+            raise  # after an interrupt the plan is not reused: a thread may still write to its memory
+        held.release()
+
+    def scheduled_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Graph, Sequence[Array], Schedule]:
+        """Return the graph that runs instead of a body, the inputs that it has, and its schedule."""
         graph, accumulation = cast(Graph, body), self._accumulations.get(body)
-        if accumulation is not None and accumulation.accumulators:
+        if accumulation is not None:
             graph, inputs = accumulation.body, [inputs[k] for k in accumulation.kept]
-        form = tuple((a.dtype, a.shape) for a in inputs)
+        form = tuple([(a.dtype, a.shape) for a in inputs])  # a list is faster than a generator
         known, schedule = self._schedules.get(graph, (None, None))
         if schedule is None or known != form:
             given = [
@@ -268,10 +304,7 @@ class InterpreterRun:
             ]
             schedule = self.compiled.schedule(graph, given, self.differences)
             self._schedules[graph] = form, schedule
-        outputs = self.outputs
-        results = self.run(schedule, inputs)
-        self.outputs = outputs
-        return results
+        return graph, inputs, schedule
 
     def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
         """Return the values whose parts `run_body` returns; none if every layer runs as in the file."""
@@ -284,8 +317,8 @@ class InterpreterRun:
 
     def spend_iteration(self) -> None:
         """Count one iteration of a loop. Raises LimitExceeded when the budget is used up."""
-        self.iterations += 1
-        if self.iterations > self.limits.iterations:
+        self.spent_iterations += 1
+        if self.spent_iterations > self.limits.iterations:
             raise self.limits.exceeded("iterations", f"ran more than {self.limits.iterations} iterations")
         self.deadline.check()
 

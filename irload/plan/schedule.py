@@ -10,6 +10,7 @@ from irload.core.shape import ARRAY_AXES
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output
 from irload.inference import Inference, Inferred
+from irload.plan.accumulators import LoopBody
 from irload.plan.expert_nodes import with_experts
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
@@ -68,6 +69,8 @@ class StaticPart:
     types: Mapping[Output, TensorType] = field(repr=False)
     key: Hashable = field(repr=False)
     """Parts with equal keys can share a plan, even if other inputs of the graph differ."""
+    carried: tuple[tuple[int, int], ...] = ()
+    """(result, parameter) of the back edges if the part is the body of a loop."""
 
 
 @record(eq=False)
@@ -180,6 +183,8 @@ def schedule_graph(
         inputs = [o for o in parameters if o not in valued]
         leading = planned if is_static else _leading(inputs, planned, constants, types)
         part = _part(inputs, returned, planned, leading, slot, constants, types, is_static)
+        if part is not None and is_static and isinstance(graph, LoopBody):
+            part = replace(part, carried=graph.carried)
         rest, after = _remaining(planned, leading, {*constants, *inputs}, part)
         groups = islands([s.node for s in after], types) if after else []
     kept, few, entries = set(results), len(constants), {s.node: s for s in planned}

@@ -56,6 +56,8 @@ class TimedRun(InterpreterRun):
 class BodyRun(InterpreterRun):
     """A run that records the steps of bodies in `steps`, by body and step, with times summed over all iterations."""
 
+    holds_plans = False
+
     def __init__(self, compiled: Scheduler, variables: dict[str, Array]) -> None:
         super().__init__(compiled, variables)
         self.steps: dict[Graph, dict[tuple[str, str, tuple[Node, ...]], StepTime]] = {}

@@ -50,6 +50,7 @@ class ObservedRun(InterpreterRun):
     """A run that passes each layer to an observer. Layers of bodies are included, before the layer that runs them."""
 
     uses_plans = False
+    holds_plans = False
 
     def __init__(
         self,

@@ -151,34 +151,39 @@ class Iterated(Op):
         gathered = [m for m in self.mapped_outputs() if m.axis is not None]
         parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}
         sizes = dict.fromkeys(parts, 0)
-        results: tuple[Array, ...] = ()
+        read = {condition, *(m.inner for m in gathered)}
+        carried = {result for result, _ in edges} - read
         k = 0
-        while going and (limit is None or k < limit):
-            context.spend_iteration()
-            for inner, slices in sliced:
-                values[inner] = self.admitted(inner, slices.part(k))
-            for inner, zero in counters:
-                values[inner] = np.add(zero, k, dtype=zero.dtype)
-            results = context.run_body(wiring.body, tuple(values))
-            for m in gathered:
-                if self.equal_parts:
-                    require_part(m, results[m.inner], k)
-                parts[m.outer].append(results[m.inner])
-                sizes[m.outer] += results[m.inner].nbytes
-                context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
-            for result, parts_of_value in collected.items():
-                parts_of_value.append(results[result], context)
-            for result, parameter in edges:
-                values[parameter] = results[result]
-            going = condition is None or truth(results[condition], "the body's condition")
-            k += 1
-        if not k:
-            return self._without_iterations(initial, context.outputs)
+        with context.iterations(wiring, carried) as run_body:
+            results: tuple[Array, ...] = ()
+            while going and (limit is None or k < limit):
+                context.spend_iteration()
+                for inner, slices in sliced:
+                    values[inner] = self.admitted(inner, slices.part(k))
+                for inner, zero in counters:
+                    values[inner] = np.add(zero, k, dtype=zero.dtype)
+                results = run_body(tuple(values))
+                for m in gathered:
+                    if self.equal_parts:
+                        require_part(m, results[m.inner], k)
+                    parts[m.outer].append(results[m.inner])
+                    sizes[m.outer] += results[m.inner].nbytes
+                    context.limits.require("tensor_bytes", sizes[m.outer], f"output {m.outer} has grown too large")
+                for result, parts_of_value in collected.items():
+                    parts_of_value.append(results[result], context)
+                for result, parameter in edges:
+                    values[parameter] = results[result]
+                going = condition is None or truth(results[condition], "the body's condition")
+                k += 1
+            if not k:
+                return self._without_iterations(initial, context.outputs)
 
-        def last(result: int) -> Array:
-            return collected[result].whole() if result in collected else results[result]
+            def last(result: int) -> Array:
+                if result in collected:
+                    return collected[result].whole()
+                return results[result].copy() if result in carried else results[result]
 
-        return tuple(last(m.inner) if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
+            return tuple(last(m.inner) if m.axis is None else joined(parts[m.outer], m) for m in self.mapped_outputs())
 
     def _counter(self, m: PortMap, k: int) -> Array:
         """The number of the iteration, in the type and shape of the body's Parameter."""

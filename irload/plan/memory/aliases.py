@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout
 from irload.plan.memory.requests import MemoryRequests
@@ -38,6 +39,8 @@ class Aliases:
             seen = self.strided(source)
             self._aliases[joined] = Alias(source, source, Strided(joined.shape, seen.strides, seen.offset))
         self._find_views(program)
+        if self._carry(program, requests):
+            self._find_views(program)  # again, as views of these results have other roots now
         self._grant_borders(program, requests)
 
     def alias(self, value: Value) -> Alias | None:
@@ -76,6 +79,32 @@ class Aliases:
             if seen is not None:
                 self._aliases[step.output] = Alias(source, self.root(source), seen)
 
+    def _carry(self, program: Program, requests: MemoryRequests) -> bool:
+        """Let results share the memory of the inputs as which the next run reads them. True if any does.
+
+        Every step that reads the input must precede the step that writes the result, or be this step, if it reads each
+        element before it writes it.
+        """
+        when = {step: k for k, step in enumerate(program.steps)}
+        producers = program.producers()
+        carried: dict[Value, Alias] = {}
+        for result, given in requests.carried.items():
+            writer = producers.get(result)
+            if writer is None or given.is_constant or given in self._aliases or result in self._aliases:
+                continue
+            if result.shape != given.shape or {result, given} & requests.layouts.keys() or given in program.returned:
+                continue
+            if self.stored_dtype(result) != self.stored_dtype(given):
+                continue
+            seen = {given, *(v for v, alias in self._aliases.items() if alias.root is given)}
+            readers = {step for value in seen for step in self.uses.get(value, ())}
+            if any(value in program.returned for value in seen) or result in seen:
+                continue
+            if all(when[s] < when[writer] or (s is writer and _reads_in_place(s, given, seen)) for s in readers):
+                carried[result] = Alias(given, given, self.strided(given))
+        self._aliases |= carried
+        return bool(carried)
+
     def _grant_borders(self, program: Program, requests: MemoryRequests) -> None:
         """Grant requested padding to values with a separate buffer and one consumer, which fills the padding."""
         shared = {alias.root for alias in self._aliases.values()}
@@ -83,6 +112,11 @@ class Aliases:
             alone = len(self.uses.get(value, ())) == 1 and value not in program.returned
             if layout.border and alone and value not in self._aliases and value not in shared:
                 self._layouts[value] = layout
+
+
+def _reads_in_place(step: Step, given: Value, seen: set[Value]) -> bool:
+    """True if a step reads an input, of which `seen` are views, only at the positions of its result."""
+    return isinstance(step, ElementwiseStep) and all(v is given for v in step.inputs if v in seen)
 
 
 def _uses(program: Program) -> dict[Value, list[Step]]:

@@ -40,9 +40,15 @@ class Filling:
         self._targets = targets
         known = {} if before is None else {id(t): p for t, p in zip(before._targets, before._parts, strict=True)}
         self._parts = [known.get(id(target)) or [(part, target[part]) for part in pieces(target)] for target in targets]
+        self._plain = all(len(parts) == 1 for parts in self._parts)
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy an array into each target."""
-        for parts, array in zip(self._parts, arrays, strict=True):
-            for part, target in parts:
-                np.copyto(target, array[part])
+        """Copy an array into each target, unless it is the target itself."""
+        if self._plain:
+            for target, array in zip(self._targets, arrays, strict=True):
+                if array is not target:
+                    np.copyto(target, array)
+            return
+        for target, parts, array in zip(self._targets, self._parts, arrays, strict=True):
+            for part, piece in parts if array is not target else ():
+                np.copyto(piece, array[part])

@@ -22,6 +22,7 @@ class MemoryRequests:
       are shared.
     - `appending_concats`: Concats that append to their first input in place. Its buffer, which is not in the arena, has
       room for the output, and the axis of the Concat is outermost.
+    - `carried`: for results of the program, the input as which the next run reads them. If possible, they share memory.
     - `caller_inputs`: inputs of the program that are read from the caller's memory, without a copy.
     """
 
@@ -29,6 +30,7 @@ class MemoryRequests:
     copied_results: set[Value] = field(default_factory=set[Value])
     first_input_layouts: dict[Step, Layout] = field(default_factory=dict[Step, Layout])
     appending_concats: set[Step] = field(default_factory=set[Step])
+    carried: dict[Value, Value] = field(default_factory=dict[Value, Value])
     caller_inputs: list[Value] = field(default_factory=list[Value])
 
     @staticmethod
