@@ -22,7 +22,7 @@ from irload.plan.lowering.widening import in_own_type
 from irload.plan.memory.filling import Filling
 from irload.plan.memory.layout import Layout
 from irload.plan.memory.memory import Memory
-from irload.plan.passes.booleans import lower_booleans
+from irload.plan.passes.integers import lower_integers
 from irload.plan.passes.pipeline import optimize
 from irload.plan.sanitizing import is_on
 from irload.plan.schedule import StaticPart
@@ -202,8 +202,8 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     _check(program, "lowering")
     optimize(program, _check, integer_steps(offered))
-    lower_booleans(program, supports)
-    _check(program, "lowering of booleans")
+    lower_integers(program, supports)
+    _check(program, "lowering of integers")
     return Executor(program, options, offered, shared, part.carried)
 
 

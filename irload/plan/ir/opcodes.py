@@ -51,5 +51,6 @@ OPCODES: dict[str, Opcode] = {
 
 `clip` is `clamp` with operands as bounds, which must not be NaN. `number_subtract` and `number_divide` use the number
 as their first operand; `round_f16` and `round_bf16` round to the nearest number of the type. `nonzero` is True for NaN.
-`not` negates booleans; `minimum` and `maximum` of booleans are conjunction and disjunction.
+`not` negates booleans; `minimum` and `maximum` of booleans are conjunction and disjunction. Integers wrap; `divide` of
+integers is the floor of the quotient by a positive number.
 """

@@ -7,7 +7,7 @@ from irload.options import Options
 from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16, supported_steps
 from irload.plan.ir.program import Program, Value
 from irload.plan.lowering.lower import lower
-from irload.plan.passes.booleans import lower_booleans
+from irload.plan.passes.integers import lower_integers
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
@@ -28,7 +28,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     late = split_late(program)
     given = program.inputs
     early = split_early(program)
-    lower_booleans(program, supports)
+    lower_integers(program, supports)
     growing: list[Growing] = []
     caller_inputs: list[Value] = []
 

@@ -10,9 +10,9 @@ from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
 
-F32, BF16, F16, I32, I8, U8 = "f32", "bf16", "f16", "i32", "i8", "u8"
+F32, BF16, F16, I64, I32, I8, U8 = "f32", "bf16", "f16", "i64", "i32", "i8", "u8"
 
-SIZES = {F32: 4, BF16: 2, F16: 2, I32: 4, I8: 1, U8: 1}
+SIZES = {F32: 4, BF16: 2, F16: 2, I64: 8, I32: 4, I8: 1, U8: 1}
 """The size of each type in bytes."""
 
 WORD = 4
@@ -21,10 +21,14 @@ WORD = 4
 QUANTIZED = (I8, U8)
 """The types of quantized values."""
 
+INTEGERS = (I32, I64)
+"""The types of integers that are computed as such, not as f32."""
+
 DTYPES: dict[str, np.dtype[Any]] = {
     F32: np.dtype(np.float32),
     BF16: np.dtype(bfloat16),
     F16: np.dtype(np.float16),
+    I64: np.dtype(np.int64),
     I32: np.dtype(np.int32),
     I8: np.dtype(np.int8),
     U8: np.dtype(np.uint8),

@@ -1,4 +1,4 @@
-"""Emits expressions on vectors of f32: each opcode becomes a few machine instructions."""
+"""Emits expressions on vectors of f32 and integers: each opcode becomes a few machine instructions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from irload.plan.backends.llvm import vector_math as functions
 from irload.plan.backends.llvm.bfloat16 import rounded_bits
 from irload.plan.backends.llvm.builder import Bool, Vec
+from irload.plan.backends.llvm.elements import I32, I64, SIZES
 from irload.plan.backends.llvm.trigonometry import cos, sin
 from irload.plan.ir.expression import Expression, Instruction
 
@@ -40,6 +41,27 @@ def _reciprocal_root(x: Vec) -> Vec:
 def _truth(mask: Bool, like: Vec) -> Vec:
     """1 where a mask is set, 0 elsewhere."""
     return like.constant(1.0).where(mask, 0.0)
+
+
+def _floor_quotient(x: Vec, y: Vec) -> Vec:
+    """⌊x / y⌋ of integers, for y > 0. Lanes without an element, where y may be 0, must not divide by it."""
+    y = y.where(y.compare("sgt", 0), 1)
+    quotient = x / y
+    below = (x - quotient * y).compare("slt", 0)
+    return (quotient - 1).where(below, quotient)
+
+
+def _converted(x: Vec, dtype: Any) -> Vec:
+    """A register as the register of another type. u8 are f32 until they are stored."""
+    to = _WHOLE.get(dtype, "f32")
+    if x.element == to:
+        return x
+    if not x.is_float:
+        return x.converted() if to == "f32" else x.cast("sext" if to == I64 else "trunc", to)
+    limit = 2.0 ** (8 * SIZES[to] - 1)
+    inside = x.compare("oge", -limit) & x.compare("olt", limit)
+    whole = x.where(inside, 0.0).cast("fptosi", to)
+    return whole.where(inside, -int(limit))
 
 
 _POWERS: dict[float, Callable[[Vec], Vec]] = {
@@ -94,7 +116,6 @@ _TABLE: dict[str, Emit] = {
     "elu": functions.elu,
     "mish": functions.mish,
     "softplus": functions.softplus,
-    "convert": lambda x: x,
     "equal": lambda x, y: _truth(x.compare("oeq", y), x),
     "less": lambda x, y: _truth(x.compare("olt", y), x),
     "less_equal": lambda x, y: _truth(x.compare("ole", y), x),
@@ -104,8 +125,22 @@ _TABLE: dict[str, Emit] = {
 }
 """The code of each opcode. Of powers, only the exponents in `_POWERS` are supported.
 
-All registers are f32: reads convert from u8, writes convert to u8. Booleans are 0 and 1.
+Registers are f32: reads convert from u8, writes convert to u8. Booleans are 0 and 1.
 """
+
+_INTEGERS: dict[str, Emit] = {
+    **{name: _TABLE[name] for name in ("add", "subtract", "multiply")},
+    "divide": _floor_quotient,
+    "maximum": lambda x, y: x.where(x.compare("sgt", y), y),
+    "minimum": lambda x, y: x.where(x.compare("slt", y), y),
+    "negative": lambda x: x.constant(0) - x,
+    "equal": lambda x, y: _truth(x.compare("eq", y), x.function.number(1.0)),
+    "less": lambda x, y: _truth(x.compare("slt", y), x.function.number(1.0)),
+    "less_equal": lambda x, y: _truth(x.compare("sle", y), x.function.number(1.0)),
+    "nonzero": lambda x: _truth(x.compare("ne", 0), x.function.number(1.0)),
+    "select": _TABLE["select"],
+}
+"""The code of opcodes whose last argument is an i32 or i64."""
 
 _QUANTIZED: dict[str, Emit] = {
     "maximum": lambda x, y: x.where(x.compare("ogt", y), y),
@@ -113,8 +148,11 @@ _QUANTIZED: dict[str, Emit] = {
 }
 """Shorter code for expressions with results in u8, which need not handle NaN."""
 
-_REGISTERS = (np.dtype(np.float32), np.dtype(np.uint8))
-"""The supported types of conversions: registers of f32 represent their values."""
+_F32, _U8 = np.dtype(np.float32), np.dtype(np.uint8)
+_WHOLE = {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+"""The integers whose registers are not f32."""
+_REGISTERS = (_F32, _U8, *_WHOLE)
+"""The supported types of conversions."""
 
 _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
 """Opcodes with one number that may be a run-time argument."""
@@ -128,8 +166,17 @@ _CYCLES: dict[str, float] = {
 
 
 def supports_expression(expression: Expression) -> bool:
-    """True if every instruction can be computed on vectors."""
+    """True if every instruction can be computed on vectors of f32."""
     return all(_supports(i) for i in expression.instructions)
+
+
+def supports_integers(expression: Expression, operands: Sequence[np.dtype[Any]]) -> bool:
+    """True if every instruction can be computed on vectors, for operands of these types."""
+    types = expression.types(operands)
+    return all(
+        _supports(i) and (types[i.args[-1]] not in _WHOLE or i.opcode == "convert" or i.opcode in _INTEGERS)
+        for i in expression.instructions
+    )
 
 
 def _supports(instruction: Instruction) -> bool:
@@ -138,7 +185,7 @@ def _supports(instruction: Instruction) -> bool:
         return False
     if opcode == "convert" and instruction.dtype not in _REGISTERS:
         return False
-    return opcode in _TABLE and not any(math.isnan(n) for n in numbers)
+    return (opcode in _TABLE or opcode == "convert") and not any(math.isnan(n) for n in numbers)
 
 
 def numbers_of(expression: Expression) -> list[float]:
@@ -179,7 +226,11 @@ def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Ve
                 continue
         if i.opcode in ("multiply", "multiply_number"):
             products[len(registers)] = args[0], args[1]
-        registers.append(functions[i.opcode](*args))
+        if i.opcode == "convert":
+            registers.append(_converted(args[0], i.dtype))
+            continue
+        by_type = functions if registers[i.args[-1]].is_float else _INTEGERS
+        registers.append(by_type[i.opcode](*args))
     return [registers[_unrounded(expression, r)] for r in expression.result_registers]
 
 
@@ -187,14 +238,18 @@ def _is_quantized(expression: Expression) -> bool:
     """True if all results are u8. These are rounded to quanta, so products and sums may be fused to FMAs."""
     first = expression.operands
     results = [expression.instructions[r - first] for r in expression.result_registers if r >= first]
-    return bool(results) and all(i.opcode == "convert" and i.dtype == _REGISTERS[1] for i in results)
+    return bool(results) and all(i.opcode == "convert" and i.dtype == _U8 for i in results)
 
 
 def _unrounded(expression: Expression, register: int) -> int:
     """The register of a result in u8 before it is rounded, since the store rounds it."""
     for opcode in ("convert", "round"):
         at = register - expression.operands
-        if at < 0 or expression.instructions[at].opcode != opcode or expression.instructions[at].dtype == _REGISTERS[0]:
+        if (
+            at < 0
+            or expression.instructions[at].opcode != opcode
+            or expression.instructions[at].dtype not in (None, _U8)
+        ):
             break
         register = expression.instructions[at].args[0]
     return register

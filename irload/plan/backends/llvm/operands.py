@@ -1,4 +1,4 @@
-"""Loads and stores of a vector of elements of any stride and type: converted to f32, or from f32."""
+"""Loads and stores of a vector of elements of any stride and type: integers, or numbers converted to and from f32."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, QUANTIZED, SIZES, U8
+from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, I64, INTEGERS, QUANTIZED, SIZES, U8
 from irload.plan.backends.llvm.values import vec_type
 from irload.plan.backends.llvm.vector_math import ROUNDING
 
@@ -14,7 +14,9 @@ from irload.plan.backends.llvm.vector_math import ROUNDING
 def read(
     f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: AnyInt | None = None, element: str = F32
 ) -> Vec:
-    """`count` elements (by default one per lane) with a stride in bytes, as f32. Stride 0 broadcasts one element.
+    """`count` elements (by default one per lane) with a stride in bytes: i32 and i64 unchanged, others as f32.
+
+    Stride 0 broadcasts one element.
 
     The lanes after `count` are unspecified, and their memory is not read.
     """
@@ -23,7 +25,12 @@ def read(
         return f.splat(_scalar(f, start, 0, element))
     if stride == SIZES[element]:
         return load_lanes(f, start, 0, count, element)
-    vector = [f.zero()]
+    return _separate(f, start, stride, count, element)
+
+
+def _separate(f: Function, start: Pointer, stride: AnyInt, count: AnyInt | None, element: str) -> Vec:
+    """Elements that are loaded one by one."""
+    vector = [f.zero(element if element in INTEGERS else F32)]
     for at in _lanes(f, count, vector):
         vector[0] = vector[0].with_lane(at, _scalar(f, start, at * stride, element))
     return vector[0]
@@ -35,9 +42,15 @@ def _lanes(f: Function, count: AnyInt | None, carried: list[Vec] | None = None) 
 
 
 def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | None, element: str) -> Vec:
-    """`count` adjacent elements (all lanes by default) as f32; zeros beyond them, which are not read."""
+    """`count` adjacent elements (all lanes by default); zeros beyond them, which are not read. See `read`."""
     if element == F32:
         return f.load(pointer, offset, count)
+    if element == I32:
+        return f.load(pointer, offset, count).bits()
+    if element == I64:
+        whole = count is None or (isinstance(count, int) and count >= f.lanes)
+        start = pointer + offset
+        return f.load(start, element=I64) if whole else _separate(f, start, SIZES[I64], count, I64)
     if element in QUANTIZED:
         return _widened(_load_bytes(f, pointer + offset, count), element)
     bits = f.load(pointer, offset, count, element="i16")
@@ -61,7 +74,7 @@ def write(
     count: AnyInt | None = None,
     element: str = F32,
 ) -> None:
-    """Store `count` lanes with a stride in bytes: of f32, rounded if `element` is bf16, or of i32.
+    """Store `count` lanes with a stride in bytes: of f32, rounded if `element` is bf16, or of integers.
 
     For bytes, f32 in the range of the type are rounded to integers, halves to even.
     """
@@ -73,7 +86,7 @@ def write(
             stored, whole = f.shuffle(stored, stored, range(count)), True
     else:
         stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
-    if stride == SIZES[element] and (whole or element not in QUANTIZED):
+    if stride == SIZES[element] and (whole or element not in (*QUANTIZED, I64)):
         f.store(stored, start, 0, None if whole else count)
     else:
         for at in _lanes(f, count):
@@ -135,7 +148,7 @@ def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element in QUANTIZED:
         return _widened(f.load_scalar(pointer, offset, "i8"), element)
     scalar = f.load_scalar(pointer, offset, element)
-    return scalar if element == F32 else scalar.cast("fpext", F32)
+    return scalar if element in (F32, *INTEGERS) else scalar.cast("fpext", F32)
 
 
 def read_booleans(f: Function, pointer: Pointer, offset: AnyInt, stride: int, count: AnyInt | None = None) -> Bool:

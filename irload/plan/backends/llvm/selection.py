@@ -9,7 +9,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from irload.ops.sliding import window_axes
-from irload.plan.backends.llvm.expressions import supports_expression
+from irload.plan.backends.llvm.expressions import supports_expression, supports_integers
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.windows import is_near
 from irload.plan.backends.llvm.selector import Selector
@@ -22,6 +22,7 @@ from irload.plan.memory.layout import Layout
 
 F32, BF16 = np.dtype(np.float32), np.dtype(bfloat16)
 U8, I8, BOOL = np.dtype(np.uint8), np.dtype(np.int8), np.dtype(bool)
+I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
 
 Layouts = Mapping[Value, Layout]
 
@@ -38,9 +39,11 @@ def _multiplies_or_maps(step: Step) -> bool:
 
 
 def _maps(step: ir.ElementwiseStep) -> bool:
-    """True if all values are f32, bytes (quantized) or booleans."""
+    """True if all values are f32, bytes (quantized), booleans, i32 or i64."""
     values = (*step.inputs, *step.outputs)
-    return all(v.size and v.dtype in (F32, U8, I8, BOOL) for v in values) and supports_expression(step.expression)
+    if not all(v.size and v.dtype in (F32, U8, I8, BOOL, I32, I64) for v in values):
+        return False
+    return supports_integers(step.expression, [v.dtype for v in step.inputs])
 
 
 def _matmul(step: ir.MatMulStep) -> bool:

@@ -1,4 +1,4 @@
-"""Comparisons, logical operations and selections in compiled kernels give the bits of `compute`."""
+"""Operations on booleans and integers, and comparisons, in compiled kernels give the bits of `compute`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 COMPARISONS = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
 LOGICAL = ("LogicalAnd", "LogicalOr", "LogicalXor")
 BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+ARITHMETIC = ("Add", "Subtract", "Multiply", "Minimum", "Maximum")
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +29,13 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def special(rng: np.random.Generator, *shape: int) -> Array:
-    """Random numbers from few values, including zeros of both signs, infinities and NaN."""
-    return rng.choice(np.array([0, -0.0, 1, -1, 0.5, np.inf, -np.inf, np.nan], np.float32), shape)
+    """Random numbers from few values, including zeros of both signs, limits of integers, infinities and NaN."""
+    values = [0, -0.0, 1, -1, 0.5, -7.9, 3e4, 2.0**31, -(2.0**31), 3e18, 1e20, np.inf, -np.inf, np.nan]
+    return rng.choice(np.array(values, np.float32), shape)
 
 
 class Masks:
-    """Random booleans and numbers of one shape, from two inputs."""
+    """Random booleans, integers and numbers of one shape, from two inputs."""
 
     def __init__(self, seed: int, *shape: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -41,6 +43,27 @@ class Masks:
         column = (*(-1 if n < 0 else 1 for n in shape[:-1]), shape[-1]) if self.rng.random() < 0.5 else shape
         self.numbers = [self.net.input(*shape), self.net.input(*column)]
         self.masks = [self._compared()]
+        self.integers = {t: [self._converted(self.numbers[0], t) for _ in range(2)] for t in ("i32", "i64")}
+
+    def _converted(self, value: Any, to: str) -> Any:
+        return self.net.op("Convert", value, destination_type=to)
+
+    def _integer(self, t: str) -> Any:
+        """An operation on integers of one type, mostly with two operands."""
+        net, integers = self.net, self.integers[t]
+        a, b = self._pick(integers), self._pick(integers)
+        divisor = net.constant(np.array(self._pick((1, 2, 7, 2**31 - 1)), np.int32 if t == "i32" else np.int64))
+        makers: list[Callable[[], Any]] = [
+            lambda: net.op(self._pick(ARITHMETIC), a, b, **NUMPY),
+            lambda: net.op(self._pick(ARITHMETIC), a, b, **NUMPY),
+            lambda: net.op("Divide", a, divisor, m_pythondiv=True, **NUMPY),
+            lambda: net.op("Negative", a),
+            lambda: net.op("Select", self._pick(self.masks), a, b, **NUMPY),
+            lambda: self._converted(self._pick(self.integers["i64" if t == "i32" else "i32"]), t),
+            lambda: self._converted(self._pick(self.numbers), t),
+            lambda: self._converted(self._pick(self.masks), t),
+        ]
+        return self._pick(makers)()
 
     def _pick(self, options: Any) -> Any:
         return options[int(self.rng.integers(len(options)))]
@@ -60,8 +83,14 @@ class Masks:
             lambda: net.op("BitwiseNot", self._pick(masks), version="opset13"),
             lambda: net.op("IsNaN", self._pick(self.numbers), version="opset10"),
             lambda: net.op("Convert", self._pick(self.numbers), destination_type="boolean"),
+            lambda: net.op(self._pick(COMPARISONS), *(self._pick(self.integers["i64"]) for _ in range(2)), **NUMPY),
+            lambda: net.op("Convert", self._pick(self.integers["i32"]), destination_type="boolean"),
         ]
         masks.append(self._pick(makers)())
+        for t, integers in self.integers.items():
+            integers.append(self._integer(t))
+        if self.rng.random() < 0.3:
+            self.numbers.append(self._converted(self._pick(self.integers[self._pick(("i32", "i64"))]), "f32"))
         if self.rng.random() < 0.6:
             a, b = self._pick(self.numbers), self._pick(self.numbers)
             self.numbers.append(net.op("Select", self._pick(masks), a, b, **NUMPY))
@@ -71,7 +100,7 @@ class Masks:
             self.numbers.append(net.op("Multiply", self.numbers[-1], self._pick(self.numbers), **NUMPY))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_random_masks(seed: int, *, dynamic: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -79,7 +108,8 @@ def test_random_masks(seed: int, *, dynamic: bool) -> None:
     masks = Masks(seed, *([-1] * dynamic), *shape)
     for _ in range(8):
         masks.grow()
-    model = masks.net.model(*masks.masks[-4:], *masks.numbers[2:][-4:])
+    integers = [*masks.integers["i32"][-3:], *masks.integers["i64"][-3:]]
+    model = masks.net.model(*masks.masks[-4:], *masks.numbers[2:][-4:], *integers)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for batch in (3, 4, 9) if dynamic else (1,):
         inputs = [special(rng, *(batch if n < 0 else n for n in shape)) for shape in masks.net.shapes]
@@ -98,3 +128,30 @@ def test_they_are_one_kernel() -> None:
     (step,) = irload.compile_model(model, 1).profile([np.ones((4, 50), np.float32)] * 2)
     assert step.operation.count("+") == 4
     assert step.kernel == "Pointwise"
+
+
+def test_integers_from_products_are_fused() -> None:
+    """As in a router: positions are computed from the results of kernels."""
+    net = Net()
+    x = net.input(6, 40)
+    whole = net.op("Convert", net.op("Multiply", x, net.constant(np.float32(10)), **NUMPY), destination_type="i64")
+    place = net.op("Divide", whole, net.constant(np.array(4)), m_pythondiv=True, **NUMPY)
+    inside = net.op("Less", place, net.constant(np.array(3)), **NUMPY)
+    model = net.model(net.op("Select", inside, place, net.op("Negative", place), **NUMPY))
+    steps = irload.compile_model(model, 1).profile([np.ones((6, 40), np.float32)])
+    assert {step.kernel for step in steps} == {"Pointwise"}
+    assert [step.operation for step in steps] == ["Multiply+Convert+Divide", "Negative+Less+Select"]
+
+
+@pytest.mark.parametrize("divisor", [0, -2])
+def test_divisors_that_are_not_positive_are_not_compiled(divisor: int) -> None:
+    net = Net()
+    whole = net.op("Convert", net.input(6, 40), destination_type="i32")
+    model = net.model(net.op("Divide", whole, net.constant(np.int32(divisor)), m_pythondiv=True, **NUMPY))
+    compiled = irload.compile_model(model, 1)
+    x = np.full((6, 40), 7, np.float32)
+    if divisor:
+        np.testing.assert_array_equal(compiled([x])[0], 7 // divisor)
+    else:
+        with pytest.raises(irload.IRError, match="zero"):
+            compiled([x])

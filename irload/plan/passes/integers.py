@@ -1,0 +1,109 @@
+"""Convert operations on booleans and integers, and comparisons of f32, from Compute to Elementwise steps.
+
+Only steps that a back end supports are converted. Traced plans run this pass after they have removed the steps that
+compute masks from shapes or integers alone: NumPy computes these masks before the kernels run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from irload.core.op import is_builtin
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import ComputeStep, ElementwiseStep
+from irload.plan.passes.elementwise import fuse_elementwise
+
+BOOL, F32 = np.dtype(bool), np.dtype(np.float32)
+INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
+
+NOT = "not"
+LOGIC: Mapping[str, tuple[str, ...]] = {
+    "BitwiseAnd": ("minimum",),
+    "BitwiseOr": ("maximum",),
+    "BitwiseXor": ("equal", NOT),
+    "LogicalAnd": ("minimum",),
+    "LogicalOr": ("maximum",),
+    "LogicalXor": ("equal", NOT),
+}
+"""Operations on two booleans: the opcode of both, then an opcode that is applied to the result."""
+COMPARISONS: Mapping[str, tuple[str, ...]] = {
+    "Equal": ("equal",),
+    "LessEqual": ("less_equal",),
+    "Less": ("less",),
+    "NotEqual": ("equal", NOT),
+}
+"""Operations on two operands of any type, likewise."""
+ARITHMETIC: Mapping[str, tuple[str, ...]] = {
+    "Add": ("add",),
+    "Maximum": ("maximum",),
+    "Minimum": ("minimum",),
+    "Multiply": ("multiply",),
+    "Subtract": ("subtract",),
+}
+"""Operations on two integers, likewise."""
+SWAPPED: Mapping[str, str] = {"Greater": "less", "GreaterEqual": "less_equal"}
+"""Operations on two operands whose opcodes have the operands in reverse order."""
+
+
+def lower_integers(program: Program, supports: Callable[[Step], bool]) -> None:
+    """Convert the steps, and fuse them with adjacent Elementwise steps. `supports`: True if a back end runs a step."""
+    lowered = [(step, new) for step in program.steps if (new := _lowered(step)) is not None and supports(new)]
+    for step, new in lowered:
+        program.replace([step], [new])
+    if lowered:
+        fuse_elementwise(program)
+
+
+def _lowered(step: Step) -> ElementwiseStep | None:
+    if not isinstance(step, ComputeStep) or step.op.namespace != "opset" or not is_builtin(step.op):
+        return None
+    if any(v.dtype not in (BOOL, F32, *INTEGERS) or not v.size for v in (*step.inputs, *step.outputs)):
+        return None
+    instructions = _instructions(step)
+    if not instructions or step.op.attributes.get("auto_broadcast") == "pdpd":
+        return None
+    inputs = step.inputs[:1] if step.op.type == "ConvertLike" else step.inputs
+    expression = Expression(len(inputs), instructions)
+    return ElementwiseStep(inputs, step.outputs, expression=expression, origin=step.origin)
+
+
+def _instructions(step: ComputeStep) -> tuple[Instruction, ...]:
+    """Return the instructions of an operation; none if it has no equivalent."""
+    type, dtype = step.op.type, step.inputs[0].dtype
+    tables = [COMPARISONS, LOGIC if dtype == BOOL else ARITHMETIC if dtype in INTEGERS else {}]
+    for table in tables:
+        if type in table:
+            opcode, *then = table[type]
+            return Instruction(opcode, (0, 1)), *(Instruction(name, (2,)) for name in then)
+    if type in SWAPPED:
+        return (Instruction(SWAPPED[type], (1, 0)),)
+    match type:
+        case "Select":
+            return (Instruction("select", (0, 1, 2)),)
+        case "LogicalNot" | "BitwiseNot" if dtype == BOOL:
+            return (Instruction(NOT, (0,)),)
+        case "IsNaN":
+            return Instruction("equal", (0, 0)), Instruction(NOT, (1,))
+        case "Divide" if dtype in INTEGERS and step.op.attributes["m_pythondiv"] and _is_positive(step.inputs[1]):
+            return (Instruction("divide", (0, 1)),)
+        case "Negative" if dtype in INTEGERS:
+            return (Instruction("negative", (0,)),)
+        case "Convert" | "ConvertLike":
+            return _conversion(dtype, step.output.dtype)
+        case _:
+            return ()
+
+
+def _is_positive(divisor: Value) -> bool:
+    """True for a constant without zeros and negative numbers, for which a quotient cannot overflow."""
+    return divisor.constant is not None and bool((divisor.constant > 0).all())
+
+
+def _conversion(dtype: np.dtype[np.generic], to: np.dtype[np.generic]) -> tuple[Instruction, ...]:
+    """Return the instruction of a conversion between different types."""
+    if dtype == to:
+        return ()
+    return (Instruction("nonzero", (0,)) if to == BOOL else Instruction("convert", (0,), dtype=to),)
