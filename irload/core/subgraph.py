@@ -69,8 +69,9 @@ class Accumulator:
     """A value that each iteration only extends, by a part along `axis`, which may be negative.
 
     `result` and `parameter` are the ends of its back edge: positions among the results and parameters of the body. The
-    parts are appended to the initial value; with `writes`, the part of iteration k replaces position k of it. With
-    `is_slice`, parts have the axis, else it is dropped.
+    parts are appended to the initial value; with `writes`, they replace consecutive positions of it, from the initial
+    value of the parameter `counter` on, by default from 0. With `is_slice`, parts have the axis, else it is dropped.
+    With `broadcasts`, the initial value broadcasts to the shape of the parts along the other axes.
     """
 
     result: int
@@ -78,6 +79,8 @@ class Accumulator:
     axis: int
     writes: bool = False
     is_slice: bool = True
+    broadcasts: bool = False
+    counter: int | None = None
 
 
 def declared(body: Body, index: int) -> TensorType:

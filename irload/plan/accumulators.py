@@ -6,8 +6,7 @@ loop collects the parts, and puts them together after the last iteration.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from irload.core.subgraph import Accumulator, Subgraph
@@ -26,6 +25,16 @@ class LoopBody(Graph):
 
 
 @record(eq=False)
+class _Candidate:
+    """A back edge whose result `last` extends the parameter `past` by `part`."""
+
+    accumulator: Accumulator
+    past: Node
+    last: Node
+    part: Output
+
+
+@record(eq=False)
 class Accumulation:
     """The `accumulators` of a loop, the body that runs, and the positions of its parameters in the body of the file."""
 
@@ -35,67 +44,98 @@ class Accumulation:
 
     @staticmethod
     def of(loop: Subgraph) -> Accumulation:
-        """Return the accumulators of a loop."""
+        """Return the accumulators of a loop, which nothing else reads in the body that runs."""
         body = cast(Graph, loop.body)
-        candidates = list(_candidates(loop, body))
-        reads = Counter(read for node in body.nodes for read in node.inputs) if candidates else Counter[Output]()
         gathered = {m.inner for m in loop.outputs if m.axis is not None or m.purpose}
-        parts = {
-            accumulator: part
-            for accumulator, part in candidates
-            if reads[body.parameters[accumulator.parameter].outputs[0]] == 1
-            and reads[body.results[accumulator.result].inputs[0]] == 1
-            and accumulator.result not in gathered
-        }
-        dropped = {accumulator.parameter for accumulator in parts}
+        chosen = [c for c in _candidates(loop, body) if c.accumulator.result not in gathered]
+        while True:
+            results = _results(body, {c.accumulator.result: c.part for c in chosen})
+            needed = _needed([*results, *body.sinks])
+            others = [c for c in chosen if c.past not in needed and c.last not in needed]
+            if len(others) == len(chosen):
+                break
+            chosen = others
+        dropped = {c.accumulator.parameter for c in chosen}
         kept = tuple(k for k in range(len(body.parameters)) if k not in dropped)
-        returned = {accumulator.result: part for accumulator, part in parts.items()}
-        carried = tuple((result, kept.index(k)) for result, k in loop.back_edges if k in kept)
-        return Accumulation(tuple(parts), _reduced(body, kept, returned, carried), kept)
+        parameters = [body.parameters[k] for k in kept]
+        nodes = [n for n in (*body.nodes, *results) if n in needed and n not in parameters]
+        carried = tuple((result, kept.index(k)) for result, k in loop.back_edges if k not in dropped)
+        running = LoopBody([*parameters, *nodes], parameters, results, body.sinks, body.file, carried=carried)
+        return Accumulation(tuple(c.accumulator for c in chosen), running, kept)
 
 
-def _candidates(loop: Subgraph, body: Graph) -> Iterator[tuple[Accumulator, Output]]:
-    """Yield the back edges whose result extends the parameter, and the part that an iteration adds."""
-    merged = {parameter for _, parameter in loop.back_edges}
-    counters = {
-        body.parameters[m.inner].outputs[0]
-        for m in loop.inputs
-        if m.purpose == "current_iteration" and m.inner not in merged
-    }
-    for result, parameter in loop.back_edges:
-        last, past = body.results[result].inputs[0].node, body.parameters[parameter].outputs[0]
-        if last.type == "Concat" and len(last.inputs) == 2 and last.inputs[0] is past:
-            yield Accumulator(result, parameter, last.op.attributes["axis"]), last.inputs[1]
-        elif last.type == "ScatterUpdate" and last.inputs[0] is past and _counts(last.inputs[1], counters):
-            axis, indices = last.inputs[3].type.value, last.inputs[1].type
-            if axis is not None and axis.size == 1 and indices.rank in (0, 1):
-                where = Accumulator(result, parameter, int(axis.reshape(())), writes=True, is_slice=indices.rank == 1)
-                yield where, last.inputs[2]
-
-
-def _counts(output: Output, counters: set[Output]) -> bool:
-    """True if a value is the number of the iteration, in any shape."""
-    while output not in counters:
-        if output.node.type not in MOVES:
-            return False
-        output = output.node.inputs[0]
-    return True
-
-
-def _reduced(
-    body: Graph, kept: Sequence[int], returned: dict[int, Output], carried: tuple[tuple[int, int], ...]
-) -> LoopBody:
-    """Return a body with some of the parameters, whose results are `returned` at these positions."""
-    results = [
+def _results(body: Graph, returned: Mapping[int, Output]) -> list[Node]:
+    """Return the results of a body, of which some are replaced by other values."""
+    return [
         Node(result.id, result.name, result.op, [returned[k]], result.outputs) if k in returned else result
         for k, result in enumerate(body.results)
     ]
-    parameters = [body.parameters[k] for k in kept]
-    needed = {*results, *body.sinks}
-    pending = list(needed)
+
+
+def _needed(nodes: Iterable[Node]) -> set[Node]:
+    """Return nodes and their ancestors."""
+    needed, pending = set(nodes), list(nodes)
     while pending:
         before = {i.node for i in pending.pop().inputs} - needed
         needed |= before
         pending += before
-    nodes = [node for node in (*body.nodes, *results) if node in needed and node not in parameters]
-    return LoopBody([*parameters, *nodes], parameters, results, body.sinks, body.file, carried=carried)
+    return needed
+
+
+def _candidates(loop: Subgraph, body: Graph) -> Iterator[_Candidate]:
+    counters = _counters(loop, body)
+    for result, parameter in loop.back_edges:
+        last, past = body.results[result].inputs[0].node, body.parameters[parameter]
+        if last.type == "Concat" and len(last.inputs) == 2 and last.inputs[0].node is past:
+            where = Accumulator(result, parameter, last.op.attributes["axis"])
+            yield _Candidate(where, past, last, last.inputs[1])
+        elif last.type == "ScatterUpdate":
+            axis, indices = last.inputs[3].type.value, last.inputs[1].type
+            counter = _moved(last.inputs[1])
+            if axis is None or axis.size != 1 or indices.rank not in (0, 1) or counter not in counters:
+                continue
+            along, data = int(axis.reshape(())), last.inputs[0].node
+            broadcasts = data is not past
+            if broadcasts and not (along == 0 and _is_broadcast(data, past)):
+                continue
+            where = Accumulator(
+                result, parameter, along, True, is_slice=indices.rank == 1, broadcasts=broadcasts,
+                counter=counters[counter],
+            )  # fmt: skip
+            yield _Candidate(where, past, last, last.inputs[2])
+
+
+def _counters(loop: Subgraph, body: Graph) -> dict[Output, int | None]:
+    """Return the values that count iterations: from 0 (None), or from the initial value of a parameter (its position).
+
+    The parameter has a back edge from the sum of itself and 1.
+    """
+    merged = {parameter for _, parameter in loop.back_edges}
+    inner = [m.inner for m in loop.inputs if m.purpose == "current_iteration" and m.inner not in merged]
+    counters: dict[Output, int | None] = dict.fromkeys(body.parameters[k].outputs[0] for k in inner)
+    for result, parameter in loop.back_edges:
+        following, counter = body.results[result].inputs[0].node, body.parameters[parameter].outputs[0]
+        if following.type == "Add" and following.inputs[0] is counter and counter.type.element.is_integer:
+            step = following.inputs[1].type.value
+            if step is not None and step.size == 1 and step.reshape(()) == 1:
+                counters[counter] = parameter
+    return counters
+
+
+def _moved(output: Output) -> Output:
+    """Return the value whose only element another one contains, in any shape and type."""
+    while output.node.type in MOVES:
+        output = output.node.inputs[0]
+    return output
+
+
+def _is_broadcast(node: Node, past: Node) -> bool:
+    """True for Broadcast(past, [length of past along axis 0, …]), with which TensorFlow sets the shape of a list."""
+    if node.type != "Broadcast" or node.op.attributes["mode"] != "numpy" or node.inputs[0].node is not past:
+        return False
+    target = node.inputs[1].node
+    first = target.inputs[0].node if target.type == "Concat" else target
+    if first.type != "Slice" or first.inputs[0].node.type != "ShapeOf":
+        return False
+    begin, end, step = (i.type.ints for i in first.inputs[1:4])
+    return first.inputs[0].node.inputs[0].node is past and (begin, end, step) == ((0,), (1,), (1,))

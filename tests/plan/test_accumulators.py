@@ -19,6 +19,7 @@ from irload.ops.infrastructure.parts import Collected
 from irload.ops.movement.concat import Concat
 from irload.ops.movement.scatter import ScatterUpdate
 from irload.plan.accumulators import Accumulation
+from irload.plan.interpreter import InterpreterRun
 from irload.safety.limits import Limits
 from tests.harness.body import Body, back_edges, input_entry, output_entry, port_map
 from tests.harness.runtime import core
@@ -84,6 +85,62 @@ def growing_ir(
     for output in graph.nested("Loop", "opset5", inputs, 1 + len(read), xml):
         graph.result(output)
     return graph.model()
+
+
+def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", first: bool = True) -> tuple[bytes, bytes]:
+    """A Loop as TensorFlow's front end writes it: a list of tensors, whose shape is set when the first is written.
+
+    Iteration k writes x · k at position `start` + k · `step`, which the loop counts itself.
+    """
+    graph = Body(bytearray())
+    body = Body(graph.weights)
+    at, past, x = body.parameter(et.i32, ""), body.parameter(et.f32, "?,?,?"), body.parameter(et.f32, f"{ROWS},{WIDTH}")
+    item = body.op("Multiply", x, body.op("Convert", at, destination_type="f32"))
+    zero, one = body.constant(np.array([0])), body.constant(np.array([1]))
+    length = body.op("ShapeOf", past, version="opset3", output_type="i64")
+    length = body.op("Slice", length, zero, one, one, zero, version="opset8")
+    shape = body.op("Concat", length, body.op("ShapeOf", item, version="opset3", output_type="i64"), axis=0)
+    if not first:
+        shape = body.constant(np.array([6, ROWS, WIDTH]))
+    data = body.op("Broadcast", past, shape, version="opset3", mode=mode)
+    index = body.op("Reshape", at, body.constant(np.array([-1])), special_zero=False)
+    axis = body.constant(np.array(0))
+    written = body.op("ScatterUpdate", data, index, body.op("Unsqueeze", item, zero), axis, version="opset3")
+    following = body.op("Add", at, body.constant(np.int32(step)))
+    results = [body.result(v) for v in (written, following, body.constant(np.bool_(True)))]
+    lines = (
+        input_entry(2, at),
+        input_entry(3, past),
+        input_entry(4, x),
+        output_entry(5, results[0]),
+        output_entry(-1, results[2], purpose="execution_condition"),
+    )
+    xml = port_map(*lines) + back_edges((results[0], past), (results[1], at)) + body.xml()
+    inputs = [graph.constant(np.array(3)), graph.constant(np.bool_(True)), graph.constant(np.int32(start))]
+    inputs += [graph.parameter(et.f32, "?,1,1"), graph.parameter(et.f32, f"{ROWS},{WIDTH}")]
+    (output,) = graph.nested("Loop", "opset5", inputs, 1, xml)
+    graph.result(output)
+    return graph.model()
+
+
+@pytest.mark.parametrize("start", [0, 2, -3])
+def test_lists_of_tensors(start: int) -> None:
+    model = irload.read_model(*tensor_list(start=start))
+    assert found(model) == (Accumulator(0, 1, 0, writes=True, broadcasts=True, counter=0),)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    rng = np.random.default_rng(0)
+    for length in (6, 5):
+        feed = [rng.standard_normal(shape).astype(np.float32) for shape in ((length, 1, 1), (ROWS, WIDTH))]
+        np.testing.assert_array_equal(compiled(feed)[0], plain(feed)[0])
+
+
+@pytest.mark.parametrize("options", [{"step": 2}, {"mode": "bidirectional"}, {"first": False}], ids=str)
+def test_other_lists_are_written_in_each_iteration(options: dict[str, Any]) -> None:
+    model = irload.read_model(*tensor_list(**options))
+    assert found(model) == ()
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    feed = [np.ones((6, 1, 1), np.float32), np.ones((ROWS, WIDTH), np.float32)]
+    np.testing.assert_array_equal(compiled(feed)[0], plain(feed)[0])
 
 
 def values(axis: int = 1, length: int = 1) -> list[np.ndarray]:
@@ -184,9 +241,9 @@ def test_the_whole_is_limited() -> None:
 @pytest.mark.parametrize("shape", [(ROWS + 1, 1), (1, 1), (ROWS,)], ids=str)
 def test_parts_of_another_shape_are_errors(shape: tuple[int, ...]) -> None:
     """Their shapes may depend on values, so that inference does not find them."""
-    collected = Collected(Accumulator(0, 0, 1), np.zeros((ROWS, 1), np.float32))
+    collected = Collected(Accumulator(0, 0, 1), [np.zeros((ROWS, 1), np.float32)])
     with pytest.raises(ExecutionError, match=r"iteration 0 adds a part of shape .* to a value of shape \[2, 1\]"):
-        collected.append(np.zeros(shape, np.float32), None)  # type: ignore[arg-type]
+        collected.append(np.zeros(shape, np.float32), InterpreterRun(irload.compile_model(growing(), 1), {}))
 
 
 def test_positions_outside_the_value_are_errors() -> None:

@@ -146,7 +146,7 @@ class Iterated(Op):
                 values[m.inner] = self._counter(m, 0)
         initial = tuple(values)
         counters = [(m.inner, values[m.inner]) for m in wiring.inputs if m.purpose and m.inner not in merged]
-        collected = {a.result: Collected(a, values[a.parameter]) for a in context.accumulators(wiring)}
+        collected = {a.result: Collected(a, initial) for a in context.accumulators(wiring)}
         edges = [edge for edge in wiring.back_edges if edge[0] not in collected]
         gathered = [m for m in self.mapped_outputs() if m.axis is not None]
         parts: dict[int, list[Array]] = {m.outer: [] for m in gathered}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from irload.core.context import RunContext
@@ -75,36 +77,48 @@ def joined_type(m: PortMap, tensor: TensorType, length: Dim | None) -> TensorTyp
 
 
 class Collected:
-    """The parts of an `Accumulator`, whose initial value is `initial`."""
+    """The parts of an `Accumulator` of a loop whose parameters have these initial values."""
 
-    def __init__(self, accumulator: Accumulator, initial: Array) -> None:
-        self._accumulator, self._initial = accumulator, initial
-        self._axis = normalize_axis(accumulator.axis, initial.ndim)
+    def __init__(self, accumulator: Accumulator, initial: Sequence[Array]) -> None:
+        self._accumulator, self._initial = accumulator, initial[accumulator.parameter]
+        self._axis = normalize_axis(accumulator.axis, self._initial.ndim)
+        self._start = 0 if accumulator.counter is None else int(initial[accumulator.counter].reshape(()))
         self._parts: list[Array] = []
-        self._nbytes = initial.nbytes
+        self._nbytes = self._initial.nbytes
+        self._beside: tuple[int, ...] | None = None
+        """The dims of the parts without the axis."""
 
     def append(self, part: Array, context: RunContext) -> None:
         """Add the part of the next iteration. Raises ExecutionError if it does not fit, and LimitExceeded."""
         where, axis, shape = self._accumulator, self._axis, self._initial.shape
         if not where.is_slice:
             part = np.expand_dims(part, axis)
-        beside = part.shape[:axis] == shape[:axis] and part.shape[axis + 1 :] == shape[axis + 1 :]
-        if not beside or part.ndim != len(shape) or (where.writes and part.shape[axis] != 1):
+        beside = part.shape[:axis] + part.shape[axis + 1 :]
+        if self._beside is None and part.ndim == len(shape):
+            dims = zip(beside, shape[:axis] + shape[axis + 1 :], strict=True)
+            if all(a == b or (where.broadcasts and b == 1) for a, b in dims):
+                self._beside = beside
+        if beside != self._beside or (where.writes and part.shape[axis] != 1):
             raise ExecutionError(
                 f"iteration {len(self._parts)} adds a part of shape {list(part.shape)} along axis {axis} to a value "
                 f"of shape {list(shape)}"
             )
-        if where.writes and len(self._parts) >= shape[axis]:
-            raise ExecutionError(f"index {len(self._parts)} is out of range for an axis of {shape[axis]}")
+        if where.writes:
+            position, size = self._start + len(self._parts), shape[axis]
+            if not -size <= position < size:
+                raise ExecutionError(f"index {position} is out of range for an axis of {size}")
+        self._nbytes += part.nbytes
+        context.limits.require("tensor_bytes", self._nbytes, "a value that a loop extends has grown too large")
         self._parts.append(part)
-        if not where.writes:
-            self._nbytes += part.nbytes
-            context.limits.require("tensor_bytes", self._nbytes, "a value that a loop extends has grown too large")
 
     def whole(self) -> Array:
-        """The value after the last iteration."""
-        rest = self._initial
-        if self._accumulator.writes:
-            rest = rest[(slice(None),) * self._axis + (slice(len(self._parts), None),)]
-            return np.concatenate([*self._parts, rest], self._axis)
-        return np.concatenate([rest, *self._parts], self._axis)
+        """The value after the last iteration, at least one."""
+        axis, beside = self._axis, self._beside or ()
+        if not self._accumulator.writes:
+            return np.concatenate([self._initial, *self._parts], axis)
+        length = self._initial.shape[axis]
+        result = np.array(np.broadcast_to(self._initial, (*beside[:axis], length, *beside[axis:])))
+        along = np.moveaxis(result, axis, 0)
+        for k, part in enumerate(self._parts, self._start):
+            along[k] = part.reshape(beside)
+        return result

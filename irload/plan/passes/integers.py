@@ -58,7 +58,7 @@ def lower_integers(program: Program, supports: Callable[[Step], bool]) -> None:
 
 
 def _lowered(step: Step) -> ElementwiseStep | None:
-    if not isinstance(step, ComputeStep) or step.op.namespace != "opset" or not is_builtin(step.op):
+    if not isinstance(step, ComputeStep) or step.op.namespace != "opset" or not is_builtin(step.op) or not step.inputs:
         return None
     if any(v.dtype not in (BOOL, F32, *INTEGERS) or not v.size for v in (*step.inputs, *step.outputs)):
         return None
