@@ -135,7 +135,8 @@ def _is_broadcast(node: Node, past: Node) -> bool:
         return False
     target = node.inputs[1].node
     first = target.inputs[0].node if target.type == "Concat" else target
-    if first.type != "Slice" or first.inputs[0].node.type != "ShapeOf":
+    element = [i.type.ints for i in first.inputs[1:4]]
+    if (first.type, element) not in (("Slice", [(0,), (1,), (1,)]), ("Gather", [(0,), (0,)])):
         return False
-    begin, end, step = (i.type.ints for i in first.inputs[1:4])
-    return first.inputs[0].node.inputs[0].node is past and (begin, end, step) == ((0,), (1,), (1,))
+    shape = first.inputs[0].node
+    return shape.type == "ShapeOf" and shape.inputs[0].node is past

@@ -87,7 +87,7 @@ def growing_ir(
     return graph.model()
 
 
-def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", first: bool = True) -> tuple[bytes, bytes]:
+def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", by: str = "Slice") -> tuple[bytes, bytes]:
     """A Loop as TensorFlow's front end writes it: a list of tensors, whose shape is set when the first is written.
 
     Iteration k writes x · k at position `start` + k · `step`, which the loop counts itself.
@@ -98,9 +98,12 @@ def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", first: bo
     item = body.op("Multiply", x, body.op("Convert", at, destination_type="f32"))
     zero, one = body.constant(np.array([0])), body.constant(np.array([1]))
     length = body.op("ShapeOf", past, version="opset3", output_type="i64")
-    length = body.op("Slice", length, zero, one, one, zero, version="opset8")
+    if by == "Slice":
+        length = body.op("Slice", length, zero, one, one, zero, version="opset8")
+    else:
+        length = body.op("Gather", length, zero, body.constant(np.array(0)), version="opset8", batch_dims=0)
     shape = body.op("Concat", length, body.op("ShapeOf", item, version="opset3", output_type="i64"), axis=0)
-    if not first:
+    if by == "constant":
         shape = body.constant(np.array([6, ROWS, WIDTH]))
     data = body.op("Broadcast", past, shape, version="opset3", mode=mode)
     index = body.op("Reshape", at, body.constant(np.array([-1])), special_zero=False)
@@ -123,9 +126,9 @@ def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", first: bo
     return graph.model()
 
 
-@pytest.mark.parametrize("start", [0, 2, -3])
-def test_lists_of_tensors(start: int) -> None:
-    model = irload.read_model(*tensor_list(start=start))
+@pytest.mark.parametrize(("start", "by"), [(0, "Slice"), (2, "Gather"), (-3, "Slice")])
+def test_lists_of_tensors(start: int, by: str) -> None:
+    model = irload.read_model(*tensor_list(start=start, by=by))
     assert found(model) == (Accumulator(0, 1, 0, writes=True, broadcasts=True, counter=0),)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     rng = np.random.default_rng(0)
@@ -134,7 +137,7 @@ def test_lists_of_tensors(start: int) -> None:
         np.testing.assert_array_equal(compiled(feed)[0], plain(feed)[0])
 
 
-@pytest.mark.parametrize("options", [{"step": 2}, {"mode": "bidirectional"}, {"first": False}], ids=str)
+@pytest.mark.parametrize("options", [{"step": 2}, {"mode": "bidirectional"}, {"by": "constant"}], ids=str)
 def test_other_lists_are_written_in_each_iteration(options: dict[str, Any]) -> None:
     model = irload.read_model(*tensor_list(**options))
     assert found(model) == ()
