@@ -84,6 +84,7 @@ COMPARISONS: dict[str, Any] = {
 def test_arithmetic(type: str) -> None:
     constant = np.array([2, 5], np.int64)
     value, trace = value_of(binary(type, constant))
+    assert not trace.guards
     for size in (AT, OTHER):
         np.testing.assert_array_equal(at(value, trace, size), ARITHMETIC[type](np.array([size, 3]), constant))
 
@@ -96,6 +97,31 @@ def test_comparisons(type: str, constants: tuple[int, int]) -> None:
     np.testing.assert_array_equal(at(value, trace, AT), COMPARISONS[type](np.array([AT, 3]), constant))
     assert value.value is not None
     assert value.value.dtype == bool
+
+
+def reduction(type: str, *, keep_dims: bool = False) -> Layers:
+    """A reduction of both sizes and 9."""
+
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        (three,) = graph.layer(
+            "Concat", [sizes, graph.constant(np.array([9]))], [("i64", (3,))], attributes={"axis": 0}
+        )
+        inputs, shape = [three, graph.constant(np.array([0]))], (1,) if keep_dims else ()
+        return graph.layer(type, inputs, [("i64", shape)], attributes={"keep_dims": str(keep_dims).lower()})[0]
+
+    return layers
+
+
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize(
+    ("type", "function"), [("ReduceMin", min), ("ReduceMax", max), ("ReduceSum", sum), ("ReduceProd", np.prod)]
+)
+def test_reductions(type: str, function: Callable[..., int], keep_dims: bool) -> None:
+    value, trace = value_of(reduction(type, keep_dims=keep_dims))
+    assert not trace.guards
+    for size in (AT, OTHER, 2):
+        expected = function([size, 3, 9])
+        assert at(value, trace, size).tolist() == ([expected] if keep_dims else expected)
 
 
 def gather(graph: ir.Graph, sizes: ir.Ref, index: int = 0) -> ir.Ref:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from irload.core.element import boolean, f32, f64
 from irload.core.op import Op, is_builtin
 from irload.core.ratio import each, ratios
 from irload.core.shape import Shape
-from irload.core.size import has_sizes
+from irload.core.size import has_sizes, largest, smallest
 from irload.core.tensor import Array, TensorType
 
 MOVEMENTS = frozenset(
@@ -44,13 +46,19 @@ SIZE_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "GreaterEqual": np.greater_equal,
     "Less": np.less,
     "LessEqual": np.less_equal,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
+    "Maximum": np.frompyfunc(largest, 2, 1),
+    "Minimum": np.frompyfunc(smallest, 2, 1),
     "Multiply": np.multiply,
     "NotEqual": np.not_equal,
     "Subtract": np.subtract,
 }
 """Elementwise operations on integers, with NumPy functions that compute the same on arrays of sizes."""
+SIZE_REDUCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "ReduceMax": largest,
+    "ReduceMin": smallest,
+    "ReduceSum": operator.add,
+}
+"""Reductions, with functions of two elements that accept sizes."""
 SIZE_DIVISIONS: Mapping[str, Callable[..., Any]] = {"Divide": np.floor_divide, "Mod": np.mod}
 """Divisions, with NumPy functions that compute the same for sizes of at least 0 and positive divisors."""
 
@@ -68,6 +76,8 @@ def infer_sizes(op: Op, arrays: Sequence[Array], outputs: Sequence[TensorType]) 
             results: Sequence[Array] = computed if isinstance(computed, tuple) else (computed,)
         elif op.type in SIZE_DIVISIONS:
             results = [_divide(SIZE_DIVISIONS[op.type], *arrays)]
+        elif op.type in SIZE_REDUCTIONS:
+            results = [_reduce(op, SIZE_REDUCTIONS[op.type], *arrays)]
         elif op.type in SIZE_FUNCTIONS and not (op.type == "Convert" and outputs[0].element is boolean):
             results = [SIZE_FUNCTIONS[op.type](*arrays)]
         else:
@@ -92,6 +102,16 @@ def _divide(divide: Callable[..., Array], a: Array, b: Array) -> Array:
     if any(v < 0 for v in a.flat) or any(v <= 0 for v in b.flat):
         raise ArithmeticError("a size is negative")
     return divide(a, b)
+
+
+def _reduce(op: Op, function: Callable[[Any, Any], Any], x: Array, axes: Array) -> Array:
+    """Reduce along one axis with at least one element."""
+    (axis,) = axes.reshape(-1).tolist()
+    parts = np.moveaxis(x, axis, 0)
+    total: Array = np.empty(parts.shape[1:], object)
+    for index in np.ndindex(total.shape):
+        total[index] = reduce(function, parts[(slice(None), *index)].tolist())
+    return np.expand_dims(total, axis) if op.attributes["keep_dims"] else total
 
 
 RATIO_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {"Ceiling": math.ceil, "Floor": math.floor}
