@@ -12,7 +12,7 @@ from irload.ops.convolution.forward import convolve
 from irload.plan.backends.llvm.builder import Module
 from irload.plan.backends.llvm.compiler import _machine  # pyright: ignore[reportPrivateUsage]
 from irload.plan.backends.llvm.dot import BYTE_PAIRS, VNNI, WIDENED_BYTES, byte_dot
-from irload.plan.backends.llvm.target import AVX2, AVX512_BF16, AVX512_VNNI, AVX_VNNI, TARGETS, Target
+from irload.plan.backends.llvm.target import AVX2, AVX512_BF16, AVX512_VNNI, AVX_VNNI, TARGETS, Target, host_target
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.integer_weights import pairs_fit
 from irload.plan.ir.program import Value
@@ -21,6 +21,7 @@ from tests.harness.tiers import tiered
 from tests.plan.llvm.harness import TARGETS as RUNNABLE
 from tests.plan.llvm.harness import channels_last, kernel_names, run_step
 
+_host = host_target()
 U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
 QUANTIZE = Expression(
     2,
@@ -83,6 +84,37 @@ def test_random_convolutions_are_exact(seed: int, target: Target) -> None:
         laid = channels_last if k % 4 else None
         (output,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
         np.testing.assert_array_equal(output, exact.astype(np.float32))
+
+
+VNNI_HOST = [t for t in (AVX512_VNNI, AVX_VNNI) if _host is not None and t.flags <= _host.flags]
+
+
+@pytest.mark.parametrize("target", [*RUNNABLE, *VNNI_HOST], ids=lambda t: t.name)
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+@pytest.mark.parametrize("fit", [False, True])
+def test_windows_of_few_channels_are_runs_of_words(depth: int, target: Target, fit: bool) -> None:
+    """Pairs across columns may not fit into i16 even if all pairs of channels do."""
+    rng = np.random.default_rng(depth)
+    for kernel, stride, dilation in ((7, 2, 1), (3, 1, 1), (5, 3, 1), (3, 1, 2)):
+        x = data_of(rng, (2, depth, 19, 17))
+        w = weights_of(rng, (1, 21, depth, kernel, kernel), fit=fit)
+        if fit and depth == 3:
+            w[:, :, 2], w[:, :, 0] = 127, 127  # the first and the last channel are in different pairs
+            w[:, :, 1] = 0
+        pads = [(kernel // 2, kernel // 2 - 1), (kernel // 2 + 1, 0)]
+        exact = convolve(x.astype(np.int64) - 3, w.astype(np.int64), (stride,) * 2, (dilation,) * 2, pads)
+        step = ConvStep(
+            [Value(x.shape, U8), Value.of(w)],
+            [Value(exact.shape, F32)],
+            strides=(stride, stride),
+            dilations=(dilation, dilation),
+            pads_begin=tuple(b for b, _ in pads),
+            pads_end=tuple(e for _, e in pads),
+            integers=Integers(3, pairs_fit(w, 2)),
+        )
+        for at_end in (False, True):
+            (result,) = run_step(step, [x], target, at_end=at_end)
+            np.testing.assert_array_equal(result, exact)
 
 
 @pytest.mark.parametrize("seed", range(4))

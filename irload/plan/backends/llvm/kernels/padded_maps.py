@@ -8,7 +8,8 @@ import numpy as np
 
 from irload.core.size import largest
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.dot import BYTE_PAIRS, Dot
+from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernel import Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
@@ -27,9 +28,12 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
 
     The copy is planar if the data are and words have one element, otherwise channels last. Elements that pad the
     channels of a group are not written, since their weights are 0.
+
+    If it needs fewer words, the channels are not padded: the columns and channels of a window are one run of words.
     """
     data, (groups, _, depth), rank = conv.data, conv.shape[:3], len(conv.windows)
-    whole, size = dot.words(depth) * dot.k, data.itemsize
+    run = _run(conv, dot)
+    whole, size = depth if run else dot.words(depth) * dot.k, data.itemsize
     planar = dot.k == 1 and is_planar(data)
     windows, read, begins = conv.windows, tuple(w.size for w in conv.windows), (0,) * rank
     sizes = read
@@ -41,7 +45,7 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
         )
     order = range(3 + rank) if planar else (0, *range(3, 3 + rank), 1, 2)
     strides = Strided.dense((data.shape[0], groups, whole, *sizes), order).in_bytes(size).strides
-    nbytes = -(-data.shape[0] * strides[0] // FILLED) * FILLED
+    nbytes = -(-(data.shape[0] * strides[0] + (WORD if run else 0)) // FILLED) * FILLED
     buffer = selector.temporary(nbytes)
     copies = [] if fill is None else [_filled(buffer, nbytes, fill, selector)]
     start = sum(b * stride for b, stride in zip(begins, strides[3:], strict=True))
@@ -52,23 +56,39 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
         copies.append(copy(target, CopyOperand(address(data), split, [data]), size, selector))
 
     def arrange(weights: Array) -> Array:
-        pads = [(0, 0)] * weights.ndim
-        pads[2] = (0, whole - depth)
-        return channels_last(np.pad(weights, pads))
+        """[G, O, C, K…] → [G, O, K…, channels of whole words], or [G, O, lines of taps…, words of a run]."""
+        moved = channels_last(weights)
+        if run:
+            moved = moved.reshape(*moved.shape[:-2], -1)
+        pads = [(0, 0)] * (moved.ndim - 1)
+        return np.pad(moved, [*pads, (0, (run or whole) - moved.shape[-1])])
 
+    if run:
+        windows = (*windows[:-1], replace(windows[-1], kernel=1))
     return Maps(
         buffer,
         strides[0],
         strides[1],
         strides[3:],
         windows,
-        Chunks.in_place(whole, strides[2], dot),
+        Chunks.in_place(run or whole, strides[2], dot),
         nbytes,
         copies=copies,
         planar=planar,
         arrange=unchanged if planar else arrange,
-        key=(planar, whole),
+        key=(planar, whole, run),
     )
+
+
+def _run(conv: ConvProblem, dot: Dot) -> int:
+    """The elements of the words that contain the columns and channels of a window; 0 if channels are padded instead.
+
+    `Integers.pairs_fit` holds for pairs of channels, but not for pairs across columns.
+    """
+    (groups, _, depth), columns = conv.shape[:3], conv.windows[-1]
+    words = dot.words(columns.kernel * depth)
+    joined = groups == 1 and columns.dilation == 1 and words < columns.kernel * dot.words(depth)
+    return words * dot.k if joined and dot.k > 1 and dot is not BYTE_PAIRS else 0
 
 
 def _filled(buffer: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
