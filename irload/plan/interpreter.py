@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from irload.plan.executor import Executor
 
 
+INFERRED = 16
+"""Maximum number of results of inference at run time that are cached for each node."""
 RunPart = Callable[[Sequence[Array]], tuple[Array, ...]]
 """Returns the results of the planned part of a schedule; 16-bit floats are f32."""
 
@@ -214,16 +216,11 @@ class InterpreterRun:
         """Run one operation. Output types that the schedule could not infer are inferred here, from the values."""
         try:
             self.deadline.check()
-            types = scheduled.types if scheduled.known else self.infer_types(scheduled, inputs)
+            types, nbytes = scheduled.types, scheduled.nbytes
             if not scheduled.known:
-                for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
-                    if not expected.shape.contains(tensor.shape):
-                        raise ExecutionError(f"output {k} is of shape {tensor.shape}, inferred {expected.shape}")
-                    require_size(tensor, self.limits)
-                if self.differences is not None:
-                    self.differences.compare_outputs(scheduled.node, types)
+                types, nbytes = self._checked_types(scheduled, inputs)
             if scheduled.node.type not in VIEWS:
-                self.tracker.require(scheduled.nbytes if scheduled.known else sum(t.nbytes or 0 for t in types))
+                self.tracker.require(nbytes)
             self.outputs = types
             op = self.compiled.operation(scheduled.node) if self.uses_plans else operation_of(scheduled.node)
             if scheduled.short and self.compiled.optimize:
@@ -243,17 +240,32 @@ class InterpreterRun:
             map(widened_array, evaluate(op, list(map(widened_array, inputs)), list(map(wide_type, types)), self))
         )
 
-    def infer_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Sequence[TensorType]:
-        """Return the output types, for shapes that are known only at run time. Runs the checks of `infer`."""
+    def _checked_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Sequence[TensorType], int]:
+        """Return the output types, for shapes that are known only at run time, and their bytes.
+
+        Runs the checks of `infer`, and compares the types with the schedule, the limits, and the file.
+        """
         if not scheduled.node.op.infers_from_scalars:
-            return self._inferred(scheduled, inputs)
-        key = tuple((a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs)
-        types = scheduled.inferred.get(key)
-        if types is None:
-            types = self._inferred(scheduled, inputs)
-            scheduled.inferred.clear()
-            scheduled.inferred[key] = types
-        return types
+            return self._check_types(scheduled, inputs)
+        arrays = [(a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs]
+        key = self.differences is None, *arrays
+        known = scheduled.inferred.get(key)
+        if known is None:
+            known = self._check_types(scheduled, inputs)
+            if len(scheduled.inferred) >= INFERRED:
+                scheduled.inferred.clear()
+            scheduled.inferred[key] = known
+        return known
+
+    def _check_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Sequence[TensorType], int]:
+        types = self._inferred(scheduled, inputs)
+        for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
+            if not expected.shape.contains(tensor.shape):
+                raise ExecutionError(f"output {k} is of shape {tensor.shape}, inferred {expected.shape}")
+            require_size(tensor, self.limits)
+        if self.differences is not None:
+            self.differences.compare_outputs(scheduled.node, types)
+        return types, sum(t.nbytes or 0 for t in types)
 
     def _inferred(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[TensorType, ...]:
         known = [

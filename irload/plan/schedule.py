@@ -47,10 +47,10 @@ class ScheduledNode:
     """True if the type of an input or output is known and a 16-bit float."""
     nbytes: int = 0
     """The bytes of all outputs, if known."""
-    inferred: dict[Hashable, tuple[TensorType, ...]] = field(
-        default_factory=dict[Hashable, tuple[TensorType, ...]], repr=False
+    inferred: dict[Hashable, tuple[Sequence[TensorType], int]] = field(
+        default_factory=dict[Hashable, tuple[Sequence[TensorType], int]], repr=False
     )
-    """The result of the last inference at run time, keyed by the inputs of the node."""
+    """The output types of the last inferences at run time, and their bytes, keyed by the inputs of the node."""
 
 
 @record(eq=False)

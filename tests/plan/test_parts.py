@@ -157,7 +157,7 @@ def test_a_loop_is_inferred_again_if_its_count_or_a_shape_changes(monkeypatch: p
     infer = Loop.infer
     monkeypatch.setattr(Loop, "infer", lambda *args, **kwargs: inferred.append(1) or infer(*args, **kwargs))
     start = np.array([[1, -3]], np.float32)
-    for count, times in ((3, 1), (3, 0), (0, 1), (5, 1), (5, 0), (3, 1)):
+    for count, times in ((3, 1), (3, 0), (0, 1), (5, 1), (5, 0), (3, 0)):
         inferred.clear()
         last, every = compiled([np.array(count), start]).values()
         assert last.tolist() == (start * 2**count).tolist()
