@@ -81,12 +81,16 @@ class Collected:
 
     def __init__(self, accumulator: Accumulator, initial: Sequence[Array]) -> None:
         self._accumulator, self._initial = accumulator, initial[accumulator.parameter]
-        self._axis = normalize_axis(accumulator.axis, self._initial.ndim)
         self._start = 0 if accumulator.counter is None else int(initial[accumulator.counter].reshape(()))
         self._parts: list[Array] = []
         self._nbytes = self._initial.nbytes
         self._beside: tuple[int, ...] | None = None
         """The dims of the parts without the axis."""
+
+    @property
+    def _axis(self) -> int:
+        """The axis, counted from the front. Raises ShapeMismatch if the initial value does not have it."""
+        return normalize_axis(self._accumulator.axis, self._initial.ndim)
 
     def append(self, part: Array, context: RunContext) -> None:
         """Add the part of the next iteration. Raises ExecutionError if it does not fit, and LimitExceeded."""

@@ -218,7 +218,7 @@ def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Ve
         if vectors is not None and i.opcode in _ARITHMETIC:
             numbers = [next(vectors)]
         args = [*(registers[r] for r in i.args), *numbers]
-        if functions is not _TABLE and i.opcode in ("add", "add_number"):
+        if functions is not _TABLE and i.opcode in ("add", "add_number") and args[0].is_float:
             at = next((k for k, r in enumerate(i.args) if r in products), None)
             if at is not None:
                 x, factor = products[i.args[at]]
@@ -245,13 +245,10 @@ def _unrounded(expression: Expression, register: int) -> int:
     """The register of a result in u8 before it is rounded, since the store rounds it."""
     for opcode in ("convert", "round"):
         at = register - expression.operands
-        if (
-            at < 0
-            or expression.instructions[at].opcode != opcode
-            or expression.instructions[at].dtype not in (None, _U8)
-        ):
+        instruction = expression.instructions[at] if at >= 0 else None
+        if instruction is None or instruction.opcode != opcode or instruction.dtype not in (None, _U8):
             break
-        register = expression.instructions[at].args[0]
+        register = instruction.args[0]
     return register
 
 
