@@ -22,7 +22,7 @@ from irload.validation.differences import refusal
 
 _OF_WHOLE = frozenset(
     [
-        *("model", "_by_runs", "_folding", "_graphs", "_latest", "_lock"),
+        *("model", "_accumulations", "_by_runs", "_folding", "_graphs", "_latest", "_lock"),
         *("_operations", "_planned", "_pools", "_reads", "_schedules", "_shared", "_tails", "_traced"),
     ]
 )

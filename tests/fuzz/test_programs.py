@@ -81,7 +81,7 @@ def test_programs_are_of_all_kinds():
 @pytest.mark.parametrize("index", range(3))
 @pytest.mark.parametrize(("precision", "share"), [("f32", 0.02), ("bf16", 2.0)])
 def test_a_wrong_number_is_detected(precision, share, index):
-    programs = (make(13, k, precision) for k in range(60))
+    programs = (make(15, k, precision) for k in range(60))
     graph = [g for g in programs if not any(e.dtype in SHORT for x in g.layers for e, _ in x.types)][index]
     model = irload.read_model(*ir(graph))
     expected = plainly(model, near.ROUNDINGS[precision])
