@@ -56,8 +56,7 @@ class Unrolled(Recurrent):
 
     def run(self, x: Array, states: State, lengths: Array, w: Array, r: Array, b: Array) -> tuple[Array, ...]:
         """y and the last states of all directions."""
-        if np.any(lengths < 0) or np.any(lengths > x.shape[1]):
-            raise ExecutionError(f"sequence_lengths must be in 0..{x.shape[1]}, found {lengths.tolist()[:8]}")
+        require_lengths(lengths, x.shape[1])
         backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[self.direction]
         passes = [
             self._pass(x, tuple(s[:, d] for s in states), lengths, w[d], r[d], b[d], backwards=back)
@@ -83,6 +82,12 @@ class Unrolled(Recurrent):
             )
             y[:, t] = np.where(running, state[0], 0)
         return y if order is None else np.take_along_axis(y, order[..., None], 1), *state
+
+
+def require_lengths(lengths: Array, longest: int) -> None:
+    """Raise ExecutionError unless all lengths of sequences are in 0..longest."""
+    if np.any(lengths < 0) or np.any(lengths > longest):
+        raise ExecutionError(f"sequence_lengths must be in 0..{longest}, found {lengths.tolist()[:8]}")
 
 
 def _reversed(length: int, lengths: Array) -> Array:

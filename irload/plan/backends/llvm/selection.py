@@ -129,7 +129,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.MatMulStep: StepRow("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),
         ir.NormalizeStep: StepRow("normalization.select_normalize", _computes),
         ir.PoolStep: StepRow("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
-        ir.RecurrentStep: StepRow("recurrent_selection.select_recurrent", _computes),
+        ir.RecurrentStep: StepRow("recurrent_selection.select_recurrent", lambda s: _computes(s, s.lengths)),
         ir.ReduceStep: StepRow("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
         ir.RelayoutStep: StepRow("copying.select_relayout", _copies),
         ir.ResampleStep: StepRow("resampling.select_resample", _computes),

@@ -285,21 +285,45 @@ class AttentionStep(Step):
 
 @record(frozen=False, eq=False)
 class RecurrentStep(Step):
-    """A recurrent network over whole sequences with the default activations sigmoid and tanh.
+    """A recurrent network over sequences with the default activations sigmoid and tanh.
 
-    Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant). Outputs: Y [batch,
-    directions, length, hidden] and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear (with
-    linear_before_reset) or rnn; `backwards` has one flag per direction.
+    Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant), and lengths [batch] in
+    i64, each in 0..length, unless all sequences are whole. Outputs: Y [batch, directions, length, hidden], which is 0
+    beyond the end of a sequence, and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear
+    (with linear_before_reset) or rnn; `backwards` has one flag per direction.
     """
 
     cell: str = field(kw_only=True)
     backwards: tuple[bool, ...] = field(kw_only=True)
 
+    @property
+    def states(self) -> list[Value]:
+        """The initial states."""
+        return self.inputs[1 : self._weights_at]
+
+    @property
+    def weights(self) -> list[Value]:
+        """W, R and B."""
+        return self.inputs[self._weights_at : self._weights_at + 3]
+
+    @property
+    def lengths(self) -> list[Value]:
+        """The lengths of the sequences, unless all are whole."""
+        return self.inputs[self._weights_at + 3 :]
+
+    @property
+    def _weights_at(self) -> int:
+        return 3 if self.cell == "lstm" else 2
+
     def check(self) -> None:
-        x, *states = self.inputs[:-3]
-        y, *last = self.outputs
+        x, states, (y, *last) = self.inputs[0], self.states, self.outputs
         rules.f32(x, *states, y, *last)
+        rules.equal("the number of weights", len(self.weights), 3)
+        rules.equal("the presence of more than one input for lengths", len(self.lengths) > 1, False)
         batch, length, _ = x.shape
+        for lengths in self.lengths:
+            rules.equal("the shape of the lengths", lengths.shape, (batch,))
+            rules.equal("the dtype of the lengths", lengths.dtype, np.dtype(np.int64))
         rules.equal("batch, directions, length", y.shape[:3], (batch, len(self.backwards), length))
         state = (*y.shape[:2], y.shape[3])
         rules.equal("the states", [s.shape for s in states], [state] * (2 if self.cell == "lstm" else 1))

@@ -6,6 +6,7 @@ each vector of the state, so a tile of sums has all gates of its elements.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.intrinsics import distance
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector
+from irload.plan.backends.llvm.kernels.recurrent_lengths import BlockLengths
 from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, PhasePanel, StateSums
 from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
@@ -23,15 +25,19 @@ from irload.record import record
 Strides = tuple[AnyInt, AnyInt, int]
 """Strides in bytes along [batch, directions, hidden]."""
 
+Ends = tuple[Pointer, Strides, Pointer]
+"""An initial or final state, its strides, and the buffer of the state."""
+
 
 @record()
 class Recurrence(Kernel):
     """All steps of a sequence. A unit is a block of samples in one direction.
 
-    Pointers: gates [directions, batch, length, width], the weights of each phase [directions, panels, words, panel],
-    the bias of products with a separate bias (or null), y, the initial and the final state, and for LSTM the initial
-    and the final cell state. Strides are in bytes: of y [batch, directions, length, hidden], of states [batch,
-    directions, hidden].
+    Pointers: gates [directions, batch, length, width], the lengths of the sequences (or null), the weights of each
+    phase [directions, panels, words, panel], the bias of products with a separate bias (or null), y, the initial and
+    the final state, and for LSTM the initial and the final cell state. Strides are in bytes: of y [batch, directions,
+    length, hidden], of states [batch, directions, hidden]. `lengths` is the stride of the lengths, in i64, or None if
+    all sequences are whole.
 
     The state is f32. Products read a copy of it in the element type of `sums`; each step writes the copy for the next.
 
@@ -48,6 +54,7 @@ class Recurrence(Kernel):
     length: int
     y: tuple[int, ...]
     states: tuple[tuple[int, ...], ...]
+    lengths: int | None = None
 
     @property
     def why(self) -> str:
@@ -66,13 +73,14 @@ class Recurrence(Kernel):
             length=0,
             y=(0, 0, 0, self.y[3]),
             states=tuple((0, 0, s[2]) for s in self.states),
+            lengths=None if self.lengths is None else 0,
         )
 
     @property
     def numbers(self) -> tuple[int, ...]:
         first = (self.length - 1 if backwards else 0 for backwards in self.backwards)
         states = (stride for s in self.states for stride in s[:2])
-        return (self._blocks, self.batch, self.length, *self.y[:3], *states, *first)
+        return (self._blocks, self.batch, self.length, *self.y[:3], *states, self.lengths or 0, *first)
 
     @property
     def hidden(self) -> int:
@@ -133,13 +141,15 @@ class _Steps:
         self.f, self.kernel = f, kernel
         phases, states = len(kernel.phases), len(kernel.states)
         arguments = Arguments(f)
-        (self.gates,), self.weights = arguments.pointers(1), arguments.pointers(phases)
+        (self.gates, self.lengths), self.weights = arguments.pointers(2), arguments.pointers(phases)
         self.inner, self.y, *self.ends = arguments.pointers(2 + states)
         self.blocks, self.batch, self.length, *self.y_strides = arguments.integers(6)
         self.strides = [(arguments.integer(), arguments.integer(), s[2]) for s in kernel.states]
+        self.lengths_stride = arguments.integer()
         self.first = arguments.rest
         block, row = kernel.sums.block, kernel.row
-        self.state, self.cell = (f["scratch"] + k * block * kernel.pitch for k in range(2))
+        self.state, self.cell = self.kept = [f["scratch"] + k * block * kernel.pitch for k in range(2)]
+        self.inside = kernel.pitch, 0, 4
         self.read = [f["scratch"] + (kernel.kept + k * block * row) for k in range(3)]
         self.memory = f["scratch"] + (kernel.kept + 3 * block * row)
 
@@ -150,14 +160,11 @@ class _Steps:
         sample = block * kernel.sums.block
         samples = f.minimum(self.batch - sample, kernel.sums.block)
         ends = [p + (sample * s[0] + direction * s[1]) for p, s in zip(self.ends, self.strides, strict=True)]
-        kept = (self.state, self.cell)
-        inner = (kernel.pitch, 0, 4)
-        for begin, strides, buffer in zip(ends[::2], self.strides[::2], kept, strict=False):
-            self._copy(samples, begin, strides, buffer, inner, F32)
+        before, after = (list(zip(ends[k::2], self.strides[k::2], self.kept, strict=False)) for k in range(2))
         for at in f.range(0, 3 * kernel.sums.block * kernel.row, f.lanes * 4):
             f.store(f.zero(), self.read[0], at)
         now, following, between = self.read
-        self._copy(samples, self.state, inner, now, (kernel.row, 0, SIZES[kernel.sums.element]), kernel.sums.element)
+        self._start(before, now, samples)
         row = self.length * (kernel.width * 4)
         gates = self.gates + (direction * (self.batch * row) + sample * row)
         y = self.y + (sample * self.y_strides[0] + direction * self.y_strides[1])
@@ -165,9 +172,16 @@ class _Steps:
         strides = (row, kernel.row, kernel.pitch, kernel.pitch, 0, self.y_strides[0])
         nbytes = [p.width(kernel.hidden, kernel.lanes) for p in kernel.phases]
         weights = [w + direction * (n * kernel.sums.words * 4) for w, n in zip(self.weights, nbytes, strict=True)]
-        at, state = f.load_int(self.first, direction * 8), [now, following]
-        for turn in f.range(0, self.length, 1, state):
+        at, state, length, lengths = f.load_int(self.first, direction * 8), [now, following], self.length, None
+        if kernel.lengths is not None:
+            pointer = self.lengths + sample * self.lengths_stride
+            lengths = BlockLengths(f, pointer, self.lengths_stride, samples, self.length, at)
+            length = lengths.longest()
+            at = f.minimum(at, length - 1)
+        for turn in f.range(0, length, 1, state):
             time = distance(f, at, turn)  # forwards |0 − turn|, backwards length − 1 − turn
+            for index in lengths.each_start(time) if lengths else ():
+                self._start(before, state[0], 1, index)
             gates_of, source = gates + time * (kernel.width * 4), state[0]
             for k in range(len(kernel.phases)):
                 target = state[1] if k == len(kernel.phases) - 1 else between
@@ -175,15 +189,54 @@ class _Steps:
                 self._phase(k, samples, source, weights[k], operands, strides)
                 gates_of, source = gates_of + nbytes[k] * 4, target
             state.reverse()
-        for end, strides, buffer in zip(ends[1::2], self.strides[1::2], kept, strict=False):
-            self._copy(samples, buffer, inner, end, strides, F32)
+            for index in lengths.each_end(time) if lengths else ():
+                self._stop(after, 1, index)
+        if lengths is None:
+            self._stop(after, samples)
+        else:
+            self._finish(lengths, y, after)
+
+    def _finish(self, lengths: BlockLengths, y: Pointer, after: Sequence[Ends]) -> None:
+        """Emit the final states backwards, and the zeros beyond the ends of sequences and for empty sequences."""
+        with self.f.when(lengths.backwards):
+            self._stop(after, lengths.samples)
+        for index, time in lengths.each_beyond():
+            self._clear(y + index * self.y_strides[0] + time * self.y_strides[2], self.kernel.y[3])
+        for index in lengths.each_empty():
+            for end, strides, _ in after:
+                self._clear(end + index * strides[0], strides[2])
+
+    def _clear(self, row: Pointer, stride: int) -> None:
+        """Fill a state with zeros."""
+        f, hidden = self.f, self.kernel.hidden
+        for at, count in each_vector(f, hidden, hidden):
+            write(f, f.zero(), row, at * stride, stride, count)
+
+    def _start(self, before: Sequence[Ends], now: Pointer, samples: AnyInt, first: AnyInt = 0) -> None:
+        """Copy initial states to their buffers, and to `now` for products."""
+        for begin, strides, buffer in before:
+            self._copy(samples, first, begin, strides, buffer, self.inside, F32)
+        element = self.kernel.sums.element
+        self._copy(samples, first, self.state, self.inside, now, (self.kernel.row, 0, SIZES[element]), element)
+
+    def _stop(self, after: Sequence[Ends], samples: AnyInt, first: AnyInt = 0) -> None:
+        """Copy states from their buffers to the final states."""
+        for end, strides, buffer in after:
+            self._copy(samples, first, buffer, self.inside, end, strides, F32)
 
     def _copy(
-        self, samples: AnyInt, x: Pointer, x_strides: Strides, y: Pointer, y_strides: Strides, element: str
+        self,
+        samples: AnyInt,
+        first: AnyInt,
+        x: Pointer,
+        x_strides: Strides,
+        y: Pointer,
+        y_strides: Strides,
+        element: str,
     ) -> None:
-        """Copy the state of some samples, converted to `element`; strides along [batch, directions, hidden]."""
+        """Copy states of samples from `first` on, converted to `element`; strides along [batch, directions, hidden]."""
         f = self.f
-        for index in f.range(0, samples):
+        for index in f.range(first, first + samples):
             source, target = x + index * x_strides[0], y + index * y_strides[0]
             for at, count in each_vector(f, self.kernel.hidden, self.kernel.hidden):
                 value = read(f, source, at * x_strides[2], x_strides[2], count)

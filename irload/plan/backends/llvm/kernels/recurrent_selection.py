@@ -28,16 +28,17 @@ _ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     """The kernels of a recurrent network."""
-    first = [selector.array(v) for v in step.inputs[1:-3]]
+    first = [selector.array(v) for v in step.states]
     y, *last = (selector.array(v) for v in step.outputs)
     batch, directions, length, hidden = y.shape
     lanes = selector.target.lanes
+    lengths = next((selector.array(v) for v in step.lengths), None)
     block = min(SAMPLES, max(1, -(-batch * directions // selector.threads)), batch)
     sums = _sums(step, selector, hidden, block)
     phases = tuple(sums.packed(selector.target, phase) for phase in PHASES[step.cell])
     width = sum(p.width(hidden, lanes) for p in phases)
     gates = selector.temporary(4 * directions * batch * length * width)
-    r, b = step.inputs[-2:]
+    _, r, b = step.weights
 
     def pack_all(weights: Array) -> Array:
         return np.concatenate([ordered(weights, p, hidden, lanes) for p in phases], 1)
@@ -62,6 +63,7 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
         length,
         y.strides,
         tuple(s.strides for pair in zip(first, last, strict=True) for s in pair),
+        None if lengths is None else lengths.strides[0],
     )
     inner = None
     if any(p.phase.apart for p in phases):
@@ -69,7 +71,7 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     dot = dots(selector.target)[sums.element]
     launches = input_gates(step, pack_all, key, gates, bias, dot, selector)
     states = [s for pair in zip(first, last, strict=True) for s in pair]
-    return [*launches, selector.launch(recurrence, [gates, *hiddens, inner, y, *states])]
+    return [*launches, selector.launch(recurrence, [gates, lengths, *hiddens, inner, y, *states])]
 
 
 def input_gates(
@@ -99,14 +101,14 @@ def input_gates(
     def pack(weights: Array) -> Array:
         return pack_weights(arrange(weights), rows.packing, selector.target, selector.threads)
 
-    packed = selector.packed(step.inputs[-3], ("inputs", rows.packing, key), pack)
+    packed = selector.packed(step.weights[0], ("inputs", rows.packing, key), pack)
     return [*rows.copies, rows.launch(packed, [gates, bias], selector)]
 
 
 def _sums(step: RecurrentStep, selector: Selector, hidden: int, block: int) -> StateSums:
     """The micro-kernel of the products with the state: in f32 if bf16 would not be faster."""
     batch, directions, length, _ = step.outputs[0].shape
-    depth, gates = step.inputs[0].shape[-1], step.inputs[-2].shape[1]
+    depth, gates = step.inputs[0].shape[-1], step.weights[1].shape[1]
     products = batch * directions * length * gates * (depth + hidden)
     if not selector.bf16 or max(depth, hidden) < LEAST_STATE or products < LEAST_RECURRENT:
         return StateSums(F32, hidden, block)

@@ -68,7 +68,11 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
         ir.MatMulStep: StepRow("matrices.matmul", _computes),
         ir.NormalizeStep: StepRow("rows.normalize", _computes),
         ir.PoolStep: StepRow("convolutions.pool", _computes, _pool),
-        ir.RecurrentStep: StepRow("sequences.recurrent", _computes, lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE),
+        ir.RecurrentStep: StepRow(
+            "sequences.recurrent",
+            lambda s: _computes(s) and not s.lengths,
+            lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE,
+        ),
         ir.ReduceStep: StepRow("rows.reduce", _computes, _reduce),
         ir.RelayoutStep: StepRow("movement.relayout"),
         ir.ResampleStep: StepRow("resampling.resample", _computes, _resample),
