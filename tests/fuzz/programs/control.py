@@ -190,7 +190,7 @@ def sequence(b: Build, x: Value) -> list[Value]:
     kind = b.pick(("LSTMSequence", "GRUSequence", "RNNSequence"))
     gates = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}[kind]
     linear = kind == "GRUSequence" and b.chance(0.5)
-    lengths = b.ints(*([s] * n if b.chance(0.7) else [b.number(1, s) for _ in range(n)]))
+    lengths = _lengths(b, n, s)
     states = [
         b.parameter((n, d, hidden)) if b.chance(0.6) else b.weights(n, d, hidden) for _ in range(2 if gates == 4 else 1)
     ]
@@ -204,6 +204,14 @@ def sequence(b: Build, x: Value) -> list[Value]:
     y, *last = b.many(kind, x, *states, lengths, *weights, version="opset5", **data)
     flat = b.reshape(b.transpose(y, 0, 2, 1, 3), n, s, d * hidden)
     return [flat, last[0]]
+
+
+def _lengths(b: Build, count: int, longest: int) -> Value:
+    """The lengths of sequences from 1 on: constant, or computed from an input."""
+    if b.chance(0.3):
+        index = b.parameter((count,), et.i64, kind=f"index{longest}")
+        return b.add(b.op("FloorMod", index, b.ints(longest)), b.ints(1))
+    return b.ints(*([longest] * count if b.chance(0.6) else [b.number(1, longest) for _ in range(count)]))
 
 
 def cell(b: Build, x: Value) -> Value:
