@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ __all__ = [
     "Output",
     "Port",
     "UnknownOp",
+    "ancestors",
     "constant_nodes",
     "mark_reachable",
     "position",
@@ -233,6 +234,17 @@ def constant_nodes(nodes: Iterable[Node]) -> set[Node]:
     return constants
 
 
+def ancestors(nodes: Iterable[Node], barriers: Container[Node] = ()) -> list[Node]:
+    """Return nodes and all nodes on which they depend, up to `barriers`, which are excluded. Iterative."""
+    seen = dict.fromkeys(node for node in nodes if node not in barriers)
+    pending = list(seen)
+    while pending:
+        before = [i.node for i in pending.pop().inputs if i.node not in seen and i.node not in barriers]
+        seen.update(dict.fromkeys(before))
+        pending += before
+    return list(seen)
+
+
 def mark_reachable(graph: Graph) -> None:
     """Set `reachable` of all nodes: True for Parameters, and for nodes on which a Result or an Assign depends.
 
@@ -240,12 +252,8 @@ def mark_reachable(graph: Graph) -> None:
     """
     for node in graph.nodes:
         node.reachable = node.type == "Parameter"
-    pending = [*graph.results, *graph.sinks]
-    while pending:
-        node = pending.pop()
-        if not node.reachable or node.type in ("Result", "Assign"):
-            node.reachable = True
-            pending += [i.node for i in node.inputs if not i.node.reachable]
+    for node in ancestors([*graph.results, *graph.sinks]):
+        node.reachable = True
 
 
 def topological(nodes: Iterable[Node], file: str | None = None) -> list[Node]:

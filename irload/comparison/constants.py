@@ -15,11 +15,11 @@ from irload.comparison.tolerances import TOLERANCES, is_constant_expression, tol
 from irload.comparison.weights import is_rounding, value_change
 from irload.core.op import evaluate
 from irload.core.tensor import Array
-from irload.graph import Node
+from irload.graph import Node, ancestors
 from irload.model import Model
 from irload.runtime.observation import matches
 
-__all__ = ["ConstantErrors", "ancestors", "constant_paths", "constants_of", "fold"]
+__all__ = ["ConstantErrors", "constant_paths", "constants_of", "fold"]
 
 
 class ConstantErrors:
@@ -75,7 +75,7 @@ class ConstantErrors:
                     if error is not None:
                         yield a, error
             return
-        self.recast.update(ancestors(ours))
+        self.recast.update(ancestors([ours]))
         a, b = fold(ours)[k], fold(theirs)[m]
         if a.shape != b.shape or a.dtype.kind not in "fV" or b.dtype.kind not in "fV":
             return  # the reader reports it
@@ -148,19 +148,9 @@ def constant_paths(model: Model, names: Mapping[Node, str]) -> dict[Node, str]:
     return paths
 
 
-def ancestors(node: Node) -> list[Node]:
-    """Return a node and all its predecessors."""
-    seen, pending = {node: None}, [node]
-    while pending:
-        fresh = [i.node for i in pending.pop().inputs if i.node not in seen]
-        seen.update(dict.fromkeys(fresh))
-        pending += fresh
-    return list(seen)
-
-
 def constants_of(node: Node) -> list[Node]:
     """Return the constants that a node depends on."""
-    return [n for n in ancestors(node) if n.type == "Const"]
+    return [n for n in ancestors([node]) if n.type == "Const"]
 
 
 def _storage(node: Node) -> object:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irload.comparison.constants import ancestors, constants_of, fold
+from irload.comparison.constants import constants_of, fold
 from irload.comparison.edits import Change
 from irload.comparison.tolerances import is_constant_expression
 from irload.comparison.weights import ValueChange, is_rounding, value_change
 from irload.core.element import f16
-from irload.graph import Graph, Node
+from irload.graph import Graph, Node, ancestors
 
 __all__ = ["Recast", "recasts"]
 
@@ -85,7 +85,7 @@ def _pairs(packed: Graph, plain: Graph, partner: Mapping[Node, Node]) -> list[tu
 
 
 def _absorbed(node: Node) -> tuple[Node, ...]:
-    return tuple(n for n in ancestors(node) if n is not node)
+    return tuple(n for n in ancestors([node]) if n is not node)
 
 
 def _decompresses(node: Node) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from irload.comparison.measures import rms
 from irload.core.op import evaluate
 from irload.core.tensor import Array
-from irload.graph import Node
+from irload.graph import Node, ancestors
 from irload.runtime.observation import Visit, matches
 
 __all__ = ["TOLERANCES", "UNITS", "at_edges", "floor", "is_constant_expression", "jittered", "sensitivity", "tolerance"]
@@ -117,15 +117,8 @@ def is_constant_expression(node: Node) -> bool:
 
 def _elements(node: Node) -> set[str]:
     """Return the float types to which a constant expression is rounded; its constants are exact."""
-    pending, elements, seen = [node], set[str](), {node}
-    while pending:
-        last = pending.pop()
-        if last.type in ROUNDS:
-            elements |= {o.type.element.name for o in last.outputs if o.type.element.is_float}
-        fresh = {i.node for i in last.inputs} - seen
-        seen |= fresh
-        pending += fresh
-    return elements
+    rounding = (n for n in ancestors([node]) if n.type in ROUNDS)
+    return {o.type.element.name for n in rounding for o in n.outputs if o.type.element.is_float}
 
 
 def _computed(element: str, computed: str) -> str:

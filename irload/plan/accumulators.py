@@ -6,11 +6,11 @@ loop collects the parts, and puts them together after the last iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from irload.core.subgraph import Accumulator, Subgraph
-from irload.graph import Graph, Node, Output
+from irload.graph import Graph, Node, Output, ancestors
 from irload.record import record
 
 MOVES = frozenset({"Convert", "Reshape", "Squeeze", "Unsqueeze"})
@@ -50,7 +50,7 @@ class Accumulation:
         chosen = [c for c in _candidates(loop, body) if c.accumulator.result not in gathered]
         while True:
             results = _results(body, {c.accumulator.result: c.part for c in chosen})
-            needed = _needed([*results, *body.sinks])
+            needed = set(ancestors([*results, *body.sinks]))
             others = [c for c in chosen if c.past not in needed and c.last not in needed]
             if len(others) == len(chosen):
                 break
@@ -70,16 +70,6 @@ def _results(body: Graph, returned: Mapping[int, Output]) -> list[Node]:
         Node(result.id, result.name, result.op, [returned[k]], result.outputs) if k in returned else result
         for k, result in enumerate(body.results)
     ]
-
-
-def _needed(nodes: Iterable[Node]) -> set[Node]:
-    """Return nodes and their ancestors."""
-    needed, pending = set(nodes), list(nodes)
-    while pending:
-        before = {i.node for i in pending.pop().inputs} - needed
-        needed |= before
-        pending += before
-    return needed
 
 
 def _candidates(loop: Subgraph, body: Graph) -> Iterator[_Candidate]:

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from irload.analysis.macs import macs
 from irload.core.shape import ARRAY_AXES
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.graph import Graph, Node, Output
+from irload.graph import Graph, Node, Output, ancestors
 from irload.inference import Inference, Inferred
 from irload.plan.accumulators import LoopBody
 from irload.plan.expert_nodes import with_experts
@@ -268,14 +268,8 @@ def _reached(graph: Graph, filled: Sequence[Node]) -> list[Node]:
     """Return the ancestors of results and assignments, in order, up to `filled` nodes, which are excluded."""
     if not filled:
         return [n for n in graph.nodes if n.reachable]
-    reached = set(filled)
-    pending = [n for n in graph.nodes if n.reachable and n.type in ("Result", "Assign")]
-    while pending:
-        node = pending.pop()
-        if node not in reached:
-            reached.add(node)
-            pending += [i.node for i in node.inputs]
-    reached -= set(filled)
+    ends = [n for n in graph.nodes if n.reachable and n.type in ("Result", "Assign")]
+    reached = set(ancestors(ends, set(filled)))
     return [n for n in graph.nodes if n in reached]
 
 

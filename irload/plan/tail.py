@@ -12,7 +12,7 @@ from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.shape import Shape, shape_of
 from irload.core.size import is_size
 from irload.core.tensor import UNKNOWN, Array, TensorType
-from irload.graph import Graph, Node, Output, UnknownOp, constant_nodes
+from irload.graph import Graph, Node, Output, UnknownOp, ancestors, constant_nodes
 from irload.record import record
 
 FEW = 8
@@ -73,12 +73,7 @@ def tail_of(
         return None
     members, constant = set(nodes), constant_nodes(graph.nodes)
     read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in members]
-    pending = [i.node for i in read if i.node in constant]
-    while pending:
-        node = pending.pop()
-        if node not in members:
-            members.add(node)
-            pending += [i.node for i in node.inputs]
+    members.update(ancestors(i.node for i in read if i.node in constant))
     inputs = [i for i in read if i.node not in constant]
     known = [types.get(i, UNKNOWN) for i in inputs]
     valued = [t.value is not None and t.element.is_integer for t in known]

@@ -5,7 +5,7 @@ Selects the same constants as OpenVINO's `save_model`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.graph import Graph, Node, Output
+from irload.graph import Graph, Node, Output, ancestors
 from irload.model import Model
 from irload.ops.registry import resolve
 
@@ -92,9 +92,8 @@ def _is_packed(node: Node) -> bool:
 
 def replacements(graph: Graph, shorten: Shorten = halves) -> dict[Node, tuple[Node, Node]]:
     """For each constant to convert, its constant of 16 bits and the Convert that replaces it."""
-    shaping = _upstream(
-        node.inputs[k].node for node in graph.nodes for k in _SHAPING.get(node.type, ()) if k < len(node.inputs)
-    )
+    shapes = (node.inputs[k].node for node in graph.nodes for k in _SHAPING.get(node.type, ()) if k < len(node.inputs))
+    shaping = set(ancestors(shapes, {node for node in graph.nodes if node.type == "ShapeOf"}))
     replaced: dict[Node, tuple[Node, Node]] = {}
     for node in graph.nodes:
         if _is_candidate(node, shaping):
@@ -108,17 +107,6 @@ def _is_candidate(node: Node, shaping: Collection[Node]) -> bool:
     precise = any(entry.get("name") == "precise" for entry in node.rt_info)
     floats = node.type == "Const" and node.op.attributes.get("element_type") in (et.f32, et.f64)
     return floats and node.reachable and not precise and node not in shaping
-
-
-def _upstream(nodes: Iterable[Node]) -> set[Node]:
-    """These nodes and everything upstream of them, up to a ShapeOf. Iterative."""
-    pending, seen = list(nodes), set[Node]()
-    while pending:
-        node = pending.pop()
-        if node not in seen and node.type != "ShapeOf":
-            seen.add(node)
-            pending += [i.node for i in node.inputs]
-    return seen
 
 
 def _pair(node: Node, values: Array) -> tuple[Node, Node]:

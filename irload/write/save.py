@@ -14,7 +14,7 @@ from irload.core.element import dynamic
 from irload.core.shape import Shape
 from irload.core.subgraph import PortMap, Subgraph
 from irload.errors import InputInvalid, Unsupported
-from irload.graph import Graph, Node, Output, UnknownOp, subgraphs
+from irload.graph import Graph, Node, Output, UnknownOp, ancestors, subgraphs
 from irload.model import Model
 from irload.read.elements import CHILDREN, TAG, Element
 from irload.read.names import join_names
@@ -148,13 +148,8 @@ def variable_reads(graph: Graph) -> set[Node]:
     Without its ReadValue, a variable that is only written keeps the file from loading.
     """
     written = {n.op.attributes.get("variable_id") for n in graph.sinks}
-    pending = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
-    reached = set(pending)
-    while pending:
-        new = {i.node for i in pending.pop().inputs} - reached
-        reached |= new
-        pending += new
-    return reached
+    reads = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]
+    return set(ancestors(reads))
 
 
 def _is_present(declaration: Attribute, value: Any) -> bool:
