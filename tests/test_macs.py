@@ -11,7 +11,7 @@ from irload.analysis.memory import memory
 from irload.core import element as et
 from irload.model import infer
 from irload.read import read_graph
-from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
+from tests.harness.body import Body, Value, input_entry, output_entry
 
 
 def total(body: Body) -> int:
@@ -98,7 +98,7 @@ def looped(trips: int) -> Body:
     x, w = inputs(inner, "2,4", "4,4")
     condition = inner.constant(np.array(True))
     output, ending = inner.result(inner.op("MatMul", x, w)), inner.result(condition)
-    tail = port_map(
+    entries = (
         input_entry(2, x),
         input_entry(3, w),
         output_entry(-1, ending, purpose="execution_condition"),
@@ -106,8 +106,7 @@ def looped(trips: int) -> Body:
     )
     outer = Body(weights)
     ends = [outer.constant(np.array(trips)), outer.constant(np.array(True)), *inputs(outer, "2,4", "4,4")]
-    (y,) = outer.nested("Loop", "opset5", ends, 1, tail + back_edges((output, x)) + inner.xml())
-    outer.result(y)
+    outer.loop(ends, inner, entries, [(output, x)], 1)
     return outer
 
 

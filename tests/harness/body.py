@@ -55,6 +55,19 @@ class Body:
         """A layer with bodies, given as the XML `tail`."""
         return self._add(type, version, data, inputs, outputs, tail)
 
+    def loop(
+        self,
+        inputs: Sequence[Value],
+        body: Body,
+        entries: Sequence[str],
+        edges: Sequence[tuple[Value, Value]],
+        outputs: int,
+    ) -> None:
+        """A Loop whose outputs are the next results of this graph. `entries`: of its port map; `edges`: back edges."""
+        tail = port_map(*entries) + back_edges(*edges) + body.xml()
+        for output in self.nested("Loop", "opset5", inputs, outputs, tail):
+            self.result(output)
+
     def result(self, value: Value) -> Value:
         """A Result; port maps and back edges refer to its layer."""
         return self._add("Result", "opset1", {}, [value], 0)[0]

@@ -21,7 +21,7 @@ from irload.ops.movement.scatter import ScatterUpdate
 from irload.plan.accumulators import Accumulation
 from irload.plan.interpreter import InterpreterRun
 from irload.safety.limits import Limits
-from tests.harness.body import Body, back_edges, input_entry, output_entry, port_map
+from tests.harness.body import Body, input_entry, output_entry
 from tests.harness.runtime import core
 
 ROWS, WIDTH = 2, 3
@@ -79,11 +79,9 @@ def growing_ir(
     for k, name in enumerate(read):
         total = body.op("ReduceSum", {"past": past, "extended": extended}[name], body.constant(np.array([0, 1])))
         lines.append(output_entry(5 + k, body.result(total)))
-    xml = port_map(*lines) + back_edges((carried, past)) + body.xml()
     data, start = graph.parameter(et.f32, f"{ROWS},{WIDTH}"), graph.parameter(et.f32, declared or shape)
     inputs = [graph.constant(np.array(trips)), graph.constant(np.bool_(True)), start, data]
-    for output in graph.nested("Loop", "opset5", inputs, 1 + len(read), xml):
-        graph.result(output)
+    graph.loop(inputs, body, lines, [(carried, past)], 1 + len(read))
     return graph.model()
 
 
@@ -118,11 +116,9 @@ def tensor_list(*, start: int = 0, step: int = 1, mode: str = "numpy", by: str =
         output_entry(5, results[0]),
         output_entry(-1, results[2], purpose="execution_condition"),
     )
-    xml = port_map(*lines) + back_edges((results[0], past), (results[1], at)) + body.xml()
     inputs = [graph.constant(np.array(3)), graph.constant(np.bool_(True)), graph.constant(np.int32(start))]
     inputs += [graph.parameter(et.f32, "?,1,1"), graph.parameter(et.f32, f"{ROWS},{WIDTH}")]
-    (output,) = graph.nested("Loop", "opset5", inputs, 1, xml)
-    graph.result(output)
+    graph.loop(inputs, body, lines, [(results[0], past), (results[1], at)], 1)
     return graph.model()
 
 

@@ -15,7 +15,7 @@ from irload.errors import LimitExceeded
 from irload.model import Model
 from irload.plan.held_body import HeldBody
 from irload.plan.sanitizing import sanitizing
-from tests.harness.body import Body, Value, back_edges, input_entry, output_entry, port_map
+from tests.harness.body import Body, Value, input_entry, output_entry
 
 ROWS, WIDTH, TRIPS = 6, 6, 5
 
@@ -61,11 +61,9 @@ def loop(update: State, element: et.ElementType = et.f32) -> Model:
         output_entry(6, results[2], axis=0),
         output_entry(-1, results[3], purpose="execution_condition"),
     )
-    xml = port_map(*lines) + back_edges((results[0], state), (results[1], x)) + body.xml()
     inputs = [graph.constant(np.array(TRIPS)), graph.constant(np.bool_(True))]
     inputs += [graph.parameter(element, f"{ROWS},{WIDTH}") for _ in range(2)]
-    for output in graph.nested("Loop", "opset5", inputs, 3, xml):
-        graph.result(output)
+    graph.loop(inputs, body, lines, [(results[0], state), (results[1], x)], 3)
     return irload.read_model(*graph.model())
 
 

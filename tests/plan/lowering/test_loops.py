@@ -9,7 +9,7 @@ import irload
 from irload.core import element as et
 from irload.model import Model
 from irload.plan.ir.steps import ComputeStep
-from tests.harness.body import Body, back_edges, input_entry, output_entry, port_map
+from tests.harness.body import Body, input_entry, output_entry
 
 STEPS, WIDTH = 3, 8
 
@@ -37,15 +37,13 @@ def scan(trips: int | None, *, go: bool = True) -> Model:
         output_entry(7, results[2], axis=0),
         output_entry(-1, results[3], purpose="execution_condition"),
     )
-    xml = port_map(*lines) + back_edges((results[0], state), (results[1], buffer)) + body.xml()
     x, first = graph.parameter(et.f32, f"?,{WIDTH}"), graph.parameter(et.f32, f"1,{WIDTH}")
     shape = graph.op("ShapeOf", x, version="opset3", output_type="i64")
     rows = graph.op("Gather", shape, graph.constant(np.array(0)), graph.constant(np.array(0)), version="opset8")
     count = rows if trips is None else graph.constant(np.array(trips))
     zeros = graph.op("Broadcast", graph.constant(np.float32(0)), shape, version="opset3", mode="numpy")
     inputs = [count, graph.constant(np.array(go)), graph.op("ReLU", x), first, zeros]
-    for output in graph.nested("Loop", "opset5", inputs, 3, xml):
-        graph.result(output)
+    graph.loop(inputs, body, lines, [(results[0], state), (results[1], buffer)], 3)
     return irload.read_model(*graph.model())
 
 
