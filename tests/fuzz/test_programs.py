@@ -156,7 +156,7 @@ def test_a_wrong_kernel_is_detected(monkeypatch):
     from irload.plan.backends.numpy.kernels import instructions as elementwise
 
     monkeypatch.setitem(elementwise.TABLE, "add", elementwise.TABLE["subtract"])
-    graph = next(g for g in (make(2, k) for k in range(60)) if any(g.layers[r.layer].type == "Add" for r in g.results))
+    graph = next(g for g in (make(3, k) for k in range(60)) if any(g.layers[r.layer].type == "Add" for r in g.results))
     with pytest.raises(Wrong) as wrong:
         play(*ir(graph), threads=(1,))
     assert wrong.value.kind == "differs"

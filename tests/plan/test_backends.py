@@ -40,8 +40,9 @@ def test_every_step_has_a_check(cls: type[Step]) -> None:
     assert cls.check is not Step.check
 
 
-def test_numpy_runs_every_step() -> None:
-    assert set(TABLE.rows) == set(STEPS)
+def test_numpy_runs_every_step_but_sums_of_samples() -> None:
+    """NumPy is faster with the `compute` of the operations that are lowered to them."""
+    assert set(STEPS) - set(TABLE.rows) == {vocabulary.SampleSumStep}
 
 
 @pytest.mark.parametrize("table", [TABLE, COMPILED], ids=["numpy", "llvm"])

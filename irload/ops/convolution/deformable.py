@@ -128,7 +128,8 @@ class DeformableConvolution(ConvolutionBase, since=1):
             neighbours = np.take_along_axis(
                 flat, indices.reshape(*indices.shape[:2], 1, math.prod(y.shape[2:])), 3
             ).reshape(result.shape)
-            result += neighbours * np.where(valid, weight, 0).astype(data.dtype)[:, :, np.newaxis]
+            weight = np.where(valid, weight, 0).astype(data.dtype)[:, :, np.newaxis]
+            result += np.where(valid[:, :, np.newaxis], neighbours, 0) * weight
         return result
 
 

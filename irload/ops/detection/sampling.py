@@ -88,7 +88,7 @@ def sample_bins(
     if transform is not None:
         y, x = transform(y, x)
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
-    values = bilinear(cells(image), y, x, (height, width)) * inside
+    values = np.where(inside, bilinear(cells(image), y, x, (height, width)), 0)
     values = values.reshape(channels, bins[0], counts[0], bins[1], counts[1])
     return values.max((2, 4), initial=0) if mode == "max" else values.mean((2, 4))
 

@@ -1,4 +1,4 @@
-"""The back ends in the order in which steps are offered to them. NumPy's is last and accepts every step.
+"""The back ends in the order in which steps are offered to them. NumPy's is last and accepts all others.
 
 Code outside this package uses back ends through this module and the contracts in base.py and compiled.py only.
 """

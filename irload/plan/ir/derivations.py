@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -36,6 +37,21 @@ class OneGroup:
 
     def __call__(self, array: Array) -> Array:
         return array[None]
+
+
+@record()
+class JoinedTaps:
+    """Weights of a convolution [O,C,K…] in groups, with all taps along one axis: [groups,O/groups,C,taps]."""
+
+    groups: int
+
+    moves: ClassVar[bool] = True
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (self.groups, shape[0] // self.groups, shape[1], prod(shape[2:]))
+
+    def __call__(self, array: Array) -> Array:
+        return array.reshape(self.shape(array.shape))
 
 
 @record()

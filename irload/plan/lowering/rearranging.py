@@ -23,7 +23,7 @@ class Rearranged:
     """A proxy of an array for `compute`; each view of it becomes a step."""
 
     def __init__(self, value: Value, steps: list[Step]) -> None:
-        self._value = value
+        self.value = value
         self._steps = steps
         self.shape = value.shape
         self.ndim = len(value.shape)
@@ -33,7 +33,8 @@ class Rearranged:
         """Return the same elements in another shape; one length may be −1."""
         sizes = _numbers(shape)
         known = prod(n for n in sizes if n != -1)
-        return self._seen(ReshapeStep, tuple(self.size // known if n == -1 else n for n in sizes))
+        shape = tuple(self.size // known if n == -1 else n for n in sizes)
+        return self if shape == self.shape else self._seen(ReshapeStep, shape)
 
     def transpose(self, *order: Any) -> Rearranged:
         """Return the array with permuted axes."""
@@ -63,8 +64,8 @@ class Rearranged:
         return sliced if sliced.shape == (*shape, *rest) else sliced.reshape(*shape, *rest)
 
     def _seen(self, kind: type[Step], shape: tuple[int, ...], **how: Any) -> Rearranged:
-        view = Value(shape, self._value.dtype, name=self._value.name)
-        self._steps.append(kind([self._value], [view], **how))
+        view = Value(shape, self.value.dtype, name=self.value.name)
+        self._steps.append(kind([self.value], [view], **how))
         return Rearranged(view, self._steps)
 
 

@@ -1,11 +1,41 @@
-"""Lowering of GridSample."""
+"""Lowerings of GridSample, and of DeformableConvolution and ROIAlign to weighted sums of samples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from irload.core.element import i64
+from irload.core.op import Op, Signature
+from irload.core.shape import Shape
+from irload.core.size import is_size
+from irload.core.tensor import Array, TensorType
 from irload.graph import Node
+from irload.ops.convolution.deformable import DeformableConvolution
+from irload.ops.detection.roi_align import ROIAlign
+from irload.ops.detection.sampling import batch_of
+from irload.plan.ir.derivations import JoinedTaps
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import SampleStep
-from irload.plan.lowering.values import all_f32
+from irload.plan.ir.steps import (
+    ComputeStep,
+    ConcatStep,
+    ConvStep,
+    ElementwiseStep,
+    ReshapeStep,
+    SampleStep,
+    SampleSumStep,
+)
+from irload.plan.lowering.rearranging import Rearranged
+from irload.plan.lowering.values import all_f32, ending, rounded
+
+SAMPLES = 1 << 22
+"""The number of samples per convolution: more are divided among convolutions that use the same memory."""
+MOST_BLOCKS = 64
+"""Maximum number of convolutions among which samples are divided."""
 
 
 def grid_sample(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
@@ -16,3 +46,147 @@ def grid_sample(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     return SampleStep(
         inputs, outputs, mode=known["mode"], padding=known["padding_mode"], align_corners=known["align_corners"]
     )
+
+
+def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower a DeformableConvolution of known size to samples [N·D, C/D, oh·ow·taps] of D groups, and a convolution.
+
+    A window of the convolution, which is along the samples, consists of the taps of one output.
+    """
+    data, offsets, filters, *mask = inputs
+    op = cast(DeformableConvolution, node.op)
+    if not all_f32([*inputs, *outputs]) or any(map(is_size, (*data.shape, *offsets.shape))) or filters.source is None:
+        return None
+    n, channels, *size = data.shape
+    kernel, (rows, columns) = filters.shape[2:], offsets.shape[2:]
+    maps, taps, points = n * op.deformable_group, prod(kernel), rows * columns
+    steps: list[Step] = []
+
+    moves = Rearranged(offsets, steps).reshape(maps, taps, 2, rows, columns).transpose(0, 3, 4, 1, 2)
+    centers = [Value.of(array) for array in _centers(op, data, kernel, rows, columns)]
+    added = Expression(3, (Instruction("add", (0, 1)), Instruction("add", (3, 2))))
+    at = _mapped(added, [moves.value, *centers], moves.shape, steps)
+    at = Rearranged(at, steps).reshape(maps, points * taps, 1, 2)
+    factors = Rearranged(Value.of(np.ones((1, 1, 1), np.float32)), steps)
+    if mask:
+        factors = Rearranged(mask[0], steps).reshape(maps, taps, points).transpose(0, 2, 1)
+        factors = factors.reshape(maps, points * taps, 1)
+    maps_of_parts = Rearranged(data, steps).reshape(maps, channels // op.deformable_group, *size).value
+    images = Value.of(np.arange(maps))
+    padding, bounds = ("zeros", None) if op.bilinear_interpolation_pad else ("border", "image")
+    weights = filters.source.by(JoinedTaps(op.group))
+
+    def product(first: int, stop: int) -> Value:
+        """The outputs from `first` to `stop`."""
+        part = slice(first * taps, stop * taps)
+        operands = [maps_of_parts, at[:, part].value, (factors[:, part] if mask else factors).value, images]
+        samples = Value((*maps_of_parts.shape[:2], (stop - first) * taps), data.dtype, name=node.name)
+        steps.append(SampleSumStep(operands, [samples], padding=padding, bounds=bounds))
+        columns = Rearranged(samples, steps).reshape(n, channels, samples.shape[2]).value
+        result = Value((n, outputs[0].shape[1], stop - first), data.dtype, name=node.name)
+        operands = [columns, Value(weights.shape, weights.dtype, weights)]
+        steps.append(ConvStep(operands, [result], strides=(taps,), dilations=(1,), pads_begin=(0,), pads_end=(0,)))
+        return result
+
+    block = max(SAMPLES // (n * channels * taps), -(-points // MOST_BLOCKS))
+    products = [product(first, min(first + block, points)) for first in range(0, points, block)]
+    joined = Value((n, outputs[0].shape[1], points), data.dtype, name=node.name)
+    if len(products) > 1:
+        steps.append(ConcatStep(products, [joined], axis=2))
+    return ending(data, [*steps, ReshapeStep([steps[-1].output], outputs)], outputs)
+
+
+def _centers(
+    op: DeformableConvolution, data: Value, kernel: Sequence[int], rows: int, columns: int
+) -> tuple[Array, Array]:
+    """The positions to which offsets are added: y [1,oh,1,taps,2], which is 0 for x, and x [1,1,ow,taps,2]."""
+    strides, dilations = op.per_axis("strides", 2), op.per_axis("dilations", 2)
+    pads = op.pads(data.shape[2:], kernel)
+    result: list[Array] = []
+    for axis, count in enumerate((rows, columns)):
+        taps = np.indices(kernel)[axis].reshape(-1) * dilations[axis]
+        positions = np.arange(count)[:, None] * strides[axis] - pads[axis][0] + taps
+        both = np.zeros((count, taps.size, 2), np.float32)
+        both[..., axis] = positions
+        result.append(np.expand_dims(both, (0, 2 - axis)))
+    return result[0], result[1]
+
+
+class RegionImages(Op):
+    """The batch elements of regions in i64, after the check that all exist. It exists only in plans."""
+
+    type = "RegionImages"
+    namespace = "opset"
+    folds = False
+
+    def infer(self, images: TensorType, data: TensorType) -> TensorType:
+        return TensorType(i64, images.shape)
+
+    def compute(self, images: Array, data: Array) -> Array:
+        for image in images[(images < 0) | (images >= len(data))].tolist():
+            batch_of(image, len(data))
+        return images.astype(np.int64)
+
+
+RegionImages.signature = Signature.of(RegionImages)
+
+
+def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower a ROIAlign by the mean of a known number of samples, if their points take less memory than the results."""
+    data, rois, indices = inputs
+    op = cast(ROIAlign, node.op)
+    (regions, _), channels, bins = rois.shape, data.shape[1], (op.pooled_h, op.pooled_w)
+    ratio, count = op.sampling_ratio, bins[0] * bins[1]
+    if not all_f32([data, rois, *outputs]) or op.mode != "avg" or not 0 < 2 * ratio**2 <= channels:
+        return None
+    types = (TensorType(i64, Shape(regions)),)
+    images = Value((regions,), np.dtype(np.int64), name=node.name)
+    steps: list[Step] = [ComputeStep([indices, data], [images], op=RegionImages(), types=types)]
+
+    ends = Rearranged(rois, steps).reshape(regions, 1, 2, 2)[:, :, :, ::-1]  # (x, y) to (y, x)
+    start, end = (ends[:, :, k : k + 1].reshape(regions, 1, 1, 2) for k in range(2))
+    parts = Value.of(_positions(bins, ratio))
+    shape = (regions, count, ratio * ratio, 2)
+    points = _mapped(_sample_points(op), [parts, start.value, end.value], shape, steps)
+    factors = Value.of(np.full((1, 1, 1), 1 / ratio**2, np.float32))
+    pooled = Value((regions, channels, count), data.dtype, name=node.name)
+    operands = [data, points, factors, images]
+    steps.append(SampleSumStep(operands, [pooled], padding="border", bounds="margin"))
+    Rearranged(pooled, steps).reshape(regions, channels, *bins)
+    return ending(data, steps, outputs)
+
+
+def _positions(bins: tuple[int, int], ratio: int) -> Array:
+    """The (y, x) of the samples in parts of the size of a region: [1, bins, samples, 2]."""
+    y, x = ((np.arange(count * ratio) + 0.5) / (count * ratio) for count in bins)
+    grid = np.stack(np.meshgrid(y, x, indexing="ij"), -1).reshape(bins[0], ratio, bins[1], ratio, 2)
+    return grid.swapaxes(1, 2).reshape(1, bins[0] * bins[1], ratio**2, 2).astype(np.float32)
+
+
+def _sample_points(op: ROIAlign) -> Expression:
+    """The (y, x) of samples from their position in the region, and from the start and the end of the region."""
+    mode, scale = op.attributes.get("aligned_mode", "asymmetric"), rounded(op.spatial_scale)
+    instructions: list[Instruction] = []
+
+    def append(opcode: str, *args: int, number: float | None = None) -> int:
+        instructions.append(Instruction(opcode, args, () if number is None else (number,)))
+        return 2 + len(instructions)
+
+    corners: list[int] = []
+    for corner in (1, 2):
+        if mode == "half_pixel":
+            corner = append("add_number", corner, number=0.5)
+        corner = append("multiply_number", corner, number=scale)
+        corners.append(corner if mode == "asymmetric" else append("add_number", corner, number=-0.5))
+    size = append("subtract", corners[1], corners[0])
+    if mode == "asymmetric":
+        size = append("maximum_number", size, number=1.0)
+    append("add", corners[0], append("multiply", size, 0))
+    return Expression(3, tuple(instructions))
+
+
+def _mapped(expression: Expression, operands: list[Value], shape: tuple[int, ...], steps: list[Step]) -> Value:
+    """The result of an expression."""
+    result = Value(shape, np.dtype(np.float32), name=operands[0].name)
+    steps.append(ElementwiseStep(operands, [result], expression=expression))
+    return result

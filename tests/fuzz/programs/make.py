@@ -25,6 +25,8 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.5, MAPS, windows.adaptive),
     (2, MAPS, windows.resize),
     (0.7, MAPS, windows.sampled),
+    (0.7, MAPS, windows.deformed),
+    (0.5, MAPS, windows.regions),
     (1, MAPS, windows.bias),
     (1.5, MAPS, windows.batch_norm),
     (0.3, MAPS, windows.lrn),

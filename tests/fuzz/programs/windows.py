@@ -202,6 +202,51 @@ def sampled(b: Build, x: Value) -> Value:
     return b.op("GridSample", x, b.transpose(grid, 0, 2, 3, 1) if turned else grid, version="opset9", **data)
 
 
+def deformed(b: Build, x: Value) -> Value:
+    """A DeformableConvolution. Its offsets are an input or constant, as the grid of a GridSample."""
+    if spatial(x) != 2:
+        raise DoesNotFit("no image")
+    x = b.bounded(x)
+    kernel, data = geometry(b, x)
+    c, masked = x.shape[1], b.chance(0.7)
+    groups, parts = ([g for g in (1, 1, 2, 4) if c % g == 0] for _ in range(2))
+    data |= {"group": b.pick(groups), "deformable_group": b.pick(parts)}
+    if masked:
+        data["bilinear_interpolation_pad"] = b.chance(0.5)
+    taps = kernel[0] * kernel[1]
+    out, depth = data["group"] * channels(b, 16), c // data["group"]
+    weights = b.weights(out, depth, *kernel, fan=depth * taps)
+    plain = {k: v for k, v in data.items() if k in ("strides", "dilations", "pads_begin", "pads_end", "auto_pad")}
+    size = b.op("Convolution", x, b.weights(1, c, *kernel), **plain).shape[2:]
+    counts = [2 * data["deformable_group"] * taps, data["deformable_group"] * taps]
+    given = [
+        b.parameter((x.shape[0], count, *size)) if b.dynamic or b.chance(0.5) else b.weights(x.shape[0], count, *size)
+        for count in counts
+    ]
+    if not masked:
+        return b.op("DeformableConvolution", x, given[0], weights, **data)
+    return b.op("DeformableConvolution", x, given[0], weights, given[1], version="opset8", **data)
+
+
+def regions(b: Build, x: Value) -> Value:
+    """A ROIAlign of constant regions."""
+    if spatial(x) != 2 or b.dynamic:
+        raise DoesNotFit("no image")
+    count, (height, width) = b.number(1, 7), x.shape[2:]
+    corners = b.rng.uniform(-0.3, 1.3, (count, 2, 2)) * [width, height]
+    rois = np.sort(corners, 1) if b.chance(0.8) else corners
+    images = b.const(b.rng.integers(0, x.shape[0], count))
+    data: dict[str, Any] = {
+        "pooled_h": b.number(1, 7),
+        "pooled_w": b.number(1, 7),
+        "mode": b.pick(("avg", "avg", "max")),
+    }
+    data |= {"sampling_ratio": b.pick((0, 1, 2, 2, 3)), "spatial_scale": b.pick((1.0, 0.5, 0.25))}
+    data["aligned_mode"] = b.pick(("asymmetric", "half_pixel", "half_pixel_for_nn"))
+    given = b.const(rois.reshape(count, 4).astype(np.float32))
+    return b.op("ROIAlign", x, given, images, version="opset9", **data)
+
+
 def bias(b: Build, x: Value) -> Value:
     """A per-channel term, or another operand that broadcasts, perhaps computed."""
     shape = (1, x.shape[1], *(1,) * (x.rank - 2))

@@ -134,6 +134,12 @@ class Function:
         self._locals.append(f"  {address} = alloca [{nbytes} x i8], align 64")
         return address
 
+    def stored(self, value: Vec) -> Pointer:
+        """Store a vector on the stack, so that code can load lanes by their index."""
+        address = self.local(SIZES[value.element] * value.lanes)
+        self.store(value, address)
+        return address
+
     def table(self, name: str, numbers: Sequence[int]) -> Pointer:
         """A constant array of i64 in the module, identified by its name."""
         listed = ", ".join(f"i64 {n}" for n in numbers)

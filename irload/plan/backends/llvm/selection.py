@@ -76,7 +76,7 @@ def _conv_transpose(step: ir.ConvTransposeStep) -> bool:
     return count_phases(step) <= MOST_PHASES and all(map(is_near, axes))
 
 
-def _sample(step: ir.SampleStep) -> bool:
+def _sample(step: ir.SampleStep | ir.SampleSumStep) -> bool:
     from irload.plan.backends.llvm.kernels.grid_points import LONGEST_SIDE
 
     return max(step.inputs[0].shape[2:]) <= LONGEST_SIDE
@@ -136,6 +136,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.ReshapeStep: StepRow("copying.select_view", _copies),
         ir.RotaryEmbeddingStep: StepRow("rotary.select_rotary_embedding", _computes),
         ir.SampleStep: StepRow("grid_sampling.select_sample", _computes, _sample),
+        ir.SampleSumStep: StepRow("grid_sampling.select_sample_sum", lambda s: _computes(s, s.inputs[3:]), _sample),
         ir.ScatterStep: StepRow("ranking.select_scatter", lambda s: _computes(s, s.inputs[1:2])),
         ir.SliceStep: StepRow("copying.select_view", _copies),
         ir.SoftmaxStep: StepRow("softmax.select_softmax", _computes),

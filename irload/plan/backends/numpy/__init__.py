@@ -1,1 +1,1 @@
-"""The NumPy back end, which runs every step: it selects kernels and runs them as tables of calls."""
+"""The NumPy back end, which runs every step except sums of samples: it selects kernels and runs tables of calls."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NumpyBackend:
-    """Runs every step; a step without a kernel runs by the `compute` of its operation."""
+    """Runs every step except sums of samples; a step without a kernel runs by the `compute` of its operation."""
 
     name = "numpy"
 

@@ -36,4 +36,5 @@ from irload.plan.ir.steps.rows import ReduceStep as ReduceStep
 from irload.plan.ir.steps.rows import ResampleStep as ResampleStep
 from irload.plan.ir.steps.rows import RotaryEmbeddingStep as RotaryEmbeddingStep
 from irload.plan.ir.steps.rows import SampleStep as SampleStep
+from irload.plan.ir.steps.rows import SampleSumStep as SampleSumStep
 from irload.plan.ir.steps.rows import SoftmaxStep as SoftmaxStep

@@ -224,3 +224,30 @@ class SampleStep(Step):
     @property
     def layout_sources(self) -> Sequence[Value]:
         return self.inputs[:1]
+
+
+@record(frozen=False, eq=False)
+class SampleSumStep(Step):
+    """Weighted sums of bilinear samples: y[l,c,p] = Σ_s factors[l,p,s] · data[images[l],c] at points[l,p,s].
+
+    Inputs: data [N,C,H,W]; points [L,P,S,2], the (y, x) of samples in pixels; factors, which broadcast to [L,P,S];
+    images [L] in i64. Pixels outside the image are 0 (`padding` zeros) or the nearest pixel inside (border). With
+    `bounds`, samples are 0 unless each coordinate is in 0 ≤ y < size (image) or −1 ≤ y ≤ size (margin).
+
+    Only compiled kernels run it: without them, the lowered operations are faster with their `compute`.
+    """
+
+    prefers_channels_last = True
+
+    padding: str = field(kw_only=True)
+    bounds: str | None = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 4)
+        data, points, factors, images = self.inputs
+        rules.f32(data, points, factors, self.output)
+        rules.equal("the coordinates of a point", points.shape[3:], (2,))
+        rules.broadcasts(factors, points.shape[:3])
+        rules.equal("the dtype of the images", images.dtype, np.dtype(np.int64))
+        rules.equal("the shape of the images", images.shape, points.shape[:1])
+        rules.equal("the shape", self.output.shape, (points.shape[0], data.shape[1], points.shape[1]))

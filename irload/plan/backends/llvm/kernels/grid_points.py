@@ -1,18 +1,20 @@
-"""The points of a GridSample: the pixels around each point, and their weights.
+"""The points at which an image is sampled: the pixels around each point, and their weights.
 
 All operations and their order are as in `GridSample.compute`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 from irload.ops.image.grid_sample import FAR
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import unzipped
+from irload.plan.backends.llvm.values import SIZES
 from irload.record import record
 
 LONGEST_SIDE = 1 << 22
@@ -25,12 +27,27 @@ class Tap:
     """One pixel along one axis for each point of a vector: its offset, whether it is in the image, and its weight.
 
     Offsets count elements from pixel 0. `inside` is None if all pixels are in the image; `weights` is None if there is
-    only one pixel.
+    only one pixel. For a single point, the offset is an Int, and all lanes have the same weight.
     """
 
-    offsets: Vec
+    offsets: Any
     inside: Bool | None
     weights: Vec | None
+
+    def of_each(self, f: Function) -> Callable[[AnyInt], Tap]:
+        """Store the tap. The result loads it for the point in a lane."""
+        integer, offsets = self.offsets.element, f.stored(self.offsets)
+        flags = None if self.inside is None else f.stored(f.number(1.0).where(self.inside, 0.0))
+        weights = None if self.weights is None else f.stored(self.weights)
+
+        def of(lane: AnyInt) -> Tap:
+            return Tap(
+                f.load_int(offsets, lane * SIZES[integer], integer),
+                None if flags is None else f.load_scalar(flags, lane * 4).compare("ogt", 0.0),
+                None if weights is None else f.broadcast(weights, lane * 4),
+            )
+
+        return of
 
 
 @record(eq=False)
@@ -58,15 +75,18 @@ class ImageAxis:
 
 @record()
 class GridSampler:
-    """The attributes of a GridSample that are compiled in.
+    """The attributes of the samples that are compiled in.
 
-    `pairs`: the coordinates (x, y) of all points are contiguous. `integer`: the type of offsets; gathers with i32
-    offsets load twice as many elements per instruction as gathers with i64.
+    `units` of the coordinates: "corners" or "edges" for (x, y) in −1…1, which are the centres or the outer edges of the
+    outermost pixels; "pixels" for (y, x). `bounds`: see `SampleSumStep`. `pairs`: the coordinates of all points are
+    contiguous. `integer`: the type of offsets; gathers with i32 offsets load twice as many elements per instruction as
+    gathers with i64.
     """
 
     mode: str
     padding: str
-    align_corners: bool
+    units: str
+    bounds: str | None
     pairs: bool
     integer: str
 
@@ -77,7 +97,7 @@ class GridSampler:
 
     def numbers(self, size: int, stride: int) -> tuple[int, ...]:
         """The run-time arguments of an axis of the image. `stride`: the bytes between neighbours."""
-        period = max(2 * (size - 1), 1) if self.align_corners else 2 * size
+        period = max(2 * (size - 1), 1) if self.units == "corners" else 2 * size
         return (*map(float_word, (size, size - 1, period, 1 / period)), stride // 4)
 
     def find(
@@ -86,32 +106,48 @@ class GridSampler:
         """The taps along rows and along columns of `count` points, by default one per lane.
 
         `sides`: height and width of the image. `strides`: bytes between points of the grid, and between x and y of a
-        point. Lanes from `count` on also have offsets inside the image, so that gathers can read them.
+        point (y and x in pixels). Lanes from `count` on also have offsets inside the image, so that gathers can read
+        them.
         """
         if self.pairs:
             counts = [None if count is None else f.maximum(2 * count - k, 0) for k in (0, f.lanes)]
-            x, y = unzipped(f, [f.load(grid, 4 * k, n) for k, n in zip((0, f.lanes), counts, strict=True)])
+            points = unzipped(f, [f.load(grid, 4 * k, n) for k, n in zip((0, f.lanes), counts, strict=True)])
         else:
-            x, y = (read(f, grid, k * strides[1], strides[0], count) for k in range(2))
-        return [self._along(at, side) for at, side in zip((y, x), sides, strict=True)]
+            points = [read(f, grid, k * strides[1], strides[0], count) for k in range(2)]
+        rows_first = points if self.units == "pixels" else points[::-1]
+        return [self._along(at, side) for at, side in zip(rows_first, sides, strict=True)]
 
     def _along(self, at: Vec, side: ImageAxis) -> list[Tap]:
         """The pixels around coordinates along one axis."""
-        at = (at + 1.0) * side.last if self.align_corners else (at + 1.0) * side.size - 1.0
-        at = at * 0.5
+        if self.units != "pixels":
+            at = (at + 1.0) * side.last if self.units == "corners" else (at + 1.0) * side.size - 1.0
+            at = at * 0.5
         if self.mode == "nearest":
             return [self._tap(at.unary("rint"), side, None)]
+        valid = None
+        if self.bounds == "image":
+            valid = at.compare("oge", 0.0) & at.compare("olt", side.size)
+        elif self.bounds == "margin":
+            valid = at.compare("oge", -1.0) & at.compare("ole", side.size)
+            at = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
         first = at.unary("floor")
-        weights = _linear(at - first) if self.mode == "bilinear" else _cubic(at - first)
-        begin = 0 if self.mode == "bilinear" else -1
-        return [self._tap(first + float(k), side, weight) for k, weight in enumerate(weights, begin)]
+        if self.mode == "bicubic":
+            return [self._tap(first + float(k), side, weight) for k, weight in enumerate(_cubic(at - first), -1)]
+        second = at.unary("ceil") if self.bounds == "image" else first + 1.0
+        before, after = _linear(at - first)
+        return [self._tap(first, side, before, valid), self._tap(second, side, after, valid)]
 
-    def _tap(self, at: Vec, side: ImageAxis, weights: Vec | None) -> Tap:
-        """The pixels at integral coordinates, after padding. NaN is treated as beyond the last pixel."""
+    def _tap(self, at: Vec, side: ImageAxis, weights: Vec | None, valid: Bool | None = None) -> Tap:
+        """The pixels at integral coordinates, after padding. NaN is treated as beyond the last pixel.
+
+        `valid`: whether the samples are within the bounds.
+        """
         if self.padding == "reflection":
             at = self._reflected(at, side)
         near = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
-        inside = near.compare("oeq", at) if self.padding == "zeros" else None
+        inside = near.compare("oeq", at) if self.padding == "zeros" else valid
+        if self.units == "pixels" and weights is not None and inside is not None:
+            weights = weights.where(inside, 0.0)  # NaN if the coordinate is infinite
         return Tap(near.cast("fptosi", self.integer) * side.stride, inside, weights)
 
     def _reflected(self, at: Vec, side: ImageAxis) -> Vec:
@@ -122,19 +158,26 @@ class GridSampler:
         at = at.where(at.compare("olt", FAR), FAR).at_least(-FAR)
         for _ in range(2):
             at = (at * side.inverse).unary("floor").times_plus(-side.period, at)
-        mirrored = (side.period if self.align_corners else side.period - 1.0) - at
+        mirrored = (side.period if self.units == "corners" else side.period - 1.0) - at
         return mirrored.where(at.compare("oge", side.size), at)
 
 
-def pixel(row: Tap, column: Tap) -> tuple[Vec, Bool | None]:
-    """The offsets of the pixels at a row and a column, and a mask of the pixels in the image (None if all are)."""
-    offsets = row.offsets + column.offsets
-    if row.inside is None or column.inside is None:
-        return offsets, None
-    return offsets, row.inside & column.inside
+def interpolated(taps: Sequence[Sequence[Tap]], load: Callable[[Any], Vec]) -> Vec:
+    """The weighted sum of the pixels at rows and columns. `load`: loads pixels by their offsets."""
+    rows, columns = taps
+
+    def pixel(row: Tap, column: Tap) -> Vec:
+        elements = load(row.offsets + column.offsets)
+        if row.inside is None or column.inside is None:
+            return elements
+        return elements.where(row.inside & column.inside, 0.0)
+
+    weights = [tap.weights for tap in columns]
+    lines = [_weighted(weights, [pixel(row, column) for column in columns]) for row in rows]
+    return _weighted([tap.weights for tap in rows], lines)
 
 
-def weighted(weights: Sequence[Vec | None], terms: Sequence[Vec]) -> Vec:
+def _weighted(weights: Sequence[Vec | None], terms: Sequence[Vec]) -> Vec:
     """The sum of terms, each with its weight."""
     first, *rest = (t if w is None else w * t for w, t in zip(weights, terms, strict=True))
     return reduce(Vec.__add__, rest, first)

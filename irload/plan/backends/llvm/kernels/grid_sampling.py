@@ -1,6 +1,8 @@
-"""GridSample: weighted sums of the pixels around the points of a grid.
+"""Samples of images at points: weighted sums of the pixels around each point.
 
-Vectors are along the points. Offsets and weights of pixels are computed once for all channels; pixels are gathered.
+Offsets and weights of pixels are computed for a vector of points at once. If the channels of images and results are
+contiguous, vectors of channels are then loaded for one point after another; otherwise pixels are gathered, one point
+per lane.
 """
 
 from __future__ import annotations
@@ -8,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from irload.core.size import alike
+from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
 from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.grid_points import GridSampler, ImageAxis, Tap, pixel, weighted
+from irload.plan.backends.llvm.kernels.grid_points import GridSampler, ImageAxis, Tap, interpolated
 from irload.plan.backends.llvm.kernels.loops import either, repeat
-from irload.plan.backends.llvm.operands import write
+from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.steps import SampleStep
+from irload.plan.backends.llvm.sized_arrays import spread
+from irload.plan.ir.steps import SampleStep, SampleSumStep
 from irload.record import record
 
 
@@ -24,18 +29,46 @@ def select_sample(step: SampleStep, selector: Selector) -> list[Launch]:
     """The kernel of a GridSample."""
     x, grid = (selector.array(v) for v in step.inputs)
     y = selector.array(step.output)
-    (n, channels, *sizes), lanes = x.shape, selector.target.lanes
     strides = [(y.strides[to], grid.strides[k]) for to, k in ((0, 0), (2, 1), (3, 2))]
     lines = merged([Axis(size, s) for size, s in zip(grid.shape[1:3], strides[1:], strict=True)])
     points = lines.pop() if lines else Axis(1, (4, 8))
-    outer = merged([Axis(n, (*strides[0], x.strides[0])), *(Axis(axis.size, (*axis.strides, 0)) for axis in lines)])
-    elements = sum((size - 1) * abs(stride) // 4 for size, stride in zip(sizes, x.strides[2:], strict=True))
-    pairs = (points.strides[1], grid.strides[3]) == (8, 4)
-    sampler = GridSampler(step.mode, step.padding, step.align_corners, pairs, "i32" if elements < 1 << 31 else "i64")
-    image = tuple(Axis(*axis) for axis in zip(sizes, zip(x.strides[2:], strict=True), strict=True))
-    channel = Axis(channels, (y.strides[1], x.strides[1]))
-    kernel = GridSampling(lanes, sampler, tuple(outer), points, grid.strides[3], channel, image)
+    outer = [Axis(x.shape[0], (*strides[0], x.strides[0])), *(Axis(axis.size, (*axis.strides, 0)) for axis in lines)]
+    units = "corners" if step.align_corners else "edges"
+    kernel = _sampling(x, y, grid, points, outer, (step.mode, step.padding, units, None), selector.target.lanes)
     return [selector.launch(kernel, [y, grid, x])]
+
+
+def select_sample_sum(step: SampleSumStep, selector: Selector) -> list[Launch]:
+    """The kernel of weighted sums of samples."""
+    x, grid, factors, images = (selector.array(v) for v in step.inputs)
+    y, factors = selector.array(step.output), spread(factors, grid.shape[:3])
+    points = Axis(grid.shape[1], (y.strides[2], grid.strides[1], factors.strides[1]))
+    outer = [Axis(len(images), (y.strides[0], grid.strides[0], 0, factors.strides[0], images.strides[0]))]
+    attributes = ("bilinear", step.padding, "pixels", step.bounds)
+    kernel = _sampling(x, y, grid, points, outer, attributes, selector.target.lanes)
+    samples = Axis(grid.shape[2], (grid.strides[2], factors.strides[2]))
+    kernel = replace(kernel, samples=samples, image_stride=x.strides[0])
+    return [selector.launch(kernel, [y, grid, x, factors, images])]
+
+
+def _sampling(
+    x: Array,
+    y: Array,
+    grid: Array,
+    points: Axis,
+    outer: Sequence[Axis],
+    attributes: tuple[str, str, str, str | None],
+    lanes: int,
+) -> GridSampling:
+    """The kernel without sums. `attributes`: the first fields of `GridSampler`."""
+    sizes, strides = x.shape[2:], x.strides[2:]
+    elements = sum((size - 1) * abs(stride) // 4 for size, stride in zip(sizes, strides, strict=True))
+    pairs = (points.strides[1], grid.strides[-1]) == (8, 4)
+    sampler = GridSampler(*attributes, pairs, "i32" if elements < 1 << 31 else "i64")
+    image = tuple(Axis(*axis) for axis in zip(sizes, zip(strides, strict=True), strict=True))
+    channels = Axis(x.shape[1], (y.strides[1], x.strides[1]))
+    along = channels.size >= lanes and channels.strides == (4, 4)
+    return GridSampling(lanes, sampler, tuple(merged(outer)), points, grid.strides[-1], channels, image, along)
 
 
 @record()
@@ -43,8 +76,12 @@ class GridSampling(Kernel):
     """y[n,c,p] = Σ x[n,c,rows,columns] · weights at the point p of grid [n,p,2]. Pointers: y, grid, x.
 
     A unit is a vector of points. Strides in bytes: `outer`, of y, grid and x; `points`, of y and grid; `coordinate`, of
-    the grid between x and y of a point; `channels`, of y and x; `image`, of x along height and width. The code reads
-    all sizes.
+    the grid between the coordinates of a point; `channels`, of y and x; `image`, of x along height and width. `along`:
+    vectors are along the channels. The code reads all sizes.
+
+    With `samples`, y[n,c,p] is a sum over the samples of grid [n,p,samples,2] in x[images[n]], each multiplied by a
+    factor [n,p,samples]. More pointers: factors, images. The axes then have their strides as well; `image_stride` is
+    the stride of x between images.
     """
 
     lanes: int
@@ -54,22 +91,44 @@ class GridSampling(Kernel):
     coordinate: int
     channels: Axis
     image: tuple[Axis, ...]
+    along: bool
+    samples: Axis | None = None
+    image_stride: int = 0
 
     @property
     def code(self) -> GridSampling:
-        (channels,) = any_sizes([self.channels])
-        return replace(self, outer=(), points=self._key, coordinate=0, channels=channels, image=())
+        points, channels, samples = self._keys
+        return replace(
+            self, outer=(), points=points, coordinate=0, channels=channels, image=(), samples=samples, image_stride=0
+        )
 
     @property
-    def _key(self) -> Axis:
-        """The points in the key of the code: only whether y is contiguous along them is compiled in."""
-        return Axis(ANY, (4 if self.points.strides[0] == 4 else ANY, ANY))
+    def _keys(self) -> tuple[Axis, Axis, Axis | None]:
+        """The points, channels and samples in the key of the code.
+
+        The strides of y along points and of contiguous channels are compiled in.
+        """
+        to, *others = self.points.strides
+        points = Axis(ANY, (4 if to == 4 else ANY, *(ANY for _ in others)))
+        (channels,) = any_sizes([self.channels])
+        if self.along:
+            channels = Axis(ANY, (4, 4))
+        samples = self.samples and Axis(1 if alike(self.samples.size, 1) else ANY, (ANY, ANY))
+        return points, channels, samples
+
+    @property
+    def _axes(self) -> tuple[Axis, Axis, Axis | None]:
+        return self.points, self.channels, self.samples
+
+    @property
+    def _tensors(self) -> int:
+        return 3 if self.samples is None else 5
 
     @property
     def numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
-        loops = unknown((self.points, self.channels), (self._key, *any_sizes([self.channels])))
-        return (*sides, *loops, self.coordinate, self._vectors, *table(self.outer, 3))
+        sizes = unknown(self._axes, self._keys)
+        return (*sides, *sizes, self.coordinate, self.image_stride, self._vectors, *table(self.outer, self._tensors))
 
     @property
     def count(self) -> int:
@@ -78,7 +137,9 @@ class GridSampling(Kernel):
     @property
     def cycles(self) -> float:
         taps = self.sampler.taps
-        return self.count * (40 + 10 * taps + self.channels.size * taps**2 * self.lanes)
+        samples = 1 if self.samples is None else self.samples.size
+        pixels = self.channels.size * taps**2 * (1 if self.along else self.lanes)
+        return self.count * samples * (40 + 10 * taps + pixels)
 
     @property
     def _vectors(self) -> int:
@@ -87,37 +148,77 @@ class GridSampling(Kernel):
 
     def write(self, function: Function) -> None:
         f, arguments = function, Arguments(function)
-        pointers = arguments.pointers(3)
+        pointers = arguments.pointers(self._tensors)
         sides = [ImageAxis.read(f, arguments, self.sampler.integer) for _ in range(2)]
-        points, channels = arguments.filled((self._key, *any_sizes([self.channels])))
-        coordinate, vectors = arguments.integers(2)
-        outer = arguments.table(3)
+        points, channels, samples = arguments.filled(self._keys)
+        coordinate, image_stride, vectors = arguments.integers(3)
+        outer = arguments.table(self._tensors)
         for starts, vector in walk_lines(f, vectors, outer, pointers):
             first = vector * self.lanes
-            y, grid, x = moved(starts, [*(first * s for s in points.strides), 0])
-            rest = points.size - first
-            for count in either(f, rest < self.lanes, rest, None):
-                taps = self.sampler.find(f, sides, grid, (points.strides[1], coordinate), count)
-                self._sample(f, [y, x], channels, points.strides[0], taps, count)
+            y, grid = moved(starts[:2], [first * s for s in points.strides[:2]])
+            x, rest, strides = starts[2], points.size - first, (points.strides[1], coordinate)
+            if samples is not None:
+                x = x + f.load_int(starts[4]) * image_stride
+            sampling = _Sampling(f, self.along, channels, y, x, points.strides[0])
+            for count in [f.minimum(rest, self.lanes)] if self.along else either(f, rest < self.lanes, rest, None):
+                if samples is None:
+                    sampling.write(self.sampler.find(f, sides, grid, strides, count), count)
+                    continue
+                factors = starts[3] + first * points.strides[2]
+                for k in repeat(f, 0, samples.size):
+                    taps = self.sampler.find(f, sides, grid + k * samples.strides[0], strides, count)
+                    factor = read(f, factors, k * samples.strides[1], points.strides[2], count)
+                    sampling.write(taps, count, factor, k > 0)
 
-    def _sample(
+
+@record()
+class _Sampling:
+    """Emits the samples of all channels at a vector of points. `stride`: of y between points."""
+
+    f: Function
+    along: bool
+    channels: AxisLoop
+    y: Pointer
+    x: Pointer
+    stride: AnyInt
+
+    def write(
         self,
-        f: Function,
-        pointers: list[Pointer],
-        channels: AxisLoop,
-        stride: AnyInt,
-        taps: Sequence[list[Tap]],
+        taps: Sequence[Sequence[Tap]],
         count: AnyInt | None,
+        factor: Vec | None = None,
+        is_added: AnyBool = False,
     ) -> None:
-        """Write all channels of `count` points, by default of a whole vector."""
-        rows, columns = taps
-        for k in repeat(f, 0, channels.size):
-            to, source = moved(pointers, [k * s for s in channels.strides])
-            weights = [tap.weights for tap in columns]
-            lines = [weighted(weights, [self._pixels(f, source, row, column) for column in columns]) for row in rows]
-            write(f, weighted([tap.weights for tap in rows], lines), to, 0, stride, count)
+        """Write the samples at `count` points, multiplied by a factor per point, and added to y if `is_added`."""
+        f, channels = self.f, self.channels
+        if not self.along:
+            for k in repeat(f, 0, channels.size):
+                y, x = moved([self.y, self.x], [k * s for s in channels.strides])
+                value = interpolated(taps, lambda offsets, x=x: f.gather(x, offsets))
+                self._put(value, y, self.stride, count, factor, is_added)
+            return
+        taps_of = [[tap.of_each(f) for tap in axis] for axis in taps]
+        factors = None if factor is None else f.stored(factor)
+        for lane in f.range(0, f.lanes if count is None else count):
+            near = [[tap(lane) for tap in axis] for axis in taps_of]
+            scale = None if factors is None else f.broadcast(factors, 4 * lane)
+            for first in f.range(0, channels.size, f.lanes):
+                rest = channels.size - first
+                for n in either(f, rest < f.lanes, rest, None):
+                    value = interpolated(near, lambda at, n=n: f.load(self.x, 4 * (at + first), n))
+                    self._put(value, self.y + lane * self.stride + 4 * first, 4, n, scale, is_added)
 
-    def _pixels(self, f: Function, source: Pointer, row: Tap, column: Tap) -> Vec:
-        offsets, inside = pixel(row, column)
-        elements = f.gather(source, offsets)
-        return elements if inside is None else elements.where(inside, 0.0)
+    def _put(
+        self,
+        value: Vec,
+        y: Pointer,
+        stride: AnyInt,
+        count: AnyInt | None,
+        factor: Vec | None,
+        is_added: AnyBool,
+    ) -> None:
+        if factor is not None:
+            value = value * factor
+        if is_added is not False:
+            value = value + self.f.select(is_added, read(self.f, y, 0, stride, count), self.f.zero())
+        write(self.f, value, y, 0, stride, count)
