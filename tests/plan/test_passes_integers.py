@@ -44,6 +44,7 @@ class Masks:
         self.numbers = [self.net.input(*shape), self.net.input(*column)]
         self.masks = [self._compared()]
         self.integers = {t: [self._converted(self.numbers[0], t) for _ in range(2)] for t in ("i32", "i64")}
+        self.bytes = {t: [self._converted(self.numbers[1], t)] for t in ("u8", "i8")}
 
     def _converted(self, value: Any, to: str) -> Any:
         return self.net.op("Convert", value, destination_type=to)
@@ -62,6 +63,19 @@ class Masks:
             lambda: self._converted(self._pick(self.integers["i64" if t == "i32" else "i32"]), t),
             lambda: self._converted(self._pick(self.numbers), t),
             lambda: self._converted(self._pick(self.masks), t),
+            lambda: self._converted(self._pick(self.bytes[self._pick(("u8", "i8"))]), t),
+        ]
+        return self._pick(makers)()
+
+    def _byte(self, t: str) -> Any:
+        """A conversion to u8 or i8, or an operation on them that does not calculate."""
+        bytes = self.bytes[t]
+        makers: list[Callable[[], Any]] = [
+            lambda: self._converted(self._pick(self.numbers), t),
+            lambda: self._converted(self._pick(self.masks), t),
+            lambda: self._converted(self._pick(self.integers[self._pick(("i32", "i64"))]), t),
+            lambda: self._converted(self._pick(self.bytes["i8" if t == "u8" else "u8"]), t),
+            lambda: self.net.op("Select", self._pick(self.masks), self._pick(bytes), self._pick(bytes), **NUMPY),
         ]
         return self._pick(makers)()
 
@@ -85,12 +99,18 @@ class Masks:
             lambda: net.op("Convert", self._pick(self.numbers), destination_type="boolean"),
             lambda: net.op(self._pick(COMPARISONS), *(self._pick(self.integers["i64"]) for _ in range(2)), **NUMPY),
             lambda: net.op("Convert", self._pick(self.integers["i32"]), destination_type="boolean"),
+            lambda: net.op("Convert", self._pick(self.bytes["u8"]), destination_type="boolean"),
+            lambda: net.op(self._pick(COMPARISONS), *(self._pick(self.bytes["i8"]) for _ in range(2)), **NUMPY),
         ]
         masks.append(self._pick(makers)())
         for t, integers in self.integers.items():
             integers.append(self._integer(t))
+        for t, bytes in self.bytes.items():
+            bytes.append(self._byte(t))
         if self.rng.random() < 0.3:
             self.numbers.append(self._converted(self._pick(self.integers[self._pick(("i32", "i64"))]), "f32"))
+        if self.rng.random() < 0.3:
+            self.numbers.append(self._converted(self._pick(self.bytes[self._pick(("u8", "i8"))]), "f32"))
         if self.rng.random() < 0.6:
             a, b = self._pick(self.numbers), self._pick(self.numbers)
             self.numbers.append(net.op("Select", self._pick(masks), a, b, **NUMPY))
@@ -100,7 +120,7 @@ class Masks:
             self.numbers.append(net.op("Multiply", self.numbers[-1], self._pick(self.numbers), **NUMPY))
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_random_masks(seed: int, *, dynamic: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -108,7 +128,7 @@ def test_random_masks(seed: int, *, dynamic: bool) -> None:
     masks = Masks(seed, *([-1] * dynamic), *shape)
     for _ in range(8):
         masks.grow()
-    integers = [*masks.integers["i32"][-3:], *masks.integers["i64"][-3:]]
+    integers = [v for kind in (masks.integers, masks.bytes) for values in kind.values() for v in values[-3:]]
     model = masks.net.model(*masks.masks[-4:], *masks.numbers[2:][-4:], *integers)
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for batch in (3, 4, 9) if dynamic else (1,):

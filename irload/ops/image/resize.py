@@ -133,6 +133,7 @@ def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Arra
     """Integer data: all axes in one sum, in the order of the specification, since f32 rounding affects integers."""
     rank = data.ndim
     shape = list(data.shape)
+    steps = [(axis, tap.packed()) for axis, tap in steps]
     for axis, tap in steps:
         shape[axis] = tap.index.shape[0]
     total, weights = np.zeros(shape, F32), np.zeros((1,) * rank, F32)

@@ -22,6 +22,11 @@ class Taps:
         used = self.weight.any(axis=0)
         return Taps(self.index[:, used], self.weight[:, used])
 
+    def packed(self) -> Taps:
+        """The taps of each position with weight 0 moved behind the others, then trimmed."""
+        order = np.argsort(self.weight == 0, axis=1, kind="stable")
+        return Taps(*(np.take_along_axis(taps, order, 1) for taps in (self.index, self.weight))).trimmed()
+
 
 def coordinates(mode: str, size: int, out: int, scale: np.float32) -> Array:
     """The input coordinate, on an axis of `size`, of each of `out` positions. In f32, whose rounding decides ties."""

@@ -1,12 +1,19 @@
-"""Lowerings to elementwise steps and a reduction: ReduceL1 and ReduceL2, NormalizeL2, LogSoftmax."""
+"""Lowerings to elementwise steps and sums: ReduceL1 and ReduceL2, NormalizeL2, LRN, LogSoftmax."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from irload.core.size import is_size
 from irload.graph import Node
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep, ReduceStep
-from irload.plan.lowering.values import all_f32, known_axes, rounded
+from irload.plan.lowering.padding import padded
+from irload.plan.lowering.values import all_f32, known_axes, rounded, sliced
+
+FARTHEST = 4
+"""Maximum distance of elements that LRN adds: with more, the expressions are too long."""
 
 
 def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -42,6 +49,33 @@ def normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
         Instruction("divide", (0, 3)),
     )
     return [squares, total, ElementwiseStep([x, total.output], outputs, expression=Expression(2, divided))]
+
+
+def local_response_normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower LRN over known axes. The squares around each element are slices of the padded squares."""
+    x, attributes = inputs[0], node.op.attributes
+    axes, size = known_axes(inputs[1], len(x.shape)), attributes["size"]
+    reach = max(size - 1, 0) // 2
+    if not axes or reach > FARTHEST or any(map(is_size, x.shape)) or not all_f32([x, *outputs]):
+        return None
+    steps: list[Step] = [_mapped(x, "square")]
+    total = steps[0].output
+    for axis in axes:
+        wide = padded(axis, reach, reach, total, np.zeros((), np.float32), steps)
+        parts = [sliced(wide, axis, slice(first, first + x.shape[axis])) for first in range(2 * reach + 1)]
+        count = len(parts)
+        adds = [Instruction("add", (k + count - 2 if k > 1 else 0, k)) for k in range(1, count)]
+        total = Value(x.shape, x.dtype, name=x.name)
+        added = ElementwiseStep([p.output for p in parts], [total], expression=Expression(count, tuple(adds)))
+        steps += [*parts, added]
+    scale = rounded(rounded(attributes["alpha"]) / size ** len(axes))
+    divided = (
+        Instruction("multiply_number", (1,), (scale,)),
+        Instruction("add_number", (2,), (rounded(attributes["bias"]),)),
+        Instruction("power_number", (3,), (rounded(attributes["beta"]),)),
+        Instruction("divide", (0, 4)),
+    )
+    return [*steps, ElementwiseStep([x, total], outputs, expression=Expression(2, divided))]
 
 
 def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

@@ -26,11 +26,11 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     steps: list[Step] = []
     for axis, (before, behind) in enumerate(counts):  # spatial axes last: a convolution reads their Concat
         if before or behind:
-            data = _along(axis, before, behind, data, fill, steps)
+            data = padded(axis, before, behind, data, fill, steps)
     return ending(data, steps, outputs)
 
 
-def _along(axis: int, begin: int, end: int, data: Value, fill: Array | str, steps: list[Step]) -> Value:
+def padded(axis: int, begin: int, end: int, data: Value, fill: Array | str, steps: list[Step]) -> Value:
     """Return the data padded along one axis, by a constant or by its elements according to the mode."""
     n = data.shape[axis]
     pieces = [data]

@@ -63,6 +63,7 @@ LOWERINGS: dict[str, Lowering] = {
     "HardSigmoid": elementwise.hard_sigmoid,
     "Identity": movement.reshape,
     "Interpolate": resizing.interpolate,
+    "LRN": composed.local_response_normalize,
     "LSTMSequence": sequences.recurrent,
     "LogSoftmax": composed.log_softmax,
     "MVN": normalizations.mean_variance,

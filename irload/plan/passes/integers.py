@@ -16,8 +16,9 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ElementwiseStep
 from irload.plan.passes.elementwise import fuse_elementwise
 
-BOOL, F32 = np.dtype(bool), np.dtype(np.float32)
-INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
+BOOL, F32, I32 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int32)
+INTEGERS = (I32, np.dtype(np.int64))
+BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
 
 NOT = "not"
 LOGIC: Mapping[str, tuple[str, ...]] = {
@@ -60,7 +61,7 @@ def lower_integers(program: Program, supports: Callable[[Step], bool]) -> None:
 def _lowered(step: Step) -> ElementwiseStep | None:
     if not isinstance(step, ComputeStep) or step.op.namespace != "opset" or not is_builtin(step.op) or not step.inputs:
         return None
-    if any(v.dtype not in (BOOL, F32, *INTEGERS) or not v.size for v in (*step.inputs, *step.outputs)):
+    if any(v.dtype not in (BOOL, F32, *INTEGERS, *BYTES) or not v.size for v in (*step.inputs, *step.outputs)):
         return None
     instructions = _instructions(step)
     if not instructions or step.op.attributes.get("auto_broadcast") == "pdpd":
@@ -92,7 +93,7 @@ def _instructions(step: ComputeStep) -> tuple[Instruction, ...]:
         case "Negative" if dtype in INTEGERS:
             return (Instruction("negative", (0,)),)
         case "Convert" | "ConvertLike":
-            return _conversion(dtype, step.output.dtype)
+            return _conversion(dtype, step.output.dtype) if step.types[0].element.bits >= 8 else ()
         case _:
             return ()
 
@@ -103,7 +104,9 @@ def _is_positive(divisor: Value) -> bool:
 
 
 def _conversion(dtype: np.dtype[np.generic], to: np.dtype[np.generic]) -> tuple[Instruction, ...]:
-    """Return the instruction of a conversion between different types."""
+    """Return the instructions of a conversion between different types. Bytes are the low bits of an i32."""
     if dtype == to:
         return ()
+    if dtype == F32 and to in BYTES:
+        return Instruction("convert", (0,), dtype=I32), Instruction("convert", (1,), dtype=to)
     return (Instruction("nonzero", (0,)) if to == BOOL else Instruction("convert", (0,), dtype=to),)

@@ -16,17 +16,20 @@ from tests.plan.llvm.strides import strided
 F32 = np.dtype(np.float32)
 
 
+@pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_random_top_k(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    shape = tuple(int(n) for n in rng.choice([1, 2, 5, 17, 70, 300], int(rng.integers(1, 4))))
+def test_random_top_k(seed: int, across: bool) -> None:
+    """If `across`, few elements of many lines, which are the lanes of vectors."""
+    rng = np.random.default_rng([seed, across])
+    sizes = [1, 2, 5, 17, 70, 300]
+    shape = tuple(int(n) for n in rng.choice(sizes[2:] if across else sizes, int(rng.integers(1 + across, 4))))
     axis = int(rng.integers(len(shape)))
     x = rng.integers(-4, 5, shape).astype(F32) if seed % 2 else rng.standard_normal(shape).astype(F32)
     x[rng.random(shape) < 0.1] = -0.0
     if seed % 3 == 0:
         x[rng.random(shape) < 0.1] = np.nan
         x[rng.random(shape) < 0.1] = -np.inf
-    k = int(rng.integers(1, shape[axis] + 1))
+    k = int(rng.integers(1, min(shape[axis], 8 if across else shape[axis]) + 1))
     out = (*shape[:axis], k, *shape[axis + 1 :])
     largest, by_position, index = bool(seed & 2), bool(seed & 4), np.dtype(("i4", "i8")[seed // 8 % 2])
     step = TopKStep(

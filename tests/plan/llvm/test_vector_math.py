@@ -134,13 +134,13 @@ def test_two_operands(opcode: str, target: Target) -> None:
 
 
 @targets
-@pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, -0.5, -1.0, -2.0])
+@pytest.mark.parametrize("exponent", [0.75, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0])
 def test_powers(exponent: float, target: Target) -> None:
     x = np.concatenate([every_exponent(16), ENDS])
     (output,) = mapped(Expression(1, (Instruction("power_number", (0,), (exponent,)),)), [x], target)
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64), exponent).astype(np.float32)
-    np.testing.assert_allclose(output, wanted, rtol=2e-7, atol=1e-38)
+    np.testing.assert_allclose(output, wanted, rtol=2.5e-7, atol=1e-38)
 
 
 def test_instructions_left_to_numpy() -> None:

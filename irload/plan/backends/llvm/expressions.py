@@ -38,6 +38,12 @@ def _reciprocal_root(x: Vec) -> Vec:
     return (1.0 / (x + 0.0).unary("sqrt")).where(x.compare("une", -math.inf), 0.0)
 
 
+def _three_quarters(x: Vec) -> Vec:
+    """x^¾, the usual power of LRN: 0 for both zeros, ∞ for −∞."""
+    root = (x + 0.0).unary("sqrt")
+    return (root * root.unary("sqrt")).where(x.compare("une", -math.inf), math.inf)
+
+
 def _truth(mask: Bool, like: Vec) -> Vec:
     """1 where a mask is set, 0 elsewhere."""
     return like.constant(1.0).where(mask, 0.0)
@@ -52,10 +58,13 @@ def _floor_quotient(x: Vec, y: Vec) -> Vec:
 
 
 def _converted(x: Vec, dtype: Any) -> Vec:
-    """A register as the register of another type. u8 are f32 until they are stored."""
+    """A register as the register of another type. Bytes are f32 until they are stored: the low bits of integers."""
     to = _WHOLE.get(dtype, "f32")
     if x.element == to:
         return x
+    if dtype in _BYTES:
+        low = x.cast("trunc", "i8")
+        return low.cast("zext" if dtype == _U8 else "sext", I32).converted()
     if not x.is_float:
         return x.converted() if to == "f32" else x.cast("sext" if to == I64 else "trunc", to)
     limit = 2.0 ** (8 * SIZES[to] - 1)
@@ -65,6 +74,7 @@ def _converted(x: Vec, dtype: Any) -> Vec:
 
 
 _POWERS: dict[float, Callable[[Vec], Vec]] = {
+    0.75: _three_quarters,
     1.0: lambda x: x,
     2.0: lambda x: x * x,
     3.0: lambda x: x * x * x,
@@ -149,9 +159,10 @@ _QUANTIZED: dict[str, Emit] = {
 """Shorter code for expressions with results in u8, which need not handle NaN."""
 
 _F32, _U8 = np.dtype(np.float32), np.dtype(np.uint8)
+_BYTES = (_U8, np.dtype(np.int8))
 _WHOLE = {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 """The integers whose registers are not f32."""
-_REGISTERS = (_F32, _U8, *_WHOLE)
+_REGISTERS = (_F32, *_BYTES, *_WHOLE)
 """The supported types of conversions."""
 
 _ARITHMETIC = frozenset({"add_number", "multiply_number", "divide_number", "number_subtract", "number_divide"})
@@ -235,18 +246,19 @@ def evaluate(expression: Expression, operands: Sequence[Vec], given: Sequence[Ve
 
 
 def _is_quantized(expression: Expression) -> bool:
-    """True if all results are u8. These are rounded to quanta, so products and sums may be fused to FMAs."""
+    """True if all results are f32 rounded to u8, or integers as f32. Products and sums may then be fused to FMAs."""
     first = expression.operands
     results = [expression.instructions[r - first] for r in expression.result_registers if r >= first]
-    return bool(results) and all(i.opcode == "convert" and i.dtype == _U8 for i in results)
+    truncated = any(i.opcode == "convert" and i.dtype in _WHOLE for i in expression.instructions)
+    return bool(results) and not truncated and all(i.opcode == "convert" and i.dtype == _U8 for i in results)
 
 
 def _unrounded(expression: Expression, register: int) -> int:
-    """The register of a result in u8 before it is rounded, since the store rounds it."""
+    """The register of a result in bytes before it is rounded or wrapped, since the store does so."""
     for opcode in ("convert", "round"):
         at = register - expression.operands
         instruction = expression.instructions[at] if at >= 0 else None
-        if instruction is None or instruction.opcode != opcode or instruction.dtype not in (None, _U8):
+        if instruction is None or instruction.opcode != opcode or instruction.dtype not in (None, *_BYTES):
             break
         register = instruction.args[0]
     return register

@@ -76,12 +76,13 @@ def write(
 ) -> None:
     """Store `count` lanes with a stride in bytes: of f32, rounded if `element` is bf16, or of integers.
 
-    For bytes, f32 in the range of the type are rounded to integers, halves to even.
+    For bytes, f32 in the range of the type are rounded to integers, halves to even, and integers wrap.
     """
     start = pointer + offset
     whole = not isinstance(count, Int) and (count is None or count >= f.lanes)
     if element in QUANTIZED:
-        stored = (value + ROUNDING).bits().cast("trunc", "i8")
+        whole_numbers = (value + ROUNDING).bits() if value.is_float else value
+        stored = whole_numbers.cast("trunc", "i8")
         if stride == 1 and not whole and isinstance(count, int) and count > 1:
             stored, whole = f.shuffle(stored, stored, range(count)), True
     else:

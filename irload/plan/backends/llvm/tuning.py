@@ -66,6 +66,13 @@ Otherwise, 1 × 1 convolutions of 16 channels on 128 × 128 take 10 % longer, ma
 HELD_TAPS = 4
 """Maximum taps of a resampling whose offsets and weights are kept in registers; more taps are a loop."""
 
+# TopK
+
+FEW_BEST = 8
+"""Maximum number of best elements that are kept in registers, for a vector of lines at a time."""
+LONG_RANKED = 128
+"""Minimum elements of contiguous lines that are read by vectors along the line."""
+
 # Register tiles
 
 UNROLL = 4

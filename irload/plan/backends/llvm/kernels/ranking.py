@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import WORD, Arguments
 from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer
-from irload.plan.backends.llvm.elements import F32, SIZES
+from irload.plan.backends.llvm.elements import F32, SIZES, element_of
 from irload.plan.backends.llvm.intrinsics import bits, none_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
+from irload.plan.backends.llvm.kernels.ranking_across import GREATEST, TopKAcross
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.tuning import FEW_BEST, LONG_RANKED
 from irload.plan.ir.steps import ScatterStep, TopKStep
 from irload.record import record
 
 LOW = (1 << 32) - 1
 """Mask of the lower half of a key."""
-GREATEST = 0x7FFFFFFF
-"""The upper half of the key of NaN."""
 
 
 @record()
@@ -210,9 +211,19 @@ def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:
     arrays = x, best, positions = [selector.array(v) for v in (*step.inputs, *step.outputs)]
     lines = axes_of(best.shape, *(a.strides for a in arrays))
     line, size = lines.pop(step.axis), x.shape[step.axis]
-    index, order = positions.itemsize, (step.largest, step.by_position)
-    kernel = TopK(tuple(merged(lines)), size, line.size, line.strides, index, *order)
-    return [selector.launch(kernel, arrays)]
+    lines, order, lanes = merged(lines), (step.largest, step.by_position), selector.target.lanes
+    is_long = line.strides[0] == SIZES[F32] and size >= LONG_RANKED
+    if is_long or is_size(line.size) or line.size > FEW_BEST or not _fill(lines, lanes):
+        kernel = TopK(tuple(lines), size, line.size, line.strides, positions.itemsize, *order)
+        return [selector.launch(kernel, arrays)]
+    *outer, last = lines
+    along, index = Axis(size, line.strides), element_of(positions)
+    return [selector.launch(TopKAcross(lanes, tuple(outer), last, along, line.size, index, *order), arrays)]
+
+
+def _fill(lines: list[Axis], lanes: int) -> bool:
+    """True if lines fill a vector, in which distances fit into an i32."""
+    return bool(lines) and lines[-1].size >= lanes and lanes * abs(lines[-1].strides[0]) < 1 << 31
 
 
 def select_scatter(step: ScatterStep, selector: Selector) -> list[Launch]:
