@@ -107,6 +107,6 @@ def _conversion(dtype: np.dtype[np.generic], to: np.dtype[np.generic]) -> tuple[
     """Return the instructions of a conversion between different types. Bytes are the low bits of an i32."""
     if dtype == to:
         return ()
-    if dtype == F32 and to in BYTES:
+    if dtype in (F32, *BYTES) and to in BYTES:
         return Instruction("convert", (0,), dtype=I32), Instruction("convert", (1,), dtype=to)
     return (Instruction("nonzero", (0,)) if to == BOOL else Instruction("convert", (0,), dtype=to),)
