@@ -33,3 +33,14 @@ def test_integers_stored_in_a_wider_type_wrap() -> None:
     bytes = net.op("Convert", net.input(4), destination_type="i8")
     model = net.model(net.op("Convert", net.op("Convert", bytes, destination_type="i4"), destination_type="f32"))
     np.testing.assert_array_equal(irload.compile_model(model, 1)([np.float32([7, 8, -9, 100])])[0], [7, -8, 7, 4])
+
+
+@pytest.mark.parametrize("jit", ["off", "auto"])
+def test_signed_and_unsigned_bytes_wrap(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", jit)
+    net = Net()
+    signed = net.op("Convert", net.input(4), destination_type="i8")
+    unsigned = net.op("Convert", signed, destination_type="u8")
+    model = net.model(net.op("Convert", unsigned, destination_type="f32"), unsigned)
+    for output in irload.compile_model(model, 1)([np.float32([-7.9, 300, 127, -129])]).values():
+        np.testing.assert_array_equal(output, [249, 44, 127, 127])
