@@ -46,9 +46,9 @@ def coordinates(mode: str, size: int, out: int, scale: np.float32) -> Array:
 
 
 def round_half_away(x: Array) -> Array:
-    """The nearest integers; halves are rounded away from zero. In f64, where adding a half is exact."""
-    wide = x.astype(np.float64)
-    return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+    """The nearest integers; halves are rounded away from zero. The fraction is exact, and so is its double."""
+    whole = np.trunc(x)
+    return whole + np.trunc((x - whole) * 2)
 
 
 def nearest(mode: str, x: Array, size: int, scale: np.float32) -> Array:
