@@ -10,7 +10,14 @@ from irload.graph import Node
 from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ElementwiseStep, GroupNormalizeStep, NormalizeStep, ReduceStep, SoftmaxStep
+from irload.plan.ir.steps import (
+    CumulativeSumStep,
+    ElementwiseStep,
+    GroupNormalizeStep,
+    NormalizeStep,
+    ReduceStep,
+    SoftmaxStep,
+)
 from irload.plan.lowering.values import all_f32, known_axes, rounded
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
@@ -51,6 +58,19 @@ def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
         return known_axes(inputs[1], rank)
     axes = attributes["reduction_axes"] or range(1 if attributes["across_channels"] else 2, rank)
     return tuple(sorted({int(a) % rank for a in axes}))
+
+
+def cumulative_sum(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower CumSum along a known axis."""
+    x, axis = inputs[0], inputs[1].constant if len(inputs) > 1 else np.zeros((), np.int64)
+    if axis is None or not x.shape or x.dtype.name not in ("float32", "int32", "int64"):
+        return None
+    along, known = int(axis.reshape(())), node.op.attributes
+    if not -len(x.shape) <= along < len(x.shape):
+        return None
+    return CumulativeSumStep(
+        [x], outputs, axis=along % len(x.shape), exclusive=known["exclusive"], reverse=known["reverse"]
+    )
 
 
 def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

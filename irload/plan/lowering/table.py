@@ -45,6 +45,7 @@ LOWERINGS: dict[str, Lowering] = {
     "ConvertLike": elementwise.convert,
     "Convolution": convolutions.convolution,
     "ConvolutionBackpropData": convolutions.transposed,
+    "CumSum": normalizations.cumulative_sum,
     "DeformableConvolution": sampling.deformable_convolution,
     "DepthToSpace": rearranging.rearranged,
     "Einsum": contractions.einsum,

@@ -46,6 +46,10 @@ def _maps(step: ir.ElementwiseStep) -> bool:
     return supports_integers(step.expression, [v.dtype for v in step.inputs])
 
 
+def _sums(step: ir.CumulativeSumStep) -> bool:
+    return step.output.size > 0 and step.output.dtype in (F32, I32, I64)
+
+
 def _matmul(step: ir.MatMulStep) -> bool:
     """For products of bytes: True if each row is contiguous and consists of whole words."""
     return not step.multiplies_integers or (step.matrix[2] % 4 == 0 and not step.transpose_a)
@@ -122,6 +126,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.ConvTransposeStep: StepRow(
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
+        ir.CumulativeSumStep: StepRow("cumulative.select_cumulative_sum", _sums),
         ir.ElementwiseStep: StepRow("elementwise.select_elementwise", _maps, stored=_ALL),
         ir.ExpertMatMulStep: StepRow("expert_matmul.select_expert_matmul", lambda s: s.output.size),
         ir.GatherStep: StepRow("gathering.select_gather", _gather),

@@ -29,6 +29,7 @@ from irload.plan.ir.steps.products import ProductStep as ProductStep
 from irload.plan.ir.steps.products import RecurrentStep as RecurrentStep
 from irload.plan.ir.steps.ranking import ScatterStep as ScatterStep
 from irload.plan.ir.steps.ranking import TopKStep as TopKStep
+from irload.plan.ir.steps.rows import CumulativeSumStep as CumulativeSumStep
 from irload.plan.ir.steps.rows import GroupNormalizeStep as GroupNormalizeStep
 from irload.plan.ir.steps.rows import NormalizeStep as NormalizeStep
 from irload.plan.ir.steps.rows import PoolStep as PoolStep

@@ -54,6 +54,24 @@ class SoftmaxStep(Step):
 
 
 @record(frozen=False, eq=False)
+class CumulativeSumStep(Step):
+    """CumSum: each element is the sum of the elements up to it along an axis, in this order.
+
+    `exclusive` excludes the element itself, `reverse` sums from the end.
+    """
+
+    axis: int = field(kw_only=True)
+    exclusive: bool = field(kw_only=True)
+    reverse: bool = field(kw_only=True)
+
+    def check(self) -> None:
+        rules.counts(self, 1)
+        rules.like(self.output, self.inputs[0])
+        if not 0 <= self.axis < len(self.output.shape):
+            raise PlanInvalid(f"axis {self.axis} is out of range")
+
+
+@record(frozen=False, eq=False)
 class NormalizeStep(WithEpilogue):
     """(x − mean) / sqrt(variance + eps) over the trailing axes; x / sqrt(mean(x²) + eps) without `center`.
 

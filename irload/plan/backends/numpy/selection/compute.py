@@ -11,9 +11,10 @@ from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
-from irload.plan.ir.steps import ComputeStep, SampleStep, ScatterStep, TopKStep
+from irload.plan.ir.steps import ComputeStep, CumulativeSumStep, SampleStep, ScatterStep, TopKStep
 
 if TYPE_CHECKING:
+    from irload.ops.arithmetic.cumsum import CumSum
     from irload.ops.image.grid_sample import GridSample
     from irload.ops.sort.topk import TopK
 
@@ -41,6 +42,18 @@ def sample(step: SampleStep, selector: NumpySelector) -> Selected:
     op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)
     data, grid = (selector.array(v) for v in step.inputs)
     return "compute", [[[(_sample, (selector.array(step.output), op, data, grid))]]]
+
+
+def cumulative_sum(step: CumulativeSumStep, selector: NumpySelector) -> Selected:
+    """Run the `compute` of CumSum."""
+    from irload.ops.arithmetic.cumsum import CumSum  # rarely used, so imported on demand
+
+    op, axis = CumSum(exclusive=step.exclusive, reverse=step.reverse), np.array(step.axis)
+    return "compute", [[[(_cumulative_sum, (selector.array(step.output), op, selector.array(step.inputs[0]), axis))]]]
+
+
+def _cumulative_sum(out: Array, op: CumSum, x: Array, axis: Array) -> None:
+    np.copyto(out, op.compute(x, axis))
 
 
 def top_k(step: TopKStep, selector: NumpySelector) -> Selected:

@@ -61,6 +61,7 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
         ir.ConcatStep: StepRow("movement.concat"),
         ir.ConvStep: StepRow("convolutions.conv", _computes, _is_near),
         ir.ConvTransposeStep: StepRow("convolutions.conv_transpose", _computes),
+        ir.CumulativeSumStep: StepRow("compute.cumulative_sum", copies=True),
         ir.ElementwiseStep: StepRow("elementwise.elementwise", _elementwise),
         ir.ExpertMatMulStep: StepRow("matrices.expert_matmul"),
         ir.GatherStep: StepRow("movement.gather"),
