@@ -19,6 +19,9 @@ from irload.ops.sort.nms import (
     sorted_across,
 )
 
+TOGETHER = 1024
+"""Maximum number of pairs of boxes whose intersections are computed in one step."""
+
 
 class NMSRotated(Op, since=13):
     """NonMaxSuppression of boxes (center x, center y, width, height, angle in radians).
@@ -61,64 +64,72 @@ class NMSRotated(Op, since=13):
 
 
 def rotated_iou(box: Array, others: Array) -> Array:
-    """Intersection over union of rotated boxes, of [5] or [m, 1, 5] with [n, 5]; 0 if either has no area."""
-    if box.ndim > 1:
-        return np.stack([rotated_iou(one, others) for one in box[:, 0]])
-    area, areas = box[2] * box[3], others[:, 2] * others[:, 3]
-    common = _common_area(_corners(box[None].astype(np.float64)), _corners(others.astype(np.float64)))
-    return ratio(common.astype(box.dtype), area + areas - common.astype(box.dtype), (area > 0) & (areas > 0))
+    """Intersection over union of rotated boxes that broadcast; 0 if either has no area."""
+    one, other = _corners(box.astype(np.float64)), _corners(others.astype(np.float64))
+    near = _near(one, other)
+    common, pairs = np.zeros(near.shape, box.dtype), np.flatnonzero(near)
+    for start in range(0, len(pairs), TOGETHER):
+        some = np.unravel_index(pairs[start : start + TOGETHER], near.shape)
+        both = (np.broadcast_to(corners, (*near.shape, 4, 2))[some] for corners in (one, other))
+        common[some] = _common_area(*(np.moveaxis(corners, 0, -1).copy() for corners in both))
+    area, areas = (boxes[..., 2] * boxes[..., 3] for boxes in (box, others))
+    return ratio(common, area + areas - common, (area > 0) & (areas > 0))
 
 
 def _corners(boxes: Array) -> Array:
-    """The corners of each box in order: [n, 4, 2]."""
-    cos, sin = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
-    along = np.stack([cos, sin], -1) * boxes[:, 2:3] / 2
-    across = np.stack([-sin, cos], -1) * boxes[:, 3:4] / 2
+    """The corners of each box in order: [..., 4, 2]."""
+    cos, sin = np.cos(boxes[..., 4]), np.sin(boxes[..., 4])
+    along = np.stack([cos, sin], -1) * boxes[..., 2:3] / 2
+    across = np.stack([-sin, cos], -1) * boxes[..., 3:4] / 2
     steps = [-along - across, along - across, along + across, across - along]
-    return boxes[:, None, :2] + np.stack(steps, 1)
+    return boxes[..., None, :2] + np.stack(steps, -2)
+
+
+def _near(one: Array, other: Array) -> Array:
+    """A mask of the pairs of rectangles whose upright bounding boxes touch; the others do not intersect."""
+    low, high, other_low, other_high = one.min(-2), one.max(-2), other.min(-2), other.max(-2)
+    x, y = ((low[..., k] <= other_high[..., k]) & (other_low[..., k] <= high[..., k]) for k in (0, 1))
+    return x & y
 
 
 def _cross(a: Array, b: Array) -> Array:
-    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return a[..., 0, :] * b[..., 1, :] - a[..., 1, :] * b[..., 0, :]
 
 
-def _common_area(one: Array, others: Array) -> Array:
-    """The area of the intersection of one rectangle [1, 4, 2] with each of n [n, 4, 2].
+def _common_area(one: Array, other: Array) -> Array:
+    """The areas of the intersections of n pairs of rectangles [4, 2, n].
 
-    The intersection is convex. Its corners are the corners of each rectangle inside the other, and the crossings of
+    An intersection is convex. Its corners are the corners of each rectangle inside the other, and the crossings of
     their edges; sorted by angle around their mean they give the area.
     """
-    points, valid = zip(_crossings(one, others), _within(one, others), _within(others, one), strict=True)
-    points, valid = np.concatenate(points, 1), np.concatenate(valid, 1)
-    count = np.maximum(valid.sum(1), 1)
-    mean = (points * valid[..., None]).sum(1) / count[:, None]
-    rays = np.where(valid[..., None], points - mean[:, None], 0)
+    crossings, crossed = _crossings(one, other)
+    points = np.concatenate([crossings, one, other])
+    valid = np.concatenate([crossed, _within(one, other), _within(other, one)])
+    count = valid.sum(0)
+    mean = (points * valid[:, None]).sum(0) / np.maximum(count, 1)
+    rays = np.where(valid[:, None], points - mean, 0)
     # Points that are not corners come last, as copies of the first corner, which do not change the area.
-    angle = np.where(valid, np.arctan2(rays[..., 1], rays[..., 0]), np.inf)
-    order = np.argsort(angle, 1)
-    rays = np.take_along_axis(rays, order[..., None], 1)
-    rays = np.where(np.take_along_axis(valid, order, 1)[..., None], rays, rays[:, :1])
-    return np.abs(_cross(rays, np.roll(rays, -1, 1)).sum(1)) / 2
+    angle = np.where(valid, np.arctan2(rays[:, 1], rays[:, 0]), np.inf)
+    rays = np.take_along_axis(rays, np.argsort(angle, 0)[:, None], 0)
+    rays = np.where(np.arange(len(rays))[:, None, None] < count, rays, rays[:1])
+    return np.abs(_cross(rays, np.roll(rays, -1, 0)).sum(0)) / 2
 
 
-def _crossings(one: Array, others: Array) -> tuple[Array, Array]:
-    """The crossings of the 4 × 4 pairs of edges: points [n, 16, 2], and a mask of existing ones."""
-    start, edge = one[:, :, None], (np.roll(one, -1, 1) - one)[:, :, None]
-    other_start, other_edge = others[:, None], (np.roll(others, -1, 1) - others)[:, None]
+def _crossings(one: Array, other: Array) -> tuple[Array, Array]:
+    """The crossings of the 4 × 4 pairs of edges: points [16, 2, n], and a mask of existing ones [16, n]."""
+    start, edge = one[:, None], (np.roll(one, -1, 0) - one)[:, None]
+    other_edge, offset = np.roll(other, -1, 0) - other, other - start
     slope = _cross(edge, other_edge)
     parallel = np.abs(slope) < 1e-14
     slope = np.where(parallel, 1, slope)
-    at = _cross(other_start - start, other_edge) / slope
-    other_at = _cross(other_start - start, edge) / slope
+    at, other_at = _cross(offset, other_edge) / slope, _cross(offset, edge) / slope
     exists = ~parallel & (at >= 0) & (at <= 1) & (other_at >= 0) & (other_at <= 1)
-    return (start + edge * at[..., None]).reshape(-1, 16, 2), exists.reshape(-1, 16)
+    return (start + edge * at[:, :, None]).reshape(16, 2, -1), exists.reshape(16, -1)
 
 
-def _within(points: Array, rectangle: Array) -> tuple[Array, Array]:
-    """The corners `points`, one row per rectangle, and a mask of the corners inside it."""
-    (count,) = np.broadcast_shapes(len(points), len(rectangle))
-    along, across = rectangle[:, 1] - rectangle[:, 0], rectangle[:, 3] - rectangle[:, 0]
-    offset = points - rectangle[:, :1]
-    x, y = (offset * along[:, None]).sum(-1), (offset * across[:, None]).sum(-1)
-    inside = (x >= 0) & (y >= 0) & (x <= (along**2).sum(-1)[:, None]) & (y <= (across**2).sum(-1)[:, None])
-    return np.broadcast_to(points, (count, 4, 2)), np.broadcast_to(inside, (count, 4))
+def _within(points: Array, rectangle: Array) -> Array:
+    """A mask of the points [4, 2, n] inside the rectangles [4, 2, n]."""
+    along, across = rectangle[1] - rectangle[0], rectangle[3] - rectangle[0]
+    offset = points - rectangle[0]
+    x, y = (offset * along).sum(1), (offset * across).sum(1)
+    return (x >= 0) & (y >= 0) & (x <= (along**2).sum(0)) & (y <= (across**2).sum(0))
