@@ -33,22 +33,22 @@ def check_ports(data: TensorType, rois: TensorType) -> TensorType:
     return TensorType(element, data.shape)
 
 
-def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, Array], Array]) -> Array:
-    """`pool(image, corners)` of every region. A batch index that truncates to −1 ends the list: later rows are 0."""
+def pool_rois(data: Array, rois: Array, shape: tuple[int, ...], pool: Callable[[Array, int], Array]) -> Array:
+    """`pool(image, k)` of every region k. A batch index that truncates to −1 ends the list: later rows are 0."""
     result = np.zeros((len(rois), *shape), data.dtype)
     ends = np.flatnonzero(np.trunc(rois[:, 0]) == -1)
     for k in range(int(ends[0]) if len(ends) else len(rois)):
-        result[k] = pool(data[batch_of(np.trunc(rois[k, 0]), len(data))], rois[k, 1:])
+        result[k] = pool(data[batch_of(np.trunc(rois[k, 0]), len(data))], k)
     return result
 
 
-def coordinates(start: float, end: float, count: int, size: int) -> Array:
-    """`count` coordinates from `start` to `end` (normalized) along an axis of `size` cells; the middle for one."""
-    low, high, last = np.float32(start), np.float32(end), np.float32(size - 1)
+def coordinates(start: Array, end: Array, count: int, size: int) -> Array:
+    """`count` coordinates from each start to its end (normalized) along an axis of `size` cells; the middle for one."""
+    low, high, last = start.astype(np.float32)[..., None], end.astype(np.float32)[..., None], np.float32(size - 1)
     if count == 1:
-        return np.array([(low + high) * last / 2], np.float32)
+        return (low + high) * last / 2
     at = np.arange(count, dtype=np.float32) * ((high - low) * last / np.float32(count - 1)) + low * last
-    at[-1] = high * last  # the sum may round to a coordinate outside
+    at[..., -1:] = high * last  # the sum may round to a coordinate outside
     return at
 
 
@@ -83,21 +83,14 @@ class ROIPooling(Op, since=2, also_in=(1,)):
         return TensorType(checked.element, Shape(dim_of(rois, 0), dim_of(data, 1), *self.bins))
 
     def compute(self, data: Array, rois: Array) -> Array:
-        pool = self._greatest if self.method == "max" else self._sampled
-        return pool_rois(data, rois, (data.shape[1], *self.bins), pool)
-
-    def _greatest(self, image: Array, corners: Array) -> Array:
-        corners = round_away(corners * corners.dtype.type(self.spatial_scale)).astype(np.int64)
-        result = np.zeros((image.shape[0], *self.bins), image.dtype)
-        rows, columns = (
-            _edges(corners[1 - axis], corners[3 - axis], count, image.shape[1 + axis])
-            for axis, count in enumerate(self.bins)
-        )
-        for h, w in np.ndindex(*self.bins):
-            window = image[:, rows[h], columns[w]]
-            if window[0].size:
-                result[:, h, w] = window.max((1, 2))
-        return result
+        shape = data.shape[1], *self.bins
+        if self.method == "bilinear":
+            return pool_rois(data, rois, shape, lambda image, k: self._sampled(image, rois[k, 1:]))
+        corners = round_away(rois[:, 1:] * rois.dtype.type(self.spatial_scale)).astype(np.int64)
+        rows = _edges(corners[:, 1], corners[:, 3], self.bins[0], data.shape[2])
+        columns = _edges(corners[:, 0], corners[:, 2], self.bins[1], data.shape[3])
+        cells = data.transpose(0, 2, 3, 1).copy()  # NumPy is fast if the last axis is long
+        return pool_rois(cells, rois, shape, lambda image, k: _greatest(image, rows[k], columns[k]))
 
     def _sampled(self, image: Array, corners: Array) -> Array:
         _, height, width = image.shape
@@ -107,13 +100,31 @@ class ROIPooling(Op, since=2, also_in=(1,)):
         return bilinear(cells(image), y, x, (height, width)) * inside
 
 
-def _edges(start: int, end: int, count: int, size: int) -> list[slice]:
-    """The cells of each of `count` bins over start..end, clamped to the map. Bins may overlap by a cell."""
-    step = np.float32(max(end - start + 1, 1)) / np.float32(count)
-    at = np.arange(count + 1, dtype=np.float32) * step
-    low = np.clip(np.floor(at[:-1]) + start, 0, size).astype(int)
-    high = np.clip(np.ceil(at[1:]) + start, 0, size).astype(int)
-    return [slice(a, b) for a, b in zip(low, high, strict=True)]
+def _edges(start: Array, end: Array, count: int, size: int) -> Array:
+    """The first cell of each of `count` bins over start..end and the one after its last: [regions, count, 2].
+
+    They are clamped to the map. Bins may overlap by a cell.
+    """
+    step = np.maximum(end - start + 1, 1).astype(np.float32) / np.float32(count)
+    at = np.arange(count + 1, dtype=np.float32) * step[:, None]
+    edges = np.stack([np.floor(at[:, :-1]), np.ceil(at[:, 1:])], -1) + start[:, None, None]
+    return np.clip(edges, 0, size).astype(int)
+
+
+def _greatest(cells: Array, rows: Array, columns: Array) -> Array:
+    """The maximum of each bin of a map [height, width, channels], as [channels, rows, columns]."""
+    left, right = columns[0, 0], columns[-1, 1]
+    by_row = _maxima(cells[:, left:right], rows)
+    return _maxima(by_row.swapaxes(0, 1), columns - left).transpose(2, 1, 0)
+
+
+def _maxima(cells: Array, bins: Array) -> Array:
+    """The maximum of each bin along the first axis, 0 if it is empty."""
+    result = np.zeros((len(bins), *cells.shape[1:]), cells.dtype)
+    for k, (start, end) in enumerate(bins.tolist()):
+        if start < end:
+            cells[start:end].max(0, out=result[k])
+    return result
 
 
 class PSROIPooling(Op, since=1):
@@ -147,41 +158,49 @@ class PSROIPooling(Op, since=1):
         return TensorType(checked.element, Shape(dim_of(rois, 0), self.output_dim, self.group_size, self.group_size))
 
     def compute(self, data: Array, rois: Array) -> Array:
-        pool = self._mean if self.mode == "average" else self._sampled
-        return pool_rois(data, rois, (self.output_dim, self.group_size, self.group_size), pool)
+        size, scale = self.group_size, rois.dtype.type(self.spatial_scale)
+        shape = self.output_dim, size, size
+        if self.mode == "bilinear":
+            return pool_rois(data, rois, shape, lambda image, k: self._sampled(image, rois[k, 1:]))
+        start, end = round_away(rois[:, 1:3]) * scale, (round_away(rois[:, 3:]) + 1) * scale
+        columns, rows = (self._edges(start[:, k], end[:, k], data.shape[3 - k]) for k in range(2))
+        parts = data.reshape(len(data), *shape, *data.shape[2:])
+        cells = parts.transpose(0, 3, 5, 2, 4, 1).copy()  # NumPy is fast if the last axis is long
+        return pool_rois(cells, rois, shape, lambda image, k: _means(image, rows[k], columns[k]))
 
-    def _mean(self, image: Array, corners: Array) -> Array:
-        size, scale = self.group_size, corners.dtype.type(self.spatial_scale)
-        start, end = round_away(corners[:2]) * scale, (round_away(corners[2:]) + 1) * scale
-        parts = image.reshape(self.output_dim, size, size, *image.shape[1:])
-        result = np.zeros((self.output_dim, size, size), image.dtype)
-        rows, columns = (self._edges(start[1 - axis], end[1 - axis], image.shape[1 + axis]) for axis in range(2))
-        for h, w in np.ndindex(size, size):
-            window = parts[:, h, w, rows[h], columns[w]]
-            if window[0].size:
-                result[:, h, w] = window.mean((1, 2))
-        return result
-
-    def _edges(self, start: float, end: float, size: int) -> list[slice]:
+    def _edges(self, start: Array, end: Array, size: int) -> Array:
         step = (end - start) / np.float32(self.group_size)
-        at = np.arange(self.group_size + 1, dtype=np.float32)
-        low = np.clip(np.floor(start + at[:-1] * step), 0, size).astype(int)
-        high = np.clip(np.ceil(start + at[1:] * step), 0, size).astype(int)
-        return [slice(a, b) for a, b in zip(low, high, strict=True)]
+        at = np.arange(self.group_size + 1, dtype=np.float32) * step[:, None] + start[:, None]
+        edges = np.stack([np.floor(at[:, :-1]), np.ceil(at[:, 1:])], -1)
+        return np.fmin(np.fmax(edges, 0), size).astype(int)  # NaN becomes 0
 
     def _sampled(self, image: Array, corners: Array) -> Array:
         _, height, width = image.shape
         start_x, start_y, end_x, end_y = corners * corners.dtype.type(self.spatial_scale)
         step_x, step_y = (end_x - start_x) / self.spatial_bins_x, (end_y - start_y) / self.spatial_bins_y
-        parts = image.reshape(-1, self.output_dim, height, width)
-        total = np.zeros((self.output_dim, self.group_size, self.group_size), image.dtype)
-        for part, (row, column) in zip(parts, np.ndindex(self.spatial_bins_y, self.spatial_bins_x), strict=True):
-            top, left = start_y + row * step_y, start_x + column * step_x
-            y = coordinates(top, top + step_y, self.group_size, height).astype(image.dtype)[:, None]
-            x = coordinates(left, left + step_x, self.group_size, width).astype(image.dtype)
-            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
-            total += bilinear(cells(part), y, x, (height, width)) * inside
-        return total / len(parts)
+        left = start_x + np.arange(self.spatial_bins_x, dtype=corners.dtype) * step_x
+        top = start_y + np.arange(self.spatial_bins_y, dtype=corners.dtype) * step_y
+        check_samples(len(top) * len(left) * self.output_dim * self.group_size**2)
+        # Axes: part row, part column, output channel, sample row, sample column.
+        x = coordinates(left, left + step_x, self.group_size, width).astype(image.dtype)[:, None, None]
+        y = coordinates(top, top + step_y, self.group_size, height).astype(image.dtype)[:, None, None, :, None]
+        parts = image.reshape(len(top), len(left), self.output_dim, height, width)
+        row, column, channel = (
+            index[..., None, None] for index in np.ogrid[: len(top), : len(left), : self.output_dim]
+        )
+        inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+        values = bilinear(lambda i, j: parts[row, column, channel, i, j], y, x, (height, width)) * inside
+        return values.reshape(-1, *values.shape[2:]).sum(0) / (len(top) * len(left))
+
+
+def _means(cells: Array, rows: Array, columns: Array) -> Array:
+    """The mean of each bin of a map [columns, width, rows, height, channels], as [channels, rows, columns]."""
+    top, bottom = rows.min(), rows.max()
+    spans = zip(cells, columns.tolist(), strict=True)
+    by_column = np.stack([part[start:end, :, top:bottom].sum(0) for part, (start, end) in spans])
+    total = np.stack([by_column[:, k, start:end].sum(1) for k, (start, end) in enumerate((rows - top).tolist())])
+    count = np.multiply.outer(*(edges[:, 1] - edges[:, 0] for edges in (rows, columns)))
+    return (total / np.maximum(count, 1)[..., None].astype(cells.dtype)).transpose(2, 0, 1)
 
 
 class DeformablePSROIPooling(Op, since=1):
