@@ -130,16 +130,19 @@ class GatherTree(Op, since=1):
 
     def compute(self, step_ids: Array, parent_idx: Array, max_seq_len: Array, end_token: Array) -> Array:
         steps, batch, beams = step_ids.shape
-        result = np.full_like(step_ids, end_token)
         last = np.minimum(max_seq_len.astype(np.int64), steps)[:, None] - 1
-        rows = np.arange(batch)[:, None]
-        beam = np.tile(np.arange(beams), (batch, 1))
-        for step in reversed(range(steps)):
-            active = np.broadcast_to(step <= last, beam.shape)
-            if np.any(active & ((beam < 0) | (beam >= beams))):
-                raise ExecutionError(f"parent_idx leads outside of the {beams} beams at step {step}")
-            at = np.where(active, beam, 0)
-            result[step] = np.where(active, step_ids[step][rows, at], result[step])
-            beam = np.where(active, parent_idx[step][rows, at].astype(np.int64), beam)
-        ended = np.maximum.accumulate(result == end_token, axis=0)
-        return np.where(ended, end_token, result).astype(step_ids.dtype)
+        active = np.arange(steps)[:, None, None] <= last
+        parents = np.where(active, parent_idx.astype(np.int64), np.arange(beams))
+        wrong = (parents < 0) | (parents >= beams)
+        # The beams of all batch elements are one axis, so that one index selects them.
+        parents = parents.clip(0, beams - 1) + np.arange(batch)[:, None] * beams
+        wrong, ids, parents = (flat.reshape(steps, batch * beams) for flat in (wrong, step_ids, parents))
+        path = np.tile(np.arange(batch * beams), (steps, 1))
+        for step in range(steps - 1, 0, -1):
+            parents[step].take(path[step], out=path[step - 1], mode="clip")
+        astray = np.flatnonzero(np.take_along_axis(wrong, path, 1)[1:].any(1))
+        if astray.size:
+            raise ExecutionError(f"parent_idx leads outside of the {beams} beams at step {astray[-1]}")
+        result = np.where(active, np.take_along_axis(ids, path, 1).reshape(step_ids.shape), end_token)
+        ended = np.logical_or.accumulate(result == end_token, axis=0)
+        return np.where(ended, end_token, result)
