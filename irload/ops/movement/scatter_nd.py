@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irload.core import attribute as attr
 from irload.core.bounds import moved
@@ -16,7 +15,7 @@ from irload.ops.movement.scatter import normalize_indices, reduce_at
 from irload.ops.ports import require_element
 
 
-def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Any, ...]:
+def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     """The last axis of `indices` as one index array per axis of `shape`. Raises ExecutionError if out of range."""
     return tuple(normalize_indices(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
 
@@ -55,7 +54,7 @@ class ScatterNDUpdate(Op, since=4):
         result = data.copy()
         where = coordinates(indices, data.shape)
         shape = indices.shape[:-1] + data.shape[indices.shape[-1] :]
-        reduce_at(result, where or (...,), updates.reshape(shape), self.reduces)
+        reduce_at(result, where, updates.reshape(shape), self.reduces)
         return result
 
     def bounds(self, data: TensorType, indices: TensorType, updates: TensorType) -> Sequence[Bounds | None] | None:

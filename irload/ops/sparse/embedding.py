@@ -11,6 +11,7 @@ from irload.core.shape import ANY, Dim
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.elementwise import require_numeric
+from irload.ops.movement.scatter import reduce_at
 from irload.ops.ports import require_element, require_rank
 from irload.ops.reduction.reduce import divide_truncating
 
@@ -65,7 +66,7 @@ def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
 def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index: Array | None) -> tuple[Array, Array]:
     """The sum of the rows of each of `count` bags, and the bag sizes; empty bags get the default row, or zeros."""
     result = np.zeros((count, *emb_table.shape[1:]), emb_table.dtype)
-    np.add.at(result, bag, rows)
+    reduce_at(result, (bag,), rows, "sum")
     sizes = np.bincount(bag, minlength=count)
     if default_index is not None and default_index >= 0:
         result[sizes == 0] = picked(emb_table, default_index, None)
