@@ -16,12 +16,14 @@ from irload.errors import ShapeMismatch, TypeMismatch
 
 _FROM_RGB = np.array([[0.257, 0.504, 0.098], [-0.148, -0.291, 0.439], [0.439, -0.368, -0.071]], np.float32)
 """Y, U and V from R, G and B, before adding 16, 128 and 128."""
+TOGETHER = 1 << 16
+"""Number of pixels converted in one step, so that intermediate values remain in the cache."""
 
 
 def _settled(values: Array, dtype: np.dtype[np.generic]) -> Array:
     """Values clamped to 0..255; integers are rounded, halves to even."""
     values = values.clip(0, 255)
-    return (np.rint(values) if dtype.kind in "iu" else values).astype(dtype)
+    return (np.rint(values) if dtype.kind in "iu" else values).astype(dtype, copy=False)
 
 
 def _colour_type(*tensors: TensorType) -> ElementType:
@@ -86,14 +88,24 @@ class FromPlanes(Op):
 
     def image(self, y: Array, u: Array, v: Array) -> Array:
         """The image from luma [N, H, W] and chroma [N, H/2, W/2]."""
+        n, h, w = y.shape
+        pairs = y.reshape(n, h // 2, 2, w)  # two rows have the same chroma
+        result = np.empty((*pairs.shape, 3), y.dtype)
+        step = max(TOGETHER // max(2 * n * w, 1), 1)
+        for part in (slice(k, k + step) for k in range(0, h // 2, step)):
+            result[:, part] = self._pixels(pairs[:, part], u[:, part], v[:, part])
+        return result.reshape(n, h, w, 3)
+
+    def _pixels(self, y: Array, u: Array, v: Array) -> Array:
+        """The pixels of luma [N, pairs, 2, W] and chroma [N, pairs, W/2]."""
         c, d, e = (plane.astype(np.float32) - np.float32(offset) for plane, offset in ((y, 16), (u, 128), (v, 128)))
-        d, e = (plane.repeat(2, axis=1).repeat(2, axis=2) for plane in (d, e))
+        d, e = (plane.repeat(2, axis=2)[:, :, None] for plane in (d, e))
         luma = np.float32(1.164) * c
         red = luma + np.float32(1.596) * e
         green = luma - np.float32(0.391) * d - np.float32(0.813) * e
         blue = luma + np.float32(2.018) * d
         colours = [blue, green, red] if self.reverse else [red, green, blue]
-        return _settled(np.stack(colours, axis=-1), y.dtype)
+        return np.stack([_settled(colour, y.dtype) for colour in colours], axis=-1)
 
 
 class NV12toRGB(FromPlanes, since=8):
