@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -10,6 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape, normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
+from irload.ops.ports import as_i64
 
 
 class OneHot(Op, since=1):
@@ -42,11 +45,13 @@ class OneHot(Op, since=1):
         return TensorType(element, Shape(*dims))
 
     def compute(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
-        axis = normalize_axis(self.axis, indices.ndim + 1)
-        length = int(depth)
-        positions = np.arange(length).reshape((length,) + (1,) * (indices.ndim - axis))
-        hot = np.expand_dims(self.positions_of(indices, length), axis) == positions
-        return np.where(hot, on_value, off_value)
+        axis, length = normalize_axis(self.axis, indices.ndim + 1), max(int(depth), 0)
+        before, after = indices.shape[:axis], indices.shape[axis:]
+        positions = as_i64(self.positions_of(indices, length)).reshape(math.prod(before), math.prod(after))
+        result = np.full((len(positions), length, positions.shape[1]), off_value)
+        row, column = np.nonzero((positions >= 0) & (positions < length))
+        result[row, positions[row, column], column] = on_value
+        return result.reshape(*before, length, *after)
 
     def positions_of(self, indices: Array, depth: int) -> Array:
         """The position of each index on the new axis."""
