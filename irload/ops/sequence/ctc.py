@@ -170,8 +170,9 @@ def _single_paths(scores: Array, target: Array, blank: int) -> float:
     total = np.full(len(target) + 1, -np.inf)
     total[0] = 0
     for step in scores:
-        moved = np.append(-np.inf, total[:-1] + step[target])
-        total = np.logaddexp(total + step[blank], moved)
+        stayed = total + step[blank]
+        total[1:] = np.logaddexp(stayed[1:], total[:-1] + step[target])
+        total[0] = stayed[0]
     return float(total[-1])
 
 
@@ -181,12 +182,12 @@ def _merging_paths(scores: Array, target: Array, blank: int) -> float:
     states[1::2] = target
     # A label may follow another one directly only if they differ.
     skips = np.append([False, False], (states[2:] != blank) & (states[2:] != states[:-2]))[: len(states)]
-    total = np.full(len(states), -np.inf)
-    total[0] = 0  # as if the first step followed a blank
+    # Two impossible states before the first one, so that each state has two predecessors.
+    total = np.full(len(states) + 2, -np.inf)
+    total[2] = 0  # as if the first step followed a blank
     for step in scores:
-        advanced = np.append(-np.inf, total[:-1])
-        skipped = np.where(skips, np.append([-np.inf, -np.inf], total[:-2])[: len(states)], -np.inf)
-        total = np.logaddexp(np.logaddexp(total, advanced), skipped) + step[states]
+        skipped = np.where(skips, total[:-2], -np.inf)
+        total[2:] = np.logaddexp(np.logaddexp(total[2:], total[1:-1]), skipped) + step[states]
     return float(np.logaddexp.reduce(total[-2:]))
 
 
