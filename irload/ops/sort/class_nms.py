@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError
-from irload.ops.detection.boxes import Iou, Suppressing, by_score, iou
+from irload.ops.detection.boxes import TOGETHER, Iou, Suppressing, by_score, iou
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 from irload.ops.ports import require_element
 
@@ -228,13 +228,17 @@ class MatrixNms(ClassNms, since=8):
         if not len(chosen):
             return chosen, scores[chosen]
         ranked = boxes[chosen]
-        overlap = np.tril(iou(ranked[:, None], ranked[None], 0 if self.normalized else 1), -1)  # [box, better box]
-        worst = overlap.max(1)
-        if self.decay_function == "gaussian":
-            decay = np.exp((worst**2 - overlap**2) * ranked.dtype.type(self.gaussian_sigma))
-        else:
-            decay = (1 - overlap) / (1 - worst + ranked.dtype.type(1e-10))
-        decay = np.where(np.tri(len(ranked), k=-1, dtype=bool), decay, 1).min(1)
+        worst, decay = np.empty_like(ranked[:, 0]), np.empty_like(ranked[:, 0])
+        for start in range(0, len(ranked), TOGETHER):
+            block, end = slice(start, start + TOGETHER), min(start + TOGETHER, len(ranked))
+            better = np.tri(end - start, end, start - 1, dtype=bool)  # [box of the block, box up to the block's end]
+            overlap = np.where(better, iou(ranked[block, None], ranked[:end], 0 if self.normalized else 1), 0)
+            worst[block] = overlap.max(1)
+            if self.decay_function == "gaussian":
+                each = np.exp((worst[:end] ** 2 - overlap**2) * ranked.dtype.type(self.gaussian_sigma))
+            else:
+                each = (1 - overlap) / (1 - worst[:end] + ranked.dtype.type(1e-10))
+            decay[block] = np.where(better, each, 1).min(1)
         decayed = scores[chosen] * decay
         keep = decayed > self.post_threshold
         return chosen[keep], decayed[keep]
