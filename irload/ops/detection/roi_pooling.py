@@ -83,21 +83,20 @@ class ROIPooling(Op, since=2, also_in=(1,)):
         return TensorType(checked.element, Shape(dim_of(rois, 0), dim_of(data, 1), *self.bins))
 
     def compute(self, data: Array, rois: Array) -> Array:
-        shape = data.shape[1], *self.bins
+        (_, channels, height, width), bins = data.shape, self.bins
+        shape = channels, *bins
         if self.method == "bilinear":
-            return pool_rois(data, rois, shape, lambda image, k: self._sampled(image, rois[k, 1:]))
+            y = coordinates(rois[:, 2], rois[:, 4], bins[0], height).astype(data.dtype)[..., None]
+            x = coordinates(rois[:, 1], rois[:, 3], bins[1], width).astype(data.dtype)[:, None]
+            inside = (y >= 0) & (y <= height - 1) & (x >= 0) & (x <= width - 1)
+            return pool_rois(
+                data, rois, shape, lambda image, k: bilinear(cells(image), y[k], x[k], (height, width)) * inside[k]
+            )
         corners = round_away(rois[:, 1:] * rois.dtype.type(self.spatial_scale)).astype(np.int64)
-        rows = _edges(corners[:, 1], corners[:, 3], self.bins[0], data.shape[2])
-        columns = _edges(corners[:, 0], corners[:, 2], self.bins[1], data.shape[3])
-        cells = data.transpose(0, 2, 3, 1).copy()  # NumPy is fast if the last axis is long
-        return pool_rois(cells, rois, shape, lambda image, k: _greatest(image, rows[k], columns[k]))
-
-    def _sampled(self, image: Array, corners: Array) -> Array:
-        _, height, width = image.shape
-        y = coordinates(corners[1], corners[3], self.bins[0], height).astype(image.dtype)[:, None]
-        x = coordinates(corners[0], corners[2], self.bins[1], width).astype(image.dtype)
-        inside = (y >= 0) & (y <= height - 1) & (x >= 0) & (x <= width - 1)
-        return bilinear(cells(image), y, x, (height, width)) * inside
+        rows = _edges(corners[:, 1], corners[:, 3], bins[0], height)
+        columns = _edges(corners[:, 0], corners[:, 2], bins[1], width)
+        maps = data.transpose(0, 2, 3, 1).copy()  # NumPy is fast if the last axis is long
+        return pool_rois(maps, rois, shape, lambda image, k: _greatest(image, rows[k], columns[k]))
 
 
 def _edges(start: Array, end: Array, count: int, size: int) -> Array:
@@ -111,19 +110,19 @@ def _edges(start: Array, end: Array, count: int, size: int) -> Array:
     return np.clip(edges, 0, size).astype(int)
 
 
-def _greatest(cells: Array, rows: Array, columns: Array) -> Array:
+def _greatest(image: Array, rows: Array, columns: Array) -> Array:
     """The maximum of each bin of a map [height, width, channels], as [channels, rows, columns]."""
     left, right = columns[0, 0], columns[-1, 1]
-    by_row = _maxima(cells[:, left:right], rows)
+    by_row = _maxima(image[:, left:right], rows)
     return _maxima(by_row.swapaxes(0, 1), columns - left).transpose(2, 1, 0)
 
 
-def _maxima(cells: Array, bins: Array) -> Array:
+def _maxima(image: Array, bins: Array) -> Array:
     """The maximum of each bin along the first axis, 0 if it is empty."""
-    result = np.zeros((len(bins), *cells.shape[1:]), cells.dtype)
+    result = np.zeros((len(bins), *image.shape[1:]), image.dtype)
     for k, (start, end) in enumerate(bins.tolist()):
         if start < end:
-            cells[start:end].max(0, out=result[k])
+            image[start:end].max(0, out=result[k])
     return result
 
 
@@ -165,8 +164,8 @@ class PSROIPooling(Op, since=1):
         start, end = round_away(rois[:, 1:3]) * scale, (round_away(rois[:, 3:]) + 1) * scale
         columns, rows = (self._edges(start[:, k], end[:, k], data.shape[3 - k]) for k in range(2))
         parts = data.reshape(len(data), *shape, *data.shape[2:])
-        cells = parts.transpose(0, 3, 5, 2, 4, 1).copy()  # NumPy is fast if the last axis is long
-        return pool_rois(cells, rois, shape, lambda image, k: _means(image, rows[k], columns[k]))
+        maps = parts.transpose(0, 3, 5, 2, 4, 1).copy()  # NumPy is fast if the last axis is long
+        return pool_rois(maps, rois, shape, lambda image, k: _means(image, rows[k], columns[k]))
 
     def _edges(self, start: Array, end: Array, size: int) -> Array:
         step = (end - start) / np.float32(self.group_size)
@@ -193,14 +192,14 @@ class PSROIPooling(Op, since=1):
         return values.reshape(-1, *values.shape[2:]).sum(0) / (len(top) * len(left))
 
 
-def _means(cells: Array, rows: Array, columns: Array) -> Array:
+def _means(image: Array, rows: Array, columns: Array) -> Array:
     """The mean of each bin of a map [columns, width, rows, height, channels], as [channels, rows, columns]."""
     top, bottom = rows.min(), rows.max()
-    spans = zip(cells, columns.tolist(), strict=True)
+    spans = zip(image, columns.tolist(), strict=True)
     by_column = np.stack([part[start:end, :, top:bottom].sum(0) for part, (start, end) in spans])
     total = np.stack([by_column[:, k, start:end].sum(1) for k, (start, end) in enumerate((rows - top).tolist())])
     count = np.multiply.outer(*(edges[:, 1] - edges[:, 0] for edges in (rows, columns)))
-    return (total / np.maximum(count, 1)[..., None].astype(cells.dtype)).transpose(2, 0, 1)
+    return (total / np.maximum(count, 1)[..., None].astype(image.dtype)).transpose(2, 0, 1)
 
 
 class DeformablePSROIPooling(Op, since=1):
