@@ -109,6 +109,15 @@ def test_position_sensitive_bins_read_their_own_channels() -> None:
     assert bilinear.compute(data, roi(0, 0, 0, 1, 1)).ravel().tolist() == [1.5] * 4
 
 
+def test_bins_of_regions_that_are_not_regular() -> None:
+    data = np.arange(1, 65, dtype=np.float32).reshape(1, 4, 4, 4)  # channel · 16 + row · 4 + column + 1
+    pool = make("PSROIPooling", output_dim=1, group_size=2, spatial_scale=0.7, mode="average")
+    # From 2.1 back to 1.4: only the last of the bins includes a cell, (1, 1) of channel 3.
+    assert pool.compute(data, roi(0, 3, 3, 1, 1)).ravel().tolist() == [0, 0, 0, 54]
+    with np.errstate(invalid="ignore"):
+        assert not pool.compute(data, roi(0, np.nan, np.nan, 3, 3)).any()
+
+
 def test_offsets_move_bins_by_parts_of_the_region() -> None:
     op = make("DeformablePSROIPooling", "opset1", output_dim=1, spatial_scale=1.0, trans_std=0.5)
     region = roi(0, 1, 1, 1, 1)  # from (0.5, 0.5), one cell large

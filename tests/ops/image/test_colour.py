@@ -11,6 +11,7 @@ from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import IRError, ShapeMismatch, TypeMismatch
+from irload.ops.image import colour
 from irload.ops.registry import resolve
 
 GREY = [[16, 16], [235, 235], [128, 128]]  # black, white, and u, v without colour
@@ -38,6 +39,13 @@ def test_colours(type: str, chroma: Any, expected: list[float]) -> None:
     y = np.full((1, 2, 2, 1), 100, np.float32)
     output = image(type, y, *(np.array(c, np.float32) for c in chroma))
     np.testing.assert_allclose(output, np.broadcast_to(expected, (1, 2, 2, 3)), rtol=1e-5)
+
+
+def test_blocks_of_rows_are_converted_like_the_whole_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = np.random.default_rng(1).integers(0, 256, (2, 15, 4, 1)).astype(np.uint8)
+    whole = image("NV12toRGB", plane)
+    monkeypatch.setattr(colour, "TOGETHER", 32)
+    assert np.array_equal(image("NV12toRGB", plane), whole)
 
 
 @pytest.mark.parametrize(

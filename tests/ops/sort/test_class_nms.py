@@ -12,6 +12,7 @@ from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.registry import resolve
+from irload.ops.sort import class_nms, nms_rotated
 from irload.ops.sort.nms_rotated import rotated_iou
 
 # Overlaps 0.8182 (0, 1), 0.25 (0, 2), 0.3333 (1, 2); box 3 overlaps no other.
@@ -98,6 +99,26 @@ def test_clockwise_turns_matter() -> None:
     inputs = (boxes, scores, np.array(3), np.float32(0.3), np.float32(0))
     assert make("NMSRotated").compute(*inputs)[0][:, 2].tolist() == [0, 2]
     assert make("NMSRotated", clockwise=False).compute(*inputs)[0][:, 2].tolist() == [0, 1, 2]
+
+
+def test_blocks_of_rotated_boxes_overlap_like_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    boxes = (rng.random((20, 5)) * [20, 20, 9, 9, 3]).astype(np.float32)
+    single = np.stack([rotated_iou(box, boxes) for box in boxes])
+    assert 0 < np.count_nonzero(single) < single.size
+    monkeypatch.setattr(nms_rotated, "TOGETHER", 7)
+    np.testing.assert_allclose(rotated_iou(boxes[:, None], boxes), single, rtol=1e-6)
+
+
+@pytest.mark.parametrize("decay", ["linear", "gaussian"])
+def test_blocks_of_boxes_decay_like_all_at_once(decay: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    boxes = np.sort(rng.random((1, 20, 2, 2)).astype(np.float32), 2).reshape(1, 20, 4)
+    op, scores = make("MatrixNms", decay_function=decay), rng.random((1, 1, 20)).astype(np.float32)
+    at_once = op.compute(boxes, scores)
+    monkeypatch.setattr(class_nms, "TOGETHER", 3)
+    for output, expected in zip(op.compute(boxes, scores), at_once, strict=True):
+        np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize("right", [False, True])
