@@ -95,7 +95,9 @@ class ROIPooling(Op, since=2, also_in=(1,)):
         corners = round_away(rois[:, 1:] * rois.dtype.type(self.spatial_scale)).astype(np.int64)
         rows = _edges(corners[:, 1], corners[:, 3], bins[0], height)
         columns = _edges(corners[:, 0], corners[:, 2], bins[1], width)
-        maps = data.transpose(0, 2, 3, 1).copy()  # NumPy is fast if the last axis is long
+        maps = data.transpose(0, 2, 3, 1)
+        if len(rois) * bins[0] * bins[1] > len(data) * height * width:
+            maps = maps.copy()  # contiguous channels are faster, but copying them pays only for a large output
         return pool_rois(maps, rois, shape, lambda image, k: _greatest(image, rows[k], columns[k]))
 
 
