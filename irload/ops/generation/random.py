@@ -39,7 +39,7 @@ def uniform(
             words = (upper << np.uint64(32)) + lower
         span = np.uint64((int(high) - int(low)) % 2**64)
         values = (words % span).astype(np.int64) + np.int64(int(low))
-    return values.astype(element.dtype).reshape(shape)
+    return values.astype(element.dtype, copy=False).reshape(shape)
 
 
 def _floats(words: Array, low: Array, high: Array, element: ElementType, alignment: str) -> Array:
