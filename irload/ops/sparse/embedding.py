@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from irload.core import attribute as attr
@@ -14,6 +16,9 @@ from irload.ops.elementwise import require_numeric
 from irload.ops.movement.scatter import reduce_at
 from irload.ops.ports import require_element, require_rank
 from irload.ops.reduction.reduce import divide_truncating
+
+TOGETHER = 1 << 16
+"""Maximum number of elements added in one step, which needs an index of 64 bits per element."""
 
 
 class EmbeddingBag(Op):
@@ -66,7 +71,9 @@ def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
 def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index: Array | None) -> tuple[Array, Array]:
     """The sum of the rows of each of `count` bags, and the bag sizes; empty bags get the default row, or zeros."""
     result = np.zeros((count, *emb_table.shape[1:]), emb_table.dtype)
-    reduce_at(result, (bag,), rows, "sum")
+    step = max(TOGETHER // max(math.prod(emb_table.shape[1:]), 1), 1)
+    for part in (slice(start, start + step) for start in range(0, len(bag), step)):
+        reduce_at(result, (bag[part],), rows[part], "sum")
     sizes = np.bincount(bag, minlength=count)
     if default_index is not None and default_index >= 0:
         result[sizes == 0] = picked(emb_table, default_index, None)
