@@ -95,7 +95,8 @@ class RandomUniform(Op, since=8):
         return TensorType(self.output_type, Shape.any(rank.lo if rank.is_static else None))
 
     def compute(self, shape: Array, min_val: Array, max_val: Array) -> Array:
-        low, high = min_val.reshape(()), max_val.reshape(())
+        # Plans compute 16-bit floats in f32, but here every step is rounded.
+        low, high = (bound.reshape(()).astype(self.output_type.dtype) for bound in (min_val, max_val))
         if not low < high:
             raise ExecutionError(f"min_val {low} must be less than max_val {high}")
         seeds = self.global_seed, self.op_seed

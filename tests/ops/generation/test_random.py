@@ -143,3 +143,13 @@ def test_specification_examples(
 def test_multinomial_rejects_invalid_inputs(probs: TensorType, samples: Any, error: type[IRError]) -> None:
     with pytest.raises(error):
         Multinomial(convert_type=et.i32).infer(probs, TensorType.of(samples))
+
+
+@pytest.mark.parametrize("element", [et.f16, et.bf16])
+def test_each_step_is_rounded_in_plans(element: et.ElementType) -> None:
+    """Plans compute 16-bit floats in f32."""
+    narrow = RandomUniform(output_type=element, global_seed=3)
+    bounds = [np.array(bound, element.dtype) for bound in (-35.3, -2.7)]
+    shape = np.array([1000])
+    wide = narrow.compute(shape, *(bound.astype(np.float32) for bound in bounds))
+    np.testing.assert_array_equal(wide, narrow.compute(shape, *bounds))
