@@ -48,12 +48,12 @@ def cumulative_sum(step: CumulativeSumStep, selector: NumpySelector) -> Selected
     """Run the `compute` of CumSum."""
     from irload.ops.arithmetic.cumsum import CumSum  # rarely used, so imported on demand
 
-    op, axis = CumSum(exclusive=step.exclusive, reverse=step.reverse), np.array(step.axis)
-    return "compute", [[[(_cumulative_sum, (selector.array(step.output), op, selector.array(step.inputs[0]), axis))]]]
+    op, x = CumSum(exclusive=step.exclusive, reverse=step.reverse), selector.array(step.inputs[0])
+    return "compute", [[[(_cumulative_sum, (selector.array(step.output), op, x, step.axis))]]]
 
 
-def _cumulative_sum(out: Array, op: CumSum, x: Array, axis: Array) -> None:
-    np.copyto(out, op.compute(x, axis))
+def _cumulative_sum(out: Array, op: CumSum, x: Array, axis: int) -> None:
+    np.copyto(out, op.compute(x, np.array(axis)))
 
 
 def top_k(step: TopKStep, selector: NumpySelector) -> Selected:
