@@ -144,6 +144,30 @@ def hard_sigmoid(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
     return _elementwise(inputs[:1], outputs, Instruction("hard_sigmoid", (0,), (alpha, beta)))
 
 
+def selu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower Selu: lambda · Elu(x)."""
+    alpha, factor = scalar(inputs[1]), scalar(inputs[2])
+    if alpha is None or factor is None or not all_f32([*inputs, *outputs]):
+        return None
+    scaled = Instruction("multiply_number", (1,), (factor,))
+    return _elementwise(inputs[:1], outputs, Instruction("elu", (0,), (alpha,)), scaled)
+
+
+def soft_sign(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower x / (1 + |x|)."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    grown = Instruction("abs", (0,)), Instruction("add_number", (1,), (1.0,))
+    return _elementwise(inputs, outputs, *grown, Instruction("divide", (0, 2)))
+
+
+def rounding(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower Round of halves to even."""
+    if node.op.attributes["mode"] != "half_to_even" or not all_f32([*inputs, *outputs]):
+        return None
+    return _elementwise(inputs, outputs, Instruction("round", (0,)))
+
+
 def elu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
     """Lower Elu: x if x > 0, else alpha · (eˣ − 1)."""
     if not all_f32([*inputs, *outputs]):

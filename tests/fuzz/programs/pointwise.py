@@ -8,7 +8,7 @@ from irload.core import element as et
 from tests.fuzz.programs.build import Build, Value
 from tests.fuzz.programs.operands import operand, recent_value
 
-EXACT = ("ReLU", "Abs", "Negative", "Floor", "Ceiling", "ReLU", "Clamp", "Relu6")
+EXACT = ("ReLU", "Abs", "Negative", "Floor", "Ceiling", "Round", "ReLU", "Clamp", "Relu6")
 SMOOTH = (
     "Sigmoid",
     "Tanh",
@@ -27,6 +27,7 @@ SMOOTH = (
     "Log",
     "Sqrt",
     "Selu",
+    "SoftSign",
     "HardSigmoid",
     "SwishBeta",
 )
@@ -36,8 +37,8 @@ def unary(b: Build, x: Value) -> Value:
     """Append a unary function."""
     sums = x.exact is not None
     name = b.pick(EXACT if b.chance(0.7 if b.dyadic and sums else 0.3) else SMOOTH)
-    if name in ("Floor", "Ceiling") and not sums:
-        name = "ReLU"  # rounding errors before Floor or Ceiling could change its result by 1
+    if name in ("Floor", "Ceiling", "Round") and not sums:
+        name = "ReLU"  # rounding errors before them could change their results by 1
     if name == "Clamp":
         low = b.pick((-1.0, 0.0, -0.5, -3.0))
         return b.op("Clamp", x, min=low, max=b.pick((0.5, 1.0, 6.0)))
@@ -60,7 +61,8 @@ def unary(b: Build, x: Value) -> Value:
     if name in ("Swish", "SwishBeta"):
         slope = [b.const(np.float32(b.pick((1.0, 1.5))))] if name == "SwishBeta" else []
         return b.op("Swish", x, *slope, version="opset4")
-    versions = {"HSwish": "opset4", "Mish": "opset4", "SoftPlus": "opset4", "HSigmoid": "opset5"}
+    versions = {**dict.fromkeys(("HSwish", "Mish", "SoftPlus"), "opset4"), "SoftSign": "opset9"}
+    versions |= dict.fromkeys(("HSigmoid", "Round"), "opset5")
     return b.op(name, x, version=versions.get(name, "opset1"))
 
 

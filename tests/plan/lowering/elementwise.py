@@ -42,6 +42,17 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "Power computed": (lambda net: net.op("Power", net.op("Exp", net.input(3, 4)), net.input(4)), ["tiles"]),
     "Clamp": (of("Clamp", 3, 4, min=-0.5, max=0.25), ["tiles"]),
     "Elu": (of("Elu", 3, 4, alpha=0.7), ["tiles"]),
+    "Selu": (
+        lambda net: net.op("Selu", net.input(3, 4), net.constant(np.float32([1.7])), net.constant(np.float32([1.1]))),
+        ["tiles"],
+    ),
+    "Selu, alpha computed": (
+        lambda net: net.op("Selu", net.input(3, 4), net.input(1), net.constant(np.float32([1.1]))),
+        ["compute"],
+    ),
+    "SoftSign": (of("SoftSign", 3, 4, version="opset9"), ["tiles"]),
+    "Round": (of("Round", 3, 4, version="opset5"), ["tiles"]),
+    "Round away from zero": (of("Round", 3, 4, version="opset5", mode="half_away_from_zero"), ["compute"]),
     "Gelu": (of("Gelu", 3, 4, version="opset7"), ["tiles"]),
     "Gelu, tanh": (of("Gelu", 3, 4, version="opset7", approximation_mode="tanh"), ["tiles"]),
     "Gelu of opset2": (of("Gelu", 3, 4, version="opset2"), ["tiles"]),
