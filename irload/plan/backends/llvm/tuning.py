@@ -33,6 +33,8 @@ COPIED_BLOCK = AVX2.l1 // 2
 """Bytes per unit of a copy: half of L1."""
 REDUCED_BLOCK = AVX2.l1 // 2
 """The number of f32 per unit of a reduction across columns: twice L1, since each is read once."""
+LINES_BLOCK = 256
+"""Lines per unit of a kernel with a line per lane: few, since lines may be long, but several vectors."""
 COLUMN_BLOCK = AVX2.l1 // 8
 """The number of f32 per unit of a softmax or normalization across columns: half of L1, as each is read three times."""
 PACKED_ROWS = 128

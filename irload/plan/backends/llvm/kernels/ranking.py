@@ -216,9 +216,8 @@ def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:
     if is_long or is_size(line.size) or line.size > FEW_BEST or not _fill(lines, lanes):
         kernel = TopK(tuple(lines), size, line.size, line.strides, positions.itemsize, *order)
         return [selector.launch(kernel, arrays)]
-    *outer, last = lines
     along, index = Axis(size, line.strides), element_of(positions)
-    return [selector.launch(TopKAcross(lanes, tuple(outer), last, along, line.size, index, *order), arrays)]
+    return [selector.launch(TopKAcross(lanes, tuple(lines), along, line.size, index, *order), arrays)]
 
 
 def _fill(lines: list[Axis], lanes: int) -> bool:

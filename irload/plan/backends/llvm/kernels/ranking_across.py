@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
+from irload.plan.backends.llvm.arguments import Arguments, moved
+from irload.plan.backends.llvm.axes import ANY, Axis, size_of, strides_key
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, I32, I64, SIZES
-from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import either
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.operands import write
+from irload.plan.backends.llvm.tuning import LINES_BLOCK
 from irload.record import record
 
 GREATEST = 0x7FFFFFFF
@@ -20,75 +22,68 @@ LEAST = -GREATEST - 1
 
 
 @record()
-class TopKAcross(Kernel):
+class TopKAcross(BlockKernel):
     """The `best` greatest or least elements of each line, and their positions. Pointers: x, best, positions.
 
-    A unit is a vector of lines. Strides in bytes, of the three tensors: `outer` and `lines` between lines, `along`
-    between elements; the size of `along` is the length of a line of x. `index`: the type of positions. The code reads
-    all sizes and strides; it contains the number `best`, and whether x, and both results, are contiguous across lines.
-    A vector of lines of x spans less than 2 GB.
+    The rows are of lines, one per lane. Strides in bytes, of the three tensors: `axes` between lines, `along` between
+    elements; the size of `along` is the length of a line of x. `index`: the type of positions. A vector of lines of x
+    spans less than 2 GB.
     """
 
-    lanes: int
-    outer: tuple[Axis, ...]
-    lines: Axis
     along: Axis
     best: int
     index: str
     largest: bool
     by_position: bool
 
+    block: ClassVar[int] = LINES_BLOCK
+    times: ClassVar[int] = 1
+
     @property
     def code(self) -> TopKAcross:
-        lines, along = self._keys
-        return replace(self, outer=(), lines=lines, along=along)
+        return replace(self, axes=(self.row,), along=Axis(ANY, (ANY, ANY, ANY)))
 
     @property
-    def _keys(self) -> tuple[Axis, Axis]:
-        contiguous = (SIZES[F32], SIZES[F32], SIZES[self.index])
-        strides = (s if s == one else ANY for s, one in zip(self.lines.strides, contiguous, strict=True))
-        return Axis(ANY, tuple(strides)), Axis(ANY, (ANY, ANY, ANY))
+    def row(self) -> Axis:
+        strides = strides_key(self.axes[-1], [SIZES[F32], SIZES[F32], SIZES[self.index]])
+        return Axis(ANY, tuple(stride or ANY for stride in strides))
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return (*unknown((self.lines, self.along), self._keys), self._vectors, *table(self.outer, 3))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._vectors
+    def row_numbers(self) -> tuple[int, ...]:
+        return self.along.size, *self.along.strides
 
     @property
     def cycles(self) -> float:
-        return self.count * self.along.size * (5 * self.best + (1 if self.lines.strides[0] == SIZES[F32] else 20))
+        loads = 1 if self.axes[-1].strides[0] == SIZES[F32] else 20
+        return size_of(self.axes) / self.lanes * self.along.size * (5 * self.best + loads)
 
-    @property
-    def _vectors(self) -> int:
-        """The vectors per axis of lines."""
-        return -(-self.lines.size // self.lanes)
+    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
+        size, *steps = arguments.integers(4)
 
-    def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers, (lines, along) = given.pointers(3), given.filled(self._keys)
-        vectors, outer = given.integer(), given.table(3)
-        for starts, vector in walk_lines(f, vectors, outer, pointers):
-            first = vector * self.lanes
-            x, *results = moved(starts, [first * s for s in lines.strides])
-            rest = lines.size - first
-            for count in either(f, rest < self.lanes, rest, None):
-                state = [f.zero(I32).constant(LEAST), f.zero(), f.zero(I32)] * self.best
-                for at in f.range(0, along.size, 1, state):
-                    value = self._load(f, x, at * along.strides[0], lines.strides[0], count)
-                    self._insert(state, value, f.splat(at.cast("trunc", I32)))
-                if self.by_position:
-                    self._sort_by_position(state)
+        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
+            def vector(at: AnyInt, count: AnyInt | None) -> None:
+                x, *results = moved(addresses, [at * self.lanes * s for s in strides])
+                state = self._ranked(f, x, size, steps[0], strides[0], count)
                 for k in range(self.best):
                     _, value, position = state[3 * k : 3 * k + 3]
                     position = position if self.index == I32 else position.cast("sext", I64)
-                    pairs = ((value, F32), (position, self.index))
-                    for to, stride, step, (vector_of, element) in zip(
-                        results, lines.strides[1:], along.strides[1:], pairs, strict=True
-                    ):
-                        write(f, vector_of, to, k * step, stride, count, element)
+                    for n, (kind, element) in enumerate(((value, F32), (position, self.index))):
+                        write(f, kind, results[n], k * steps[1 + n], strides[1 + n], count, element)
+
+            return vector
+
+        return row
+
+    def _ranked(
+        self, f: Function, x: Pointer, size: AnyInt, step: AnyInt, stride: AnyInt, count: AnyInt | None
+    ) -> Sequence[Vec]:
+        """The best elements of a vector of lines: key, value and position of each."""
+        state = [f.zero(I32).constant(LEAST), f.zero(), f.zero(I32)] * self.best
+        for at in f.range(0, size, 1, state):
+            self._insert(state, self._load(f, x, at * step, stride, count), f.splat(at.cast("trunc", I32)))
+        if self.by_position:
+            self._sort_by_position(state)
+        return state
 
     def _load(self, f: Function, x: Pointer, offset: AnyInt, stride: AnyInt, count: AnyInt | None) -> Vec:
         """One element of each line. Lanes from `count` on repeat the last line, or are 0."""
