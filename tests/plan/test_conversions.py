@@ -44,3 +44,12 @@ def test_signed_and_unsigned_bytes_wrap(jit: str, monkeypatch: pytest.MonkeyPatc
     model = net.model(net.op("Convert", unsigned, destination_type="f32"), unsigned)
     for output in irload.compile_model(model, 1)([np.float32([-7.9, 300, 127, -129])]).values():
         np.testing.assert_array_equal(output, [249, 44, 127, 127])
+
+
+def test_nf4_is_computed() -> None:
+    """The values of nf4 are stored as f32."""
+    net = Net()
+    codes = net.op("Convert", net.input(5), destination_type="nf4")
+    model = net.model(net.op("Convert", codes, destination_type="f32"))
+    output = irload.compile_model(model, 1)([np.float32([-2, -0.5, 0.01, 0.1, 3])])[0]
+    np.testing.assert_allclose(output, [-1, -0.525073, 0, 0.0795803, 1], atol=1e-6)

@@ -9,6 +9,7 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, scalar
+from irload.plan.wide import SHORT
 
 UNARY = {
     "ReLU": "relu",
@@ -87,6 +88,8 @@ def convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     source, target = node.inputs[0].type.element, node.outputs[0].type.element
     if target.bits >= 32 or source == target:
         return ReshapeStep(inputs[:1], outputs)
+    if target.dtype not in SHORT:
+        return None  # nf4, whose values are stored as f32
     return _elementwise(inputs[:1], outputs, Instruction(f"round_{target}", (0,)))
 
 
