@@ -56,7 +56,7 @@ def local_response_normalize(node: Node, inputs: list[Value], outputs: list[Valu
     x, attributes = inputs[0], node.op.attributes
     axes, size = known_axes(inputs[1], len(x.shape)), attributes["size"]
     reach = max(size - 1, 0) // 2
-    if not axes or reach > FARTHEST or any(map(is_size, x.shape)) or not all_f32([x, *outputs]):
+    if not axes or reach > FARTHEST or any(is_size(x.shape[k]) for k in axes) or not all_f32([x, *outputs]):
         return None
     steps: list[Step] = [_mapped(x, "square")]
     total = steps[0].output
