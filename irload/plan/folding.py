@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from irload.core.op import Op, evaluate, is_builtin
+from irload.core.shape import shape_of
 from irload.core.size import has_sizes, is_size
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
@@ -95,16 +96,14 @@ class Folding:
             return None
         if takes_its_own_types(node) and any(is_short(types[o]) for o in (*node.inputs, *node.outputs)):
             return None  # the operation requires 16-bit inputs, and constants are f32 here
-        if not all(types[o].is_static for o in node.outputs):
-            return None
-        size = sum(types[o].nbytes or 0 for o in node.outputs)
+        is_static = all(types[o].is_static for o in node.outputs)
+        size = sum(types[o].nbytes or 0 for o in node.outputs) if is_static else 0
         if is_size(size):
             return None  # the result differs between shapes
-        if node.inputs and size > max(LARGE, GROWTH * sum(types[i].nbytes or 0 for i in node.inputs)):
-            return None
-        if room is not None and size > room:
-            return None
         inputs = [known[i] if i in known else self.file(i.node) for i in node.inputs]
+        largest = max(LARGE, GROWTH * sum(i.nbytes for i in inputs)) if inputs else None
+        if any(bound is not None and size > bound for bound in (largest, room)):
+            return None
         if any(i.dtype == object and has_sizes(i.array) for i in inputs):
             return None  # the result differs between shapes
         after = [wide_type(types[o]) for o in node.outputs]
@@ -116,6 +115,11 @@ class Folding:
             return None  # it fails again at run time, with its location in the message
         if len(results) != len(node.outputs):
             return None  # the file lists fewer ports than the operation has
+        if not is_static:  # the shapes depend on values, as for the strings of a vocabulary
+            after = [TensorType(t.element, shape_of(r.shape)) for t, r in zip(after, results, strict=True)]
+            size = sum(r.nbytes for r in results)
+            if any(bound is not None and size > bound for bound in (largest, room)):
+                return None
         return self._keep(node, _folded(node.op, inputs, after, results))
 
     def _add_recipe(self, node: Node, inferred: tuple[Constant, ...], known: Mapping[Output, Constant]) -> None:

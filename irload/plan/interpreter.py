@@ -106,6 +106,8 @@ class InterpreterRun:
         self.differences: RunDifferences | None = None
         """Compares types that are inferred only at run time with the declarations of the file."""
         self.spent_iterations = 0
+        self.plans_run = 0
+        """The number of plans that have run so far."""
         self._assigned = Variables()
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
@@ -276,6 +278,7 @@ class InterpreterRun:
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
         """Return the results of the plan of the graph or of a body."""
+        self.plans_run += 1
         return plan.run(arrays, self, wide=wide)
 
     # -- the RunContext ----------------------------------------------------------------------------------------------

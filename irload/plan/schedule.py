@@ -6,7 +6,7 @@ from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from irload.analysis.macs import macs
-from irload.core.shape import ARRAY_AXES
+from irload.core.shape import ARRAY_AXES, shape_of
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output, ancestors
 from irload.inference import Inference, Inferred
@@ -160,6 +160,7 @@ def schedule_graph(
     if folding is not None:
         constants, gone = folding.fold(nodes, returned, types, limits)
         nodes = [n for n in nodes if n not in gone]
+        types = _with_shapes(types, constants)
     else:
         wanted = {*returned, *(i for n in nodes for i in n.inputs)}
         constants = {n.outputs[0]: stored(n) for n in nodes if n.type == "Const" and n.outputs[0] in wanted}
@@ -202,6 +203,16 @@ def schedule_graph(
         part,
         released[: len(rest)],
         _tails(graph, groups, released[len(rest) :], returned, slot, types),
+    )
+
+
+def _with_shapes(
+    types: Mapping[Output, TensorType], constants: Mapping[Output, Constant]
+) -> Mapping[Output, TensorType]:
+    """Return the types, with the shapes of folded constants whose shapes depend on values."""
+    sized = {o: c for o, c in constants.items() if o in types and not types[o].is_static}
+    return (
+        {**types, **{o: TensorType(types[o].element, shape_of(c.shape)) for o, c in sized.items()}} if sized else types
     )
 
 

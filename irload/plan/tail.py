@@ -66,12 +66,14 @@ def tail_of(
     """Return the tail of a graph that consists of these nodes and of the constants that they read.
 
     `nodes`: in order, none of them constant. `results`: the outputs that are read elsewhere. Returns None if there are
-    fewer than FEW nodes, or if tails are nested too deep.
+    fewer than FEW nodes, if tails are nested too deep, or if the graph is this tail.
     """
     depth = graph.depth + 1 if isinstance(graph, Tail) else 1
     if len(nodes) < FEW or depth > DEEPEST:
         return None
     members, constant = set(nodes), constant_nodes(graph.nodes)
+    if isinstance(graph, Tail) and members.issuperset(n for n in graph.nodes if n not in constant):
+        return None  # the same tail again, as the first layer is not folded although it depends on constants alone
     read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in members]
     members.update(ancestors(i.node for i in read if i.node in constant))
     inputs = [i for i in read if i.node not in constant]

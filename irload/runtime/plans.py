@@ -129,15 +129,18 @@ class Plans:
                 self._tails[tail.key] = plans
                 if len(self._tails) > TAILS:
                     self._tails.popitem(last=False)
-        if not plans.traceable:
+        if not plans.traceable or plans.is_fruitless:
             return None
         shape = plans.find_tail(tail, arrays, run.differences)
         if shape is None:
             return None
+        before = run.plans_run
         try:
-            return plans.run(shape, arrays, run, wide=True)
+            results = plans.run(shape, arrays, run, wide=True)
         except NotBound:
             return None
+        plans.is_fruitless = run.plans_run == before
+        return results
 
     def take(self, part: StaticPart) -> Executor:
         """Return an idle plan, or a new one with separate memory. Raises OutOfMemory."""

@@ -73,6 +73,8 @@ class TracedPlans:
         """The key in `_shapes` of the shape that is planned alone."""
         self._traces = traces
         """False if plans are only restored, never traced."""
+        self.is_fruitless = False
+        """True for a tail if its last run consisted of operations alone, as in a tokenizer: it is not planned again."""
         self.lock = Lock()
         _all.add(self)
 

@@ -11,6 +11,7 @@ import irload
 from irload.core import element as et
 from irload.core.tensor import Array
 from irload.model import Model
+from irload.plan import folding
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import TAIL_VARIANTS
 from tests.plan.graphs import Net
@@ -224,3 +225,53 @@ def test_a_result_that_is_known_from_shapes_belongs_to_the_caller() -> None:
         (shape,) = compiled([np.ones(1, np.int64), values(1, 18)]).values()
         assert shape.tolist() == [1, 1, 18]
         shape.fill(2)
+
+
+def chosen_twice() -> Model:
+    """Layers that read a constant of more than `VALUE_LIMIT` elements, whose nonzero elements are chosen."""
+    net = Net()
+    table = np.zeros(1 << 17, np.float32)
+    table[:: 1 << 12] = np.arange(1, 33)
+    where = net.op("NonZero", net.constant(table), version="opset3", output_type="i64")
+    x = positive_rows(net, net.input(-1, 8))
+    for _ in range(4):
+        count = net.op(
+            "ReduceSum", net.op("Convert", where, destination_type="f32"), net.constant([0, 1]), keep_dims=False
+        )
+        ones = net.op("NonZero", x, version="opset3", output_type="i64")
+        x = net.op("Add", x, net.op("Multiply", count, net.constant(np.float32(1e-7)), **NUMPY), **NUMPY)
+        x = net.op(
+            "Add",
+            x,
+            net.op("ReduceMax", net.op("Convert", ones, destination_type="f32"), net.constant([0, 1]), keep_dims=False),
+            **NUMPY,
+        )
+    return net.model(x, where)
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_constants_whose_shapes_depend_on_values(folds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are folded. If that takes too much memory, a tail with their layers is not planned again within itself."""
+    if not folds:
+        monkeypatch.setattr(folding, "LARGE", 0)
+        monkeypatch.setattr(folding, "GROWTH", 0)
+    model = chosen_twice()
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for counts in ((5, 2), (3, 1), (5, 2)):
+        agrees(compiled, plain, rows(counts, 1))
+    operations = [step.operation for step in compiled.profile(rows((5, 2), 1))]
+    assert operations.count("NonZero") == (5 if folds else 6)
+
+
+def test_tails_without_plans_run_one_by_one() -> None:
+    """As in a tokenizer, where each operation returns as many texts as it finds."""
+    net = Net()
+    x = net.input(-1)
+    for _ in range(12):
+        x = net.op("NonZero", x, version="opset3", output_type="i64")
+    model = net.model(x)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for size in (9, 12, 9):
+        data = np.maximum(values(size), 0)
+        agrees(compiled, plain, data)
+    assert next(iter(compiled._tails.values())).is_fruitless

@@ -7,10 +7,10 @@ import re
 import numpy as np
 
 from irload.core.element import i32
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.ops.ports import require_element
+from irload.ops.text.base import Text
 from irload.ops.text.ragged import (
     joined,
     pieces_of,
@@ -36,7 +36,7 @@ CHARACTERS = [c.encode() for c in _alphabet()]
 _TO_BYTES = {ord(c): chr(k) for k, c in enumerate(_alphabet())}
 
 
-class ByteFallback(Op, opset="extension"):
+class ByteFallback(Text, opset="extension"):
     """Strings, with tokens like `<0x0A>` replaced by their byte; other tokens of this form become a byte 255."""
 
     def infer(self, begins: TensorType, ends: TensorType, chars: TensorType) -> tuple[TensorType, ...]:
@@ -55,7 +55,7 @@ def byte_token(token: bytes) -> bytes:
     return b"\xff" if match is None else bytes.fromhex(match[1].decode())
 
 
-class BytesToChars(Op, opset="extension"):
+class BytesToChars(Text, opset="extension"):
     """Strings with each byte as a printable character.
 
     Inputs and outputs: a ragged tensor of strings, optionally a boolean per string that leaves it unchanged.
@@ -76,7 +76,7 @@ class BytesToChars(Op, opset="extension"):
         return (ragged_begins, ragged_ends, *joined(shown, begins.shape), *inputs[5:])
 
 
-class CharsToBytes(Op, opset="extension"):
+class CharsToBytes(Text, opset="extension"):
     """The strings of each row, joined, with the characters of BytesToChars as bytes.
 
     Input: a ragged tensor of strings. Output: a tensor of strings, one per row. Characters outside of the alphabet keep
@@ -105,7 +105,7 @@ def bytes_of_characters(piece: bytes) -> bytes:
     )
 
 
-class FuzeRagged(Op, opset="extension"):
+class FuzeRagged(Text, opset="extension"):
     """The strings of each row as one string, if they are consecutive in memory.
 
     Inputs: the begins and ends of rows, and the begins and ends of their strings, all i32. Outputs: the begins and ends

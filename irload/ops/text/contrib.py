@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.element import boolean, i8, i32, i64, u8
-from irload.core.op import Op
 from irload.core.shape import ANY, UNRANKED, Shape, normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.ops.ports import require_element
+from irload.ops.text.base import Text
 from irload.ops.text.ragged import LINE, joined, pieces_of, require_strings, require_text, strings_of, text_of
 
 
-class ContribStringJoin(Op, opset="extension"):
+class ContribStringJoin(Text, opset="extension"):
     """Strings joined along an axis.
 
     Inputs: a tensor of strings, the separator as bytes, and the axis, i32 or i64. Output: a tensor of strings without
@@ -46,7 +46,7 @@ class ContribStringJoin(Op, opset="extension"):
         return joined((between.join(lines[index]) for index in np.ndindex(shape)), shape)
 
 
-class ContribStringSplit(Op, opset="extension"):
+class ContribStringSplit(Text, opset="extension"):
     """Strings split at a delimiter, as a sparse tensor of strings.
 
     Inputs: a tensor of strings, the delimiter as bytes (empty: split into bytes), and whether to leave out empty parts.

@@ -6,19 +6,19 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import boolean, i32
-from irload.core.op import Op
 from irload.core.scratch import require_scratch
 from irload.core.shape import ANY, UNRANKED, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
 from irload.ops.ports import require_element, require_rank, require_scalar
+from irload.ops.text.base import Text
 from irload.ops.text.ragged import LINE, require_offsets
 
 _LONG = 64
 """From this length on, rows are copied one by one."""
 
 
-class RaggedToDense(Op, opset="extension"):
+class RaggedToDense(Text, opset="extension"):
     """Rows of a ragged tensor, padded or shortened to one length.
 
     Inputs: begins and ends of rows, i32, data with rows along the first axis, the length, a default value, and
@@ -103,7 +103,7 @@ def _by_rows(
     return dense.reshape(shape), mask.reshape(shape)
 
 
-class RaggedToSparse(Op, opset="extension"):
+class RaggedToSparse(Text, opset="extension"):
     """The row and the column of each element of a ragged tensor.
 
     Inputs: begins and ends of rows, i32. Output: i32 [elements, 2].
@@ -126,7 +126,7 @@ class RaggedToSparse(Op, opset="extension"):
         return np.stack([rows, columns], -1).astype(np.int32)
 
 
-class RaggedToRagged(Op, opset="extension"):
+class RaggedToRagged(Text, opset="extension"):
     """The begins and ends of rows, from the row of each element.
 
     Inputs: ascending row ids, i32, and the number of rows, i32. An element whose row id is not below the number of rows
@@ -153,7 +153,7 @@ class RaggedToRagged(Op, opset="extension"):
         return np.concatenate([np.zeros(1, np.int32), ends])[:rows], ends
 
 
-class RaggedTensorPack(Op, opset="extension"):
+class RaggedTensorPack(Text, opset="extension"):
     """The data of a ragged tensor. Converters use it to mark ragged tensors."""
 
     def infer(self, begins: TensorType, ends: TensorType, data: TensorType) -> TensorType:

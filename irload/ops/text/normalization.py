@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from irload.core import attribute as attr
 from irload.core.element import boolean
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid
+from irload.ops.text.base import Text
 from irload.ops.text.charsmap import FORMS, CharsMap, normal_form
 from irload.ops.text.compiled_map import CompiledMap
 from irload.ops.text.prepared import prepared
@@ -17,7 +17,7 @@ from irload.ops.text.ragged import joined, pieces_of, require_count, require_str
 _SPACE, _BLOCK = " ", "\u2581"
 
 
-class Normalization(Op):
+class Normalization(Text):
     """Base: strings in, strings out, and optionally a boolean per string that leaves it unchanged."""
 
     def mapped(

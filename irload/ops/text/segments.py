@@ -6,16 +6,16 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import i32, merge
-from irload.core.op import Op
 from irload.core.shape import UNRANKED, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch
 from irload.ops.ports import require_element
+from irload.ops.text.base import Text
 from irload.ops.text.ragged import offsets_of, ragged_of, require_offsets, require_ragged, require_text, text_of
 from irload.ops.text.tokens import ranges
 
 
-class CombineSegments(Op, opset="extension"):
+class CombineSegments(Text, opset="extension"):
     """Rows of several ragged tensors, concatenated row by row.
 
     Inputs: ragged tensors, then one id per tensor. A tensor of a single row is repeated for all rows. Outputs: the
@@ -58,7 +58,7 @@ class CombineSegments(Op, opset="extension"):
         return new_begins, new_ends, flat, new_begins, new_ends, ids
 
 
-class Truncate(Op, opset="extension"):
+class Truncate(Text, opset="extension"):
     """Rows of one or two ragged tensors, shortened to a common number of elements.
 
     Inputs: one or two ragged tensors, the maximum, an i32 scalar, the side to shorten, "left" or "right", and the mode

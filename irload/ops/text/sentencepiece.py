@@ -10,11 +10,11 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import f32, i32, i64, string, u8
-from irload.core.op import Op
 from irload.core.shape import ANY, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch, Unsupported
 from irload.ops.ports import require_element, require_rank
+from irload.ops.text.base import Text
 from irload.ops.text.bytes import byte_token
 from irload.ops.text.patterns import pattern_of
 from irload.ops.text.prepared import prepared
@@ -38,7 +38,7 @@ def processor(model: Array) -> Any:
     return loaded
 
 
-class SentencepieceTokenizer(Op, opset="extension"):
+class SentencepieceTokenizer(Text, opset="extension"):
     """Tokenizes strings by a model of SentencePiece.
 
     Inputs: the serialized model, u8, the strings or a tensor of strings as three arrays, optionally special tokens as a
@@ -111,7 +111,7 @@ def _alternatives(tokens: list[bytes]) -> bytes:
     return b"|".join(parts)
 
 
-class Detokenizer(Op):
+class Detokenizer(Text):
     """Base: the serialized model, u8, and ids, i32 with two axes, to a tensor of strings, one per row."""
 
     def infer(self, model: TensorType, ids: TensorType) -> tuple[TensorType, ...]:

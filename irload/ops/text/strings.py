@@ -8,11 +8,11 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import bf16, boolean, f16, f32, f64, i32, i64, string, u8
-from irload.core.op import Op
 from irload.core.shape import UNRANKED
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, TypeMismatch
 from irload.ops.ports import require_element, require_rank
+from irload.ops.text.base import Text
 from irload.ops.text.farmhash import fingerprint
 from irload.ops.text.ragged import LINE, pieces_of, strings_of
 from irload.ops.type.strings import StringTensorPack as PackStrings
@@ -21,7 +21,7 @@ from irload.ops.type.strings import StringTensorUnpack as UnpackStrings
 _MODE = ("begins_ends",)
 
 
-class StringTensorUnpack(Op, opset="extension"):
+class StringTensorUnpack(Text, opset="extension"):
     """The bytes of all strings, and the begin and end of each.
 
     data: strings of any shape, or u8 with one axis: an i32 count, count + 1 i32 offsets, then the bytes.
@@ -58,7 +58,7 @@ class StringTensorPack(PackStrings, opset="extension"):
     mode = attr.choice(*_MODE, default="begins_ends")
 
 
-class EqualStr(Op, opset="extension"):
+class EqualStr(Text, opset="extension"):
     """1 where two strings are equal, else 0; a single string is compared with all of the other tensor.
 
     Output: i32 with one axis; empty if one of the tensors is.
@@ -87,7 +87,7 @@ class EqualStr(Op, opset="extension"):
         return np.array([(first[0] if a is None else a) == (second[0] if b is None else b) for a, b in pairs], np.int32)
 
 
-class StringToHashBucket(Op, opset="extension"):
+class StringToHashBucket(Text, opset="extension"):
     """FarmHash's 64-bit fingerprint of each string, modulo `num_buckets`."""
 
     num_buckets = attr.integer(rule=attr.positive)
@@ -102,7 +102,7 @@ class StringToHashBucket(Op, opset="extension"):
         return np.array(hashes, np.int64).reshape(begins.shape)
 
 
-class NumericToString(Op, opset="openvino_tokenizers"):
+class NumericToString(Text, opset="openvino_tokenizers"):
     """Each number as text: integers in decimal, floats with six significant digits, booleans as true and false."""
 
     widens = False

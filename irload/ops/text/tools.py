@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from irload.core.op import Op
 from irload.core.tensor import Array
+from irload.ops.text.base import Text
 from irload.ops.text.patterns import Replacement, pattern_of
 from irload.ops.text.ragged import joined, pieces_of
 from irload.ops.text.splits import Splitter
@@ -59,7 +59,7 @@ class TextTools:
 PYTHON = TextTools()
 
 
-class TextOp(Op):
+class TextOp(Text):
     """Base of operations with replaceable inner functions."""
 
     replaceable = True

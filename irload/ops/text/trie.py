@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from irload.core.element import i32
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError
 from irload.ops.ports import require_element
+from irload.ops.text.base import Text
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import pieces_of, ragged_of, require_count, require_ragged_strings, require_strings
 from irload.ops.text.tokens import Remembered, tokenized
@@ -34,7 +34,7 @@ class Trie:
         return -1, at
 
 
-class TrieTokenizer(Op, opset="extension"):
+class TrieTokenizer(Text, opset="extension"):
     """Splits strings into the longest tokens from left to right.
 
     Inputs: a ragged tensor of strings, the vocabulary as a tensor of strings, and its ids, i32. Output: a ragged tensor

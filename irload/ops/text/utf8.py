@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.op import Op
 from irload.core.tensor import Array, TensorType
+from irload.ops.text.base import Text
 from irload.ops.text.ragged import joined, pieces_of, require_strings, strings_of
 
 REPLACEMENT = "\ufffd".encode()
@@ -14,7 +14,7 @@ _SMALLEST = (0x0, 0x80, 0x800, 0x10000)
 """The smallest code point of a sequence of 1, 2, 3 and 4 bytes."""
 
 
-class UTF8Validate(Op, opset="extension"):
+class UTF8Validate(Text, opset="extension"):
     """Replaces invalid bytes of UTF-8 by U+FFFD, or removes them.
 
     Inputs and outputs: a tensor of strings. A sequence that stops early is replaced by one U+FFFD, an overlong one by

@@ -6,11 +6,11 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import i32, i64
-from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch, TypeMismatch
 from irload.ops.ports import require_element
+from irload.ops.text.base import Text
 from irload.ops.text.prepared import prepared
 from irload.ops.text.ragged import (
     offsets_of,
@@ -23,7 +23,7 @@ from irload.ops.text.ragged import (
 from irload.ops.text.tokens import ranges
 
 
-class VocabEncoder(Op, opset="extension"):
+class VocabEncoder(Text, opset="extension"):
     """The id of each string in a vocabulary, or the default id.
 
     Inputs: a tensor of strings, the vocabulary as a tensor of strings, their ids, i32 or i64, and the default id. Of
@@ -52,7 +52,7 @@ class VocabEncoder(Op, opset="extension"):
         return np.array(encoded, inputs[6].dtype).reshape(inputs[0].shape)
 
 
-class VocabDecoder(Op, opset="extension"):
+class VocabDecoder(Text, opset="extension"):
     """The token of each id.
 
     Inputs: ids, i32 with two axes, the vocabulary as a tensor of strings, optionally the ids to skip, i32, otherwise
