@@ -73,7 +73,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
         factors = factors.reshape(maps, points * taps, 1)
     maps_of_parts = Rearranged(data, steps).reshape(maps, channels // op.deformable_group, *size).value
     images = Value.of(np.arange(maps))
-    padding, bounds = ("zeros", None) if op.bilinear_interpolation_pad else ("border", "image")
+    padding, bounds = ("zeros", "border") if op.bilinear_interpolation_pad else ("border", "image")
     weights = filters.source.by(JoinedTaps(op.group))
 
     def product(first: int, stop: int) -> Value:

@@ -249,8 +249,9 @@ class SampleSumStep(Step):
     """Weighted sums of bilinear samples: y[l,c,p] = Σ_s factors[l,p,s] · data[images[l],c] at points[l,p,s].
 
     Inputs: data [N,C,H,W]; points [L,P,S,2], the (y, x) of samples in pixels; factors, which broadcast to [L,P,S];
-    images [L] in i64. Pixels outside the image are 0 (`padding` zeros) or the nearest pixel inside (border). With
-    `bounds`, samples are 0 unless each coordinate is in 0 ≤ y < size (image) or −1 ≤ y ≤ size (margin).
+    images [L] in i64. Pixels outside the image are 0 (`padding` zeros) or the nearest pixel inside (border). By
+    `bounds`, samples are 0 unless each coordinate is in 0 ≤ y < size (image), −1 < y < size (border) or −1 ≤ y ≤ size
+    (margin).
 
     Only compiled kernels run it: without them, the lowered operations are faster with their `compute`.
     """
@@ -258,7 +259,7 @@ class SampleSumStep(Step):
     prefers_channels_last = True
 
     padding: str = field(kw_only=True)
-    bounds: str | None = field(kw_only=True)
+    bounds: str = field(kw_only=True)
 
     def check(self) -> None:
         rules.counts(self, 4)

@@ -20,6 +20,8 @@ from irload.record import record
 LONGEST_SIDE = 1 << 22
 """The maximum number of pixels of a side: twice this number, the period of reflections, is exact in f32."""
 _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
+_BOUNDS = {"image": (0.0, "oge", "olt"), "border": (-1.0, "ogt", "olt"), "margin": (-1.0, "oge", "ole")}
+"""The lower bound, and the comparisons of coordinates with it and with the size, see `SampleSumStep`."""
 
 
 @record()
@@ -125,10 +127,10 @@ class GridSampler:
         if self.mode == "nearest":
             return [self._tap(at.unary("rint"), side, None)]
         valid = None
-        if self.bounds == "image":
-            valid = at.compare("oge", 0.0) & at.compare("olt", side.size)
-        elif self.bounds == "margin":
-            valid = at.compare("oge", -1.0) & at.compare("ole", side.size)
+        if self.bounds is not None:
+            low, above, below = _BOUNDS[self.bounds]
+            valid = at.compare(above, low) & at.compare(below, side.size)
+        if self.bounds == "margin":
             at = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
         first = at.unary("floor")
         if self.mode == "bicubic":
@@ -145,7 +147,9 @@ class GridSampler:
         if self.padding == "reflection":
             at = self._reflected(at, side)
         near = at.where(at.compare("olt", side.last), side.last).at_least(0.0)
-        inside = near.compare("oeq", at) if self.padding == "zeros" else valid
+        inside = near.compare("oeq", at) if self.padding == "zeros" else None
+        if valid is not None:
+            inside = valid if inside is None else inside & valid
         if self.units == "pixels" and weights is not None and inside is not None:
             weights = weights.where(inside, 0.0)  # NaN if the coordinate is infinite
         return Tap(near.cast("fptosi", self.integer) * side.stride, inside, weights)
