@@ -71,6 +71,8 @@ def _folded(step: ViewStep | ComputeStep) -> Array | None:
         return viewed(sources[0], step.view)
     if not is_builtin(step.op) or step.op.type not in ARITHMETIC:
         return None
+    if any(array.dtype.kind == "f" for array in sources):
+        return None  # sums of sizes and floats are not polynomials of sizes
     compute = step.op.progression if isinstance(step.op, Progression) else step.op.compute
     array: Any = compute(*sources)
     return array if has_sizes(array) else array.astype(step.output.dtype)
