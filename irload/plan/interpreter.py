@@ -174,7 +174,7 @@ class InterpreterRun:
             self._fill(slots, node.outputs, self.run_node(node, inputs))
             self._release(node, slots)
 
-    def _release(self, node: ScheduledNode, slots: list[Array | None]) -> None:
+    def _release(self, node: ScheduledNode | TailPart, slots: list[Array | None]) -> None:
         """Drop the values that no later node reads."""
         for slot in node.last_use:
             self.tracker.release(slots[slot])
@@ -196,8 +196,7 @@ class InterpreterRun:
         if results is None:
             return False
         self._fill(slots, part.written, results)
-        for node in part.nodes:
-            self._release(node, slots)
+        self._release(part, slots)
         return True
 
     def _fill_constants(self, schedule: Schedule, nodes: Sequence[ScheduledNode], slots: list[Array | None]) -> None:

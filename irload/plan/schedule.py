@@ -77,13 +77,15 @@ class StaticPart:
 class TailPart:
     """Nodes of a schedule, and the `tail` that they form; None if they run one by one.
 
-    `read`: the slots of its Parameters; `written`: the slots of its Results.
+    `read`: the slots of its Parameters; `written`: the slots of its Results; `last_use`: the slots of either that no
+    later node reads.
     """
 
     nodes: tuple[ScheduledNode, ...]
     tail: Tail | None
     read: tuple[int, ...] = ()
     written: tuple[int, ...] = ()
+    last_use: tuple[int, ...] = ()
 
 
 @record(eq=False)
@@ -232,7 +234,9 @@ def _tails(
         tail = tail_of(graph, group, results, types)
         members, end = tuple(nodes[end - len(group) : end]), end - len(group)
         read = () if tail is None else tuple(slot[p.outputs[0]] for p in tail.parameters)
-        parts.append(TailPart(members, tail, read, tuple(slot[o] for o in results)))
+        written = tuple(slot[o] for o in results)
+        ends = dict.fromkeys(k for member in members for k in member.last_use if k in {*read, *written})
+        parts.append(TailPart(members, tail, read, written, tuple(ends)))
         wanted.update(i for node in group for i in node.inputs)
     return tuple(reversed(parts))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 
-from irload.core.element import ElementType, dynamic, element_of_dtype
+from irload.core.element import ElementType, dynamic, element_of_dtype, f32
 from irload.core.shape import Shape, shape_of
 from irload.core.size import is_size
 from irload.core.tensor import UNKNOWN, Array, TensorType
@@ -17,6 +17,8 @@ from irload.record import record
 
 FEW = 8
 """Minimum number of layers that are planned; fewer run one by one, unless they multiply matrices."""
+SCATTERS = frozenset({"ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"})
+"""Operations that return their data if there are no indices, their second input."""
 DEEPEST = 32
 """Maximum nesting of tails: a tail inside another one runs while the outer one runs."""
 
@@ -90,6 +92,31 @@ def tail_of(
         valued=valued,
         depth=depth,
     )
+
+
+def passed_through(tail: Tail, types: Mapping[Output, TensorType]) -> tuple[int, ...] | None:
+    """Return for each result of a tail the Parameter to which it is equal, as it replaces none of its elements.
+
+    Without rows for an expert, the scatter of its products returns its data. None if some results are calculated.
+    """
+    numbers = {p.outputs[0]: k for k, p in enumerate(tail.parameters)}
+    passed: list[int] = []
+    for result in tail.results:
+        output = result.inputs[0]
+        while output not in numbers:
+            node = output.node
+            if node.type not in SCATTERS or not _is_empty(types.get(node.inputs[1], UNKNOWN)):
+                return None
+            output = node.inputs[0]
+        if types[output].element is not f32:
+            return None
+        passed.append(numbers[output])
+    return tuple(passed)
+
+
+def _is_empty(tensor: TensorType) -> bool:
+    """True if a dim is 0 for all shapes that a plan serves."""
+    return tensor.rank is not None and any(not is_size(dim.hi) and dim.hi == 0 for dim in tensor.shape.dims)
 
 
 def _parameter(output: Output) -> Node:

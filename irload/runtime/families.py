@@ -49,7 +49,8 @@ class Variant:
     """A traced plan, the symbols and element types of its inputs, and its idle workspaces.
 
     `template`: the plan of the first nodes, None if they are too few; `remainder`: the nodes that run after the plan,
-    None if it runs the entire graph. `holds`: returns True if all guards hold for values of the symbols.
+    None if it runs the entire graph. `passed`: for a tail that calculates nothing, the inputs that are its results.
+    `holds`: returns True if all guards hold for values of the symbols.
     """
 
     template: Template | None
@@ -57,6 +58,7 @@ class Variant:
     symbols: Symbols
     elements: Sequence[ElementType]
     remainder: InterpretedRemainder | None = None
+    passed: tuple[int, ...] | None = None
     idle: list[Workspace] = field(default_factory=list["Workspace"])
 
     @property
@@ -277,6 +279,7 @@ class PlanFamilies:
         state: State | None,
     ) -> Variant:
         """Trace a plan. Raises ValueError if no part of the graph can be planned."""
+        from irload.plan.tail import passed_through
         from irload.plan.traced.planning import traced_program
         from irload.plan.traced.remainder import InterpretedRemainder
         from irload.plan.traced.template import Template
@@ -289,6 +292,10 @@ class PlanFamilies:
         schedule = schedule_graph(graph, given, self.folding, limits, known, state=state)
         if differences is not None:
             differences.require_none(graph, given, schedule.types)
+        passed = None if self._tail is None else passed_through(self._tail, schedule.types)
+        if passed is not None:
+            trace.close()
+            return Variant(None, trace.test(), symbols, [t.element for t in types], passed=passed)
         template = None
         if schedule.part is not None:
             program = traced_program(schedule.part, trace, self._options, grows=self._tail is None)

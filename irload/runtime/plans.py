@@ -134,6 +134,9 @@ class Plans:
         shape = plans.find_tail(tail, arrays, run.differences)
         if shape is None:
             return None
+        passed = shape.variant.passed
+        if passed is not None:
+            return tuple(arrays[k] for k in passed)
         before = run.plans_run
         try:
             results = plans.run(shape, arrays, run, wide=True)

@@ -275,3 +275,19 @@ def test_tails_without_plans_run_one_by_one() -> None:
         data = np.maximum(values(size), 0)
         agrees(compiled, plain, data)
     assert next(iter(compiled._tails.values())).is_fruitless
+
+
+def test_experts_without_rows_run_no_plan() -> None:
+    """Their scatters return the data."""
+    model = experts(count=3, tokens=4)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for without in (1, 0, 2, 1):
+        scores = np.ones((4, 3), np.float32)
+        scores[:, without] = -1
+        for actual, expected in zip(
+            compiled([values(4, 8), scores]).values(), plain([values(4, 8), scores]).values(), strict=True
+        ):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    variants = [v for plans in compiled._tails.values() for v in plans.families.recent]
+    assert any(v.passed is not None and v.template is None for v in variants)
+    assert any(v.template is not None for v in variants)
