@@ -139,6 +139,29 @@ def test_data_that_are_copied(element: et.ElementType, tmp_path: Path, refusing:
     agree(saved(compressed(element), tmp_path), first, later, refusing, 0.02, "auto")
 
 
+def test_lengths_and_images_that_are_checked(tmp_path: Path, refusing: Callable[[], None]) -> None:
+    """The checks are operations of plans only, and are stored with them."""
+    net = Net()
+    x, state, lengths = net.input(-1, -1, 8), net.input(-1, 1, 8), net.integers(-1)
+    weights = [net.weights(1, 24, 8), net.weights(1, 24, 8), net.weights(1, 24)]
+    gru = {"version": "opset5", "hidden_size": 8, "direction": "forward"}
+    y = net.op("GRUSequence", x, state, lengths, *weights, outputs=2, **gru)
+    maps, regions, images = net.conv(net.input(-1, 8, -1, -1), 8, 16), net.input(-1, 4), net.integers(-1)
+    roi = {"pooled_h": 2, "pooled_w": 2, "sampling_ratio": 2, "spatial_scale": 1.0, "mode": "avg"}
+    path = saved(net.model(y, net.op("ROIAlign", maps, regions, images, version="opset3", **roi)), tmp_path)
+
+    def feed(n: int) -> Feed:
+        sequences = [values(3, n, 8), values(3, 1, 8), np.array([n, 0, n // 2])]
+        return [*sequences, values(2, 8, n, n + 4), np.abs(values(n, 4)) * n, np.arange(n) % 2]
+
+    agree(path, [feed(9), feed(12)], [feed(14), feed(20)], refusing)
+    wrong = feed(14)
+    for k in (2, 5):
+        given = [*wrong[:k], wrong[k] + 100, *wrong[k + 1 :]]
+        with pytest.raises(irload.IRError, match=r"in 0\.\.14, found|batch element 100, found 2"):
+            irload.compile_model(path, 1)(given)
+
+
 @pytest.mark.parametrize("seed", range(tiered(1, 3)))
 def test_random_decoders(seed: int, tmp_path: Path, refusing: Callable[[], None]) -> None:
     decoder = Decoder(seed)

@@ -8,20 +8,15 @@ from typing import cast
 
 import numpy as np
 
-from irload.core.element import i64
-from irload.core.op import Op, Signature
-from irload.core.shape import Shape
 from irload.core.size import is_size
-from irload.core.tensor import Array, TensorType
+from irload.core.tensor import Array
 from irload.graph import Node
 from irload.ops.convolution.deformable import DeformableConvolution
 from irload.ops.detection.roi_align import ROIAlign
-from irload.ops.detection.sampling import batch_of
 from irload.plan.ir.derivations import JoinedTaps
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
-    ComputeStep,
     ConcatStep,
     ConvStep,
     ElementwiseStep,
@@ -29,6 +24,7 @@ from irload.plan.ir.steps import (
     SampleStep,
     SampleSumStep,
 )
+from irload.plan.lowering.checked import RegionImages, checked
 from irload.plan.lowering.rearranging import Rearranged
 from irload.plan.lowering.values import all_f32, ending, rounded
 
@@ -112,25 +108,6 @@ def _centers(
     return result[0], result[1]
 
 
-class RegionImages(Op):
-    """The batch elements of regions in i64, after the check that all exist. It exists only in plans."""
-
-    type = "RegionImages"
-    namespace = "opset"
-    folds = False
-
-    def infer(self, images: TensorType, data: TensorType) -> TensorType:
-        return TensorType(i64, images.shape)
-
-    def compute(self, images: Array, data: Array) -> Array:
-        for image in images[(images < 0) | (images >= len(data))].tolist():
-            batch_of(image, len(data))
-        return images.astype(np.int64)
-
-
-RegionImages.signature = Signature.of(RegionImages)
-
-
 def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower a ROIAlign by the mean of a known number of samples, if their points take less memory than the results."""
     data, rois, indices = inputs
@@ -139,9 +116,8 @@ def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
     ratio, count = op.sampling_ratio, bins[0] * bins[1]
     if not all_f32([data, rois, *outputs]) or op.mode != "avg" or not 0 < 2 * ratio**2 <= channels:
         return None
-    types = (TensorType(i64, Shape(regions)),)
-    images = Value((regions,), np.dtype(np.int64), name=node.name)
-    steps: list[Step] = [ComputeStep([indices, data], [images], op=RegionImages(), types=types)]
+    steps: list[Step] = [checked(RegionImages, indices, data, node.name)]
+    images = steps[0].output
 
     ends = Rearranged(rois, steps).reshape(regions, 1, 2, 2)[:, :, :, ::-1]  # (x, y) to (y, x)
     start, end = (ends[:, :, k : k + 1].reshape(regions, 1, 1, 2) for k in range(2))

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from irload.core.element import i64
-from irload.core.op import Op, Signature
-from irload.core.shape import Shape
-from irload.core.tensor import Array, TensorType
 from irload.graph import Node
-from irload.ops.sequence.sequences import require_lengths
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ComputeStep, RecurrentStep
+from irload.plan.ir.steps import RecurrentStep
+from irload.plan.lowering.checked import SequenceLengths, checked
 from irload.plan.lowering.values import all_f32
 
 _CELLS = {"LSTMSequence": "lstm", "GRUSequence": "gru", "RNNSequence": "rnn"}
 _DEFAULTS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-
-
-class SequenceLengths(Op):
-    """The lengths of sequences in i64, after the check that none is longer than the data. It exists only in plans."""
-
-    type = "SequenceLengths"
-    namespace = "opset"
-    folds = False
-
-    def infer(self, lengths: TensorType, x: TensorType) -> TensorType:
-        return TensorType(i64, lengths.shape)
-
-    def compute(self, lengths: Array, x: Array) -> Array:
-        require_lengths(lengths, x.shape[1])
-        return lengths.astype(np.int64)
-
-
-SequenceLengths.signature = Signature.of(SequenceLengths)
 
 
 def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -48,7 +24,7 @@ def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
         return None
     if cell == "gru" and attributes["linear_before_reset"]:
         cell = "gru_linear"
-    checks = [] if _all_whole(lengths, x) else [_check(lengths, x)]
+    checks = [] if _all_whole(lengths, x) else [checked(SequenceLengths, lengths, x, node.name)]
     operands = [x, *states, w, r, b, *(step.output for step in checks)]
     backwards = _BACKWARDS[attributes["direction"]]
     return [*checks, RecurrentStep(operands, outputs, cell=cell, backwards=backwards)]
@@ -60,10 +36,3 @@ def _all_whole(lengths: Value, x: Value) -> bool:
     return known is not None and all(
         length == x.shape[1] for length in known.flat
     )  # NumPy cannot compare symbolic sizes
-
-
-def _check(lengths: Value, x: Value) -> ComputeStep:
-    """The step that checks lengths."""
-    checked = Value(lengths.shape, np.dtype(np.int64), name=lengths.name)
-    types = (TensorType(i64, Shape(*lengths.shape)),)
-    return ComputeStep([lengths, x], [checked], op=SequenceLengths(), types=types)

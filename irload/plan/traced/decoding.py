@@ -22,6 +22,7 @@ from irload.plan.folding import Folding
 from irload.plan.ir.constant import Constant, Recipe
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ComputeStep
+from irload.plan.lowering.checked import CHECKS
 from irload.plan.passes.subnormals import without_subnormals
 from irload.plan.traced.encoding import RECORDS, STEPS, TABLES
 from irload.plan.traced.late import unknown
@@ -79,6 +80,7 @@ class PlanDecoder:
             "number": lambda encoded: np.dtype(encoded[1]).type(encoded[2]),
             "record": lambda encoded: RECORDS[encoded[1]](*map(self, encoded[2:])),
             "op": self._op,
+            "check": lambda encoded: CHECKS[encoded[1]](),
             "array": self._array,
             "bytes": lambda encoded: self(encoded[1]).tobytes(),
             "sizes": self._array_of_sizes,

@@ -30,6 +30,7 @@ from irload.plan.ir.derivations import JoinedTaps, KeptChannels, KeptTaps, OneGr
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps.rows import SizedTaps
+from irload.plan.lowering.checked import Checked
 from irload.plan.memory.layout import Layout, RowCodes
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
@@ -160,6 +161,8 @@ class PlanEncoder:
         return ["node", number]
 
     def _operation(self, op: Op) -> list[Any]:
+        if isinstance(op, Checked):
+            return ["check", op.type]
         try:
             cls, _ = resolve(op.type, op.opset)
         except IRError:
