@@ -5,6 +5,7 @@ For example, weights are decompressed when a model is compiled instead of at eac
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -101,8 +102,10 @@ class Folding:
         if is_size(size):
             return None  # the result differs between shapes
         inputs = [known[i] if i in known else self.file(i.node) for i in node.inputs]
-        largest = max(LARGE, GROWTH * sum(i.nbytes for i in inputs)) if inputs else None
-        if any(bound is not None and size > bound for bound in (largest, room)):
+        most = math.inf if room is None else room
+        if inputs:
+            most = min(most, max(LARGE, GROWTH * sum(i.nbytes for i in inputs)))
+        if size > most:
             return None
         if any(i.dtype == object and has_sizes(i.array) for i in inputs):
             return None  # the result differs between shapes
@@ -117,8 +120,7 @@ class Folding:
             return None  # the file lists fewer ports than the operation has
         if not is_static:  # the shapes depend on values, as for the strings of a vocabulary
             after = [TensorType(t.element, shape_of(r.shape)) for t, r in zip(after, results, strict=True)]
-            size = sum(r.nbytes for r in results)
-            if any(bound is not None and size > bound for bound in (largest, room)):
+            if sum(r.nbytes for r in results) > most:
                 return None
         return self._keep(node, _folded(node.op, inputs, after, results))
 

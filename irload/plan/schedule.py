@@ -212,10 +212,10 @@ def _with_shapes(
     types: Mapping[Output, TensorType], constants: Mapping[Output, Constant]
 ) -> Mapping[Output, TensorType]:
     """Return the types, with the shapes of folded constants whose shapes depend on values."""
-    sized = {o: c for o, c in constants.items() if o in types and not types[o].is_static}
-    return (
-        {**types, **{o: TensorType(types[o].element, shape_of(c.shape)) for o, c in sized.items()}} if sized else types
-    )
+    sized = [o for o in constants if o in types and not types[o].is_static]
+    if not sized:
+        return types
+    return {**types, **{o: TensorType(types[o].element, shape_of(constants[o].shape)) for o in sized}}
 
 
 def _tails(
