@@ -17,6 +17,7 @@ from irload.core.tensor import Array
 from irload.model import Model
 from irload.model_cache.cached_dynamic import CachedDynamicModel
 from irload.plan.backends.llvm.target import host_target
+from irload.plan.ir.steps import SampleSumStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.safety.private_folder import PrivateFolder
@@ -160,6 +161,26 @@ def test_lengths_and_images_that_are_checked(tmp_path: Path, refusing: Callable[
         given = [*wrong[:k], wrong[k] + 100, *wrong[k + 1 :]]
         with pytest.raises(irload.IRError, match=r"in 0\.\.14, found|batch element 100, found 2"):
             irload.compile_model(path, 1)(given)
+
+
+def test_deformable_convolutions(tmp_path: Path, refusing: Callable[[], None]) -> None:
+    """The positions of windows are computed from sizes, also if their padding depends on sizes."""
+    net = Net()
+    x, offsets, mask = net.input(-1, 8, -1, -1), net.input(-1, 36, -1, -1), net.input(-1, 18, -1, -1)
+    deform = {"strides": "2,3", "dilations": "1,2", "deformable_group": 2, "version": "opset8"}
+    pads = {"pads_begin": "0,0", "pads_end": "0,0", "auto_pad": "same_upper", "bilinear_interpolation_pad": True}
+    y = net.op("DeformableConvolution", x, offsets, net.weights(4, 8, 3, 3), mask, **deform, **pads)
+    path = saved(net.model(y), tmp_path)
+
+    def feed(n: int) -> Feed:
+        size = -(-n // 2), -(-(n + 5) // 3)
+        return [values(2, 8, n, n + 5), 3 * values(2, 36, *size), values(2, 18, *size)]
+
+    compiled = irload.compile_model(path, 1, cache=False)
+    results(compiled, [feed(9), feed(12)])
+    (variant,) = compiled._traced.families.recent
+    assert [type(step) for step in variant.planned.program.steps].count(SampleSumStep) == 1
+    agree(path, [feed(9), feed(12)], [feed(14), feed(20), feed(21)], refusing)
 
 
 @pytest.mark.parametrize("seed", range(tiered(1, 3)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import irload
@@ -11,6 +12,7 @@ from irload.runtime.compiled_model import CompiledModel
 from tests.fuzz.programs.feed import fed
 from tests.fuzz.programs.graph import ir
 from tests.fuzz.programs.make import make
+from tests.plan.graphs import Net
 
 GROWTH: tuple[dict[int, int], ...] = ({}, {0: 1}, {0: 1, 2: 2, 3: 2, 4: 2}, {0: 3, 2: 2, 3: 4, 4: 2}, {2: 1, 3: 3}, {})
 """The growth of each axis, for consecutive inferences."""
@@ -53,4 +55,20 @@ def test_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             )
             for port, axes, sizes in zip(model.inputs, free, base, strict=True)
         ]
+        assert results(compiled, feed) == results(CompiledModel(model, 1), feed)
+
+
+@pytest.mark.parametrize("lanes", range(1, 10))
+def test_sums_of_short_rows(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of the terms is the same, whether the length of a row is compiled in or read."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    x = net.input(-1, -1)
+    axes = net.constant([1])
+    norm = net.op("ReduceL2", x, axes, version="opset4", keep_dims=True)
+    mvn = net.op("MVN", x, axes, version="opset6", eps=1e-6, eps_mode="inside_sqrt", normalize_variance=True)
+    model = net.model(norm, mvn, net.op("SoftMax", x, axis=1))
+    compiled, rng = CompiledModel(model, 1), np.random.default_rng(lanes)
+    for rest in (0, 1, 2, 7):
+        feed = [rng.standard_normal((3, 8 * lanes + rest)).astype(np.float32)]
         assert results(compiled, feed) == results(CompiledModel(model, 1), feed)

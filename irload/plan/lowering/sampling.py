@@ -8,15 +8,19 @@ from typing import cast
 
 import numpy as np
 
-from irload.core.size import is_size
-from irload.core.tensor import Array
+from irload.core.element import ElementType, f32, i64
+from irload.core.shape import Shape
+from irload.core.size import array_of, is_size
+from irload.core.tensor import Array, TensorType
 from irload.graph import Node
 from irload.ops.convolution.deformable import DeformableConvolution
 from irload.ops.detection.roi_align import ROIAlign
+from irload.ops.generation.range import Range4
 from irload.plan.ir.derivations import JoinedTaps
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
+    ComputeStep,
     ConcatStep,
     ConvStep,
     ElementwiseStep,
@@ -32,6 +36,17 @@ SAMPLES = 1 << 22
 """The number of samples per convolution: more are divided among convolutions that use the same memory."""
 MOST_BLOCKS = 64
 """Maximum number of convolutions among which samples are divided."""
+_MOVED = Expression(
+    6,
+    (
+        Instruction("multiply", (1, 2)),
+        Instruction("multiply", (3, 4)),
+        Instruction("add", (6, 7)),
+        Instruction("add", (8, 5)),
+        Instruction("add", (0, 9)),
+    ),
+)
+"""The points of samples: offsets + y · (1, 0) + x · (0, 1) + taps. Rounded once: all but the offsets are integers."""
 
 
 def grid_sample(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
@@ -45,67 +60,88 @@ def grid_sample(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
 
 
 def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower a DeformableConvolution of known size to samples [N·D, C/D, oh·ow·taps] of D groups, and a convolution.
+    """Lower a DeformableConvolution to samples [N·D, C/D, oh·ow·taps] of D groups, and a convolution.
 
     A window of the convolution, which is along the samples, consists of the taps of one output.
     """
     data, offsets, filters, *mask = inputs
     op = cast(DeformableConvolution, node.op)
-    if not all_f32([*inputs, *outputs]) or any(map(is_size, (*data.shape, *offsets.shape))) or filters.source is None:
+    channels, kernel = data.shape[1], filters.shape[2:]
+    if not all_f32([*inputs, *outputs]) or is_size(channels) or filters.source is None:
         return None
-    n, channels, *size = data.shape
-    kernel, (rows, columns) = filters.shape[2:], offsets.shape[2:]
+    n, _, *size = data.shape
+    rows, columns = offsets.shape[2:]
     maps, taps, points = n * op.deformable_group, prod(kernel), rows * columns
     steps: list[Step] = []
 
     moves = Rearranged(offsets, steps).reshape(maps, taps, 2, rows, columns).transpose(0, 3, 4, 1, 2)
-    centers = [Value.of(array) for array in _centers(op, data, kernel, rows, columns)]
-    added = Expression(3, (Instruction("add", (0, 1)), Instruction("add", (3, 2))))
-    at = _mapped(added, [moves.value, *centers], moves.shape, steps)
+    at = _mapped(_MOVED, [moves.value, *_centers(op, size, kernel, (rows, columns), steps)], moves.shape, steps)
     at = Rearranged(at, steps).reshape(maps, points * taps, 1, 2)
     factors = Rearranged(Value.of(np.ones((1, 1, 1), np.float32)), steps)
     if mask:
         factors = Rearranged(mask[0], steps).reshape(maps, taps, points).transpose(0, 2, 1)
         factors = factors.reshape(maps, points * taps, 1)
     maps_of_parts = Rearranged(data, steps).reshape(maps, channels // op.deformable_group, *size).value
-    images = Value.of(np.arange(maps))
+    images = _progression(0, 1, (maps,), i64, steps)
     padding, bounds = ("zeros", "border") if op.bilinear_interpolation_pad else ("border", "image")
     weights = filters.source.by(JoinedTaps(op.group))
 
-    def product(first: int, stop: int) -> Value:
-        """The outputs from `first` to `stop`."""
-        part = slice(first * taps, stop * taps)
+    def product(first: int, count: int) -> Value:
+        """`count` outputs from `first` on."""
+        part = slice(first * taps, (first + count) * taps)
         operands = [maps_of_parts, at[:, part].value, (factors[:, part] if mask else factors).value, images]
-        samples = Value((*maps_of_parts.shape[:2], (stop - first) * taps), data.dtype, name=node.name)
+        samples = Value((*maps_of_parts.shape[:2], count * taps), data.dtype, name=node.name)
         steps.append(SampleSumStep(operands, [samples], padding=padding, bounds=bounds))
         columns = Rearranged(samples, steps).reshape(n, channels, samples.shape[2]).value
-        result = Value((n, outputs[0].shape[1], stop - first), data.dtype, name=node.name)
+        result = Value((n, outputs[0].shape[1], count), data.dtype, name=node.name)
         operands = [columns, Value(weights.shape, weights.dtype, weights)]
         steps.append(ConvStep(operands, [result], strides=(taps,), dilations=(1,), pads_begin=(0,), pads_end=(0,)))
         return result
 
-    block = max(SAMPLES // (n * channels * taps), -(-points // MOST_BLOCKS))
-    products = [product(first, min(first + block, points)) for first in range(0, points, block)]
+    blocks = _blocks(n * channels * taps * points, points)
+    block = points // blocks
+    last = block * (blocks - 1)
+    products = [*(product(k * block, block) for k in range(blocks - 1)), product(last, points - last)]
     joined = Value((n, outputs[0].shape[1], points), data.dtype, name=node.name)
     if len(products) > 1:
         steps.append(ConcatStep(products, [joined], axis=2))
     return ending(data, [*steps, ReshapeStep([steps[-1].output], outputs)], outputs)
 
 
+def _blocks(samples: int, points: int) -> int:
+    """The number of convolutions among which samples are divided, a power of 2, so that few shapes have guards."""
+    count = 1
+    while count < MOST_BLOCKS and points >= 2 * count and samples > count * SAMPLES:
+        count *= 2
+    return count
+
+
 def _centers(
-    op: DeformableConvolution, data: Value, kernel: Sequence[int], rows: int, columns: int
-) -> tuple[Array, Array]:
-    """The positions to which offsets are added: y [1,oh,1,taps,2], which is 0 for x, and x [1,1,ow,taps,2]."""
-    strides, dilations = op.per_axis("strides", 2), op.per_axis("dilations", 2)
-    pads = op.pads(data.shape[2:], kernel)
-    result: list[Array] = []
-    for axis, count in enumerate((rows, columns)):
-        taps = np.indices(kernel)[axis].reshape(-1) * dilations[axis]
-        positions = np.arange(count)[:, None] * strides[axis] - pads[axis][0] + taps
-        both = np.zeros((count, taps.size, 2), np.float32)
-        both[..., axis] = positions
-        result.append(np.expand_dims(both, (0, 2 - axis)))
-    return result[0], result[1]
+    op: DeformableConvolution, size: Sequence[int], kernel: Sequence[int], counts: Sequence[int], steps: list[Step]
+) -> list[Value]:
+    """The operands of `_MOVED` after the offsets.
+
+    For y and x: the positions of windows, [oh,1,1,1] or [ow,1,1], and an array [taps,2] with 1 at this coordinate. Then
+    the (y, x) of the taps of a window, [taps,2].
+    """
+    strides, pads = op.per_axis("strides", 2), op.pads(size, kernel)
+    taps = np.indices(kernel).reshape(2, -1).T * op.per_axis("dilations", 2)
+    operands: list[Value] = []
+    for axis, (count, stride, (pad, _)) in enumerate(zip(counts, strides, pads, strict=True)):
+        positions = _progression(-pad, stride, (count, *(1,) * (3 - axis)), f32, steps)
+        operands += [positions, Value.of(np.zeros(taps.shape, np.float32) + np.eye(2, dtype=np.float32)[axis])]
+    return [*operands, Value.of(taps.astype(np.float32))]
+
+
+def _progression(first: int, stride: int, shape: tuple[int, ...], element: ElementType, steps: list[Step]) -> Value:
+    """The numbers first, first + stride, … along the first axis: a constant, or the result of a Range of sizes."""
+    count = shape[0]
+    if not any(map(is_size, (first, count))):
+        return Value.of((first + np.arange(count) * stride).astype(element.dtype).reshape(shape))
+    ends = [Value.of(array_of([n], np.int64).reshape(())) for n in (first, first + count * stride, stride)]
+    result, op = Value((count,), element.dtype), Range4(output_type=element)
+    steps.append(ComputeStep(ends, [result], op=op, types=(TensorType(element, Shape(count)),)))
+    return Rearranged(result, steps).reshape(*shape).value
 
 
 def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

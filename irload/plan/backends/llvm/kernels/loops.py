@@ -30,7 +30,10 @@ def repeat(
 def unrolled(
     f: Function, first: AnyInt, last: AnyInt, times: int, carried: list[Any] | None = None
 ) -> Iterator[tuple[AnyInt, int]]:
-    """The indices of a loop that is unrolled `times` times, each with its position in the unrolled body."""
+    """The indices of a loop that is unrolled `times` times, each with its position in the unrolled body.
+
+    The position of the indices after the unrolled loop is 0, whether their number is known or not.
+    """
     length = last - first
     rest = length % times
     middle = last - rest
@@ -43,7 +46,7 @@ def unrolled(
             yield at, 0
     else:
         for k in range(rest):
-            yield middle + k, k
+            yield middle + k, 0
 
 
 def nested(

@@ -110,13 +110,15 @@ class RowPositions(Positions):
 
     @property
     def _chains(self) -> int:
-        """The number of independent accumulators."""
+        """The number of independent accumulators that are used. They add the same terms if the code reads the size."""
         size = self.axes[-1].size
-        return max(1, min(SPAN_CHAINS, size // self.f.lanes)) if isinstance(size, int) else SPAN_CHAINS
+        if not isinstance(size, int) or size >= SPAN_CHAINS * self.f.lanes:
+            return SPAN_CHAINS
+        return 1 if size <= self.f.lanes or size % self.f.lanes == 0 else 2
 
     def _run(self, carried: list[Any]) -> Iterator[tuple[Vectors, int]]:
         """All vectors, each with the index of its accumulator."""
-        f, (*outer, row), last = self.f, self.axes, self._chains - 1
+        f, (*outer, row), last = self.f, self.axes, min(self._chains - 1, 1)
 
         def vectors(addresses: list[Pointer], at: AnyInt, count: AnyInt | None) -> Vectors:
             return Vectors(f, moved(addresses, [at * f.lanes * s for s in row.strides]), row.strides, [count])
@@ -124,7 +126,7 @@ class RowPositions(Positions):
         for addresses in nested(f, outer, self.addresses, carried):
             whole = row.size // f.lanes
             rest = row.size - whole * f.lanes
-            for at, chain in unrolled(f, 0, whole, self._chains, carried):
+            for at, chain in unrolled(f, 0, whole, SPAN_CHAINS, carried):
                 yield vectors(addresses, at, None), chain
             if isinstance(rest, Int):
                 for _ in f.range(0, f.minimum(rest, 1), 1, carried):
