@@ -5,17 +5,17 @@ Their results are inputs of the plan. They run on arrays of any shape, so they n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from irload.core.op import evaluate
-from irload.core.size import hint
+from irload.core.size import alike, hint
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.ir.steps import BroadcastStep, ComputeStep, GatherStep, ReshapeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.lowering.shape_functions import LARGEST
 from irload.plan.traced.functions import computes_alone, functions_of
@@ -27,17 +27,40 @@ def split_early(program: Program) -> list[Step]:
     """Remove the early steps of a program and return them in order. Their results become inputs of the program."""
     known = {v for v in program.inputs if v.dtype.kind in "biu" and not is_variable(v)}
     results: dict[Value, None] = {}
+    reshaped: dict[Value, Value] = {}
     steps: list[Step] = []
     for step in program.steps:
         if _is_early(step, program, known):
             program.replace([step], [])
+            if _is_reshape(step):
+                source = step.inputs[0]
+                reshaped[step.output] = source = reshaped.get(source, source)
+                step = ReshapeStep([source], step.outputs, origin=step.origin)
             steps.append(step)
             known.update(step.outputs)
             results.update(dict.fromkeys(step.outputs))
+    steps = _without_unread_views(steps, {v for v in results if program.consumers(v)})
     read = {v for step in steps for v in step.inputs}
     needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in read]
     program.inputs = (*needed, *(v for v in results if program.consumers(v)))
     return steps
+
+
+def _is_reshape(step: Step) -> bool:
+    """True for a view of all elements in order."""
+    if isinstance(step, BroadcastStep):
+        return alike(step.output.size, step.inputs[0].size)
+    return isinstance(step, ReshapeStep)
+
+
+def _without_unread_views(steps: Sequence[Step], read: Set[Value]) -> list[Step]:
+    """Return the steps without views that neither a later step nor the program reads."""
+    needed, kept = set(read), list[Step]()
+    for step in reversed(steps):
+        if not isinstance(step, ViewStep) or step.output in needed:
+            needed.update(step.inputs)
+            kept.append(step)
+    return kept[::-1]
 
 
 def _is_early(step: Step, program: Program, known: set[Value]) -> bool:

@@ -16,6 +16,7 @@ from irload.plan.traced.growth import Growing, read_in_place, readers, request, 
 from irload.plan.traced.late import split_late
 from irload.plan.traced.ordering import gather_segments
 from irload.plan.traced.program import TracedProgram
+from irload.plan.traced.progressions import simplify_progressions
 from irload.safety.limits import checkpoint
 
 
@@ -25,6 +26,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     optimize(program, _check, integer_steps(offered))
+    simplify_progressions(program)
     late = split_late(program)
     given = program.inputs
     early = split_early(program)
