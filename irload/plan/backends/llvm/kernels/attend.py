@@ -13,7 +13,6 @@ from irload.core.size import applied
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
-from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.attended_keys import without_dropped_keys
 from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block
@@ -51,11 +50,11 @@ class Attend(Kernel):
 
     @property
     def why(self) -> str:
-        return "compiled" if self.sums.element == F32 else f"compiled, {self.sums.element} by AMX"
+        return self.sums.dot.why
 
     @property
     def arithmetic(self) -> str:
-        return self.sums.element
+        return self.sums.dot.arithmetic
 
     @property
     def code(self) -> Attend:
@@ -88,7 +87,7 @@ class Attend(Kernel):
     @property
     def cycles(self) -> float:
         _, keys, width, depth = self.shape
-        products = (width + depth) / (2 if self.sums.element == F32 else 32)
+        products = (width + depth) / self.sums.rate
         return self.count * self.block * keys * (products + 10) / self.sums.lanes
 
     @property

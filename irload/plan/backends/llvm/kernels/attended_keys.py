@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import F32, I32, SIZES
+from irload.plan.backends.llvm.elements import F32, I32, SIZES, WORD
 from irload.plan.backends.llvm.intrinsics import none_of
 from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
@@ -32,10 +32,14 @@ INFINITY = 0x7F800000
 
 @record(eq=False)
 class Region:
-    """Packed keys or values: `count` parts, `pitch` bytes apart. A part has `nbytes` bytes, which are whole vectors."""
+    """Packed keys or values: `count` parts, `pitch` bytes apart. A part has `nbytes` bytes, which are whole vectors.
+
+    `k`: the elements of a word, 1 for f32 or 2 for bf16.
+    """
 
     start: Pointer
     nbytes: AnyInt
+    k: int
     count: int = 1
     pitch: AnyInt = 0
 
@@ -54,14 +58,11 @@ def without_dropped_keys(b: Block, sums: AttentionSums, queries: AnyInt, depth: 
     panels = (end + wide - 1) // wide
     limit: list[Any] = [f.integer(f.minimum(panels * wide, rows.keys))]
     with f.when(limit[0] < rows.keys, limit):
-        row = sums.values * sums.lanes * SIZES[F32]
-        keys = Region(b.keys, (rows.keys + wide - 1) // wide * (b.width * wide * SIZES[F32]))
-        values = Region(
-            b.values + limit[0] * row,
-            (rows.keys - limit[0]) * row,
-            -(-depth // (sums.values * sums.lanes)),
-            rows.keys * row,
-        )
+        row, k = sums.values * sums.lanes * WORD, sums.dot.k
+        keys = Region(b.keys, (rows.keys + wide - 1) // wide * (sums.words(b.width) * wide * WORD), k)
+        first, last = limit[0] // k, sums.words(rows.keys)
+        parts = -(-depth // (sums.values * sums.lanes))
+        values = Region(b.values + first * row, (last - first) * row, k, parts, last * row)
         exact = _largest(f, values).lane(0).compare("slt", INFINITY)
         if rows.scoring.dropped is None and not rows.scoring.causal:
             exact = exact & _are_small(b, keys, queries)
@@ -141,8 +142,9 @@ def _largest(f: Function, region: Region) -> Vec:
     top: list[Any] = [f.zero(I32)]
     for part in range(region.count):
         for at in f.range(0, region.nbytes, f.lanes * SIZES[F32], top):
-            magnitude = f.load(region.start + part * region.pitch, at).bits() & 0x7FFFFFFF
-            top[0] = _larger(magnitude, top[0])
+            words = f.load(region.start + part * region.pitch, at).bits()
+            for element in (words,) if region.k == 1 else (words & -65536, words << 16):
+                top[0] = _larger(element & 0x7FFFFFFF, top[0])
     return across(f, top[0], _larger)
 
 

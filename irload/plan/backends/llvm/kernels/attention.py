@@ -20,7 +20,6 @@ from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums
 from irload.plan.backends.llvm.kernels.packing import Pack
 from irload.plan.backends.llvm.kernels.row_sums import MOST_ROWS, RowSums
 from irload.plan.backends.llvm.kernels.score_rows import Scoring
-from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
@@ -54,7 +53,7 @@ class Operands:
 
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
-    """The kernels of attention: in bf16 by AMX if that is faster, else in f32."""
+    """The kernels of attention: in bf16 if this is allowed and faster, else in f32."""
     q, k, v = (selector.array(value) for value in step.inputs[:3])
     masks = [selector.array(value) for value in step.masks]
     out = selector.array(step.output)
@@ -84,7 +83,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         _matrix(out),
         None if mask is None else _matrix(mask),
         None if sink is None else sink.strides[-2],
-        Scoring(step.query_scale * step.scale, column, dropped, step.causal, sink is not None, sums.element == BF16),
+        Scoring(step.query_scale * step.scale, column, dropped, step.causal, sink is not None, sums.dot.b == BF16),
         sums,
         block,
     )
@@ -113,11 +112,15 @@ def _sums(
         rows, height = strips(queries, keys, matrices, selector.threads)
         return TileSums.of(rows, height), rows * height
     most = fixed(min(queries, ATTENTION_ROWS))
-    rows, vectors = tile_shape(target, most, ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST)
+    kind: type[AttentionSums] = AttentionSums
+    if selector.bf16 and target.bf16 and not target.tiles:
+        from irload.plan.backends.llvm.kernels.pair_sums import PairSums
+
+        kind = PairSums
+    rows, vectors = tile_shape(target, most, ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST, dot=kind.dot)
     values = min(vectors, -(-depth // target.lanes))
-    return AttentionSums(target.lanes, rows, vectors, values), rows * strips_of_block(
-        queries, keys, rows, matrices, selector.threads
-    )
+    sums = kind(target.lanes, rows, vectors, values)
+    return sums, rows * strips_of_block(queries, keys, rows, matrices, selector.threads)
 
 
 def pays_in_tiles(step: AttentionStep) -> bool:
@@ -163,8 +166,7 @@ def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: 
     keys, values = matrices
     for matrix, panel in ((keys.swapaxes(-1, -2), sums.keys), (values, sums.values)):
         sizes = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
-        packing = Packing.chunked(panel) if sums.element == BF16 else Packing.panels(selector.target.lanes, panel)
-        pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
+        pack = Pack.of(sums.packing(panel), matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
         along = (prod(sizes[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(sizes))
         strides.append((*(0,) * (rank - len(sizes)), *along))
         pointers.append(selector.temporary(pack.nbytes))

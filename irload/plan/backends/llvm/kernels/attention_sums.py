@@ -1,6 +1,7 @@
 """The products of attention: a block of queries by packed keys, and the exponentials of the scores by packed values.
 
-The micro-kernel is a field of the kernel: `AttentionSums` uses f32 in vector registers, `TileSums` bf16 in AMX tiles.
+The micro-kernel is a field of the kernel: `AttentionSums` uses f32 in vector registers, `PairSums` bf16 in vector
+registers, `TileSums` bf16 in AMX tiles.
 """
 
 from __future__ import annotations
@@ -8,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
+from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.dot import FMA, Dot
+from irload.plan.backends.llvm.elements import WORD
+from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout, ScoreRows
+from irload.plan.backends.llvm.operands import read_rounded
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.record import record
 
@@ -42,7 +48,7 @@ class Block:
 
 @record()
 class AttentionSums:
-    """The products in f32. A strip has `rows` queries; its tile of `keys` vectors of scores is in registers.
+    """The products in vector registers. A strip has `rows` queries; its tile of `keys` vectors of scores stays in them.
 
     `keys`, `values`: vectors per panel. Scores are stored panel by panel, so that all offsets in a tile are constants.
     Exponentials replace them in place.
@@ -53,8 +59,7 @@ class AttentionSums:
     keys: int
     values: int
 
-    element: ClassVar[str] = F32
-    """The type of the multiplied elements."""
+    dot: ClassVar[Dot] = FMA
     nbytes: ClassVar[int] = 0
     """Scratch memory per thread of a constant size."""
     skips: ClassVar[bool] = True
@@ -71,6 +76,11 @@ class AttentionSums:
         return ()
 
     @property
+    def rate(self) -> float:
+        """Products per cycle and lane, for cost models."""
+        return self.dot.rate * self.dot.k
+
+    @property
     def counts(self) -> Sequence[int]:
         """The numbers of vectors for which code multiplies the last panel of keys: powers of 2, or a whole panel.
 
@@ -80,8 +90,16 @@ class AttentionSums:
 
     @property
     def _row(self) -> int:
-        """Bytes of a row of a panel of keys, and of a row of its scores."""
-        return self.keys * self.lanes * 4
+        """Bytes of a row of words of a panel of keys, and of a row of its scores."""
+        return self.keys * self.lanes * WORD
+
+    def packing(self, vectors: int) -> Packing:
+        """The packing of keys (rows are elements) or values (rows are keys) in panels of `vectors` vectors."""
+        return Packing.panels(self.lanes, vectors, self.dot.b)
+
+    def words(self, count: Any) -> Any:
+        """The number of words of `count` rows of a packed matrix."""
+        return count if self.dot.k == 1 else (count + self.dot.k - 1) // self.dot.k
 
     def layout(self, block: Any, keys: Any) -> ScoreLayout:
         """The layout of the scores of a block. `block` and `keys` are ints, or values of the code."""
@@ -107,22 +125,55 @@ class AttentionSums:
         """Compute exponentials and row sums."""
         b.rows.finish()
 
+    def queries(self, b: Block, strip: AnyInt) -> tuple[Pointer, AnyInt, int]:
+        """The address of the first query of a strip; the strides of queries, and of the words of a query."""
+        return b.q + b.rows.first(strip) * b.row, b.row, b.column
+
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         """Multiply a strip by the first vectors of a panel of keys, and store the scores at `target`."""
-        tile = RegisterTile(self.rows, b.row, vectors, self.keys, (SumLevel(b.width, b.column),))
-        x, w = b.q + b.rows.first(strip) * b.row, b.keys + panel * (b.width * self._row)
+        (x, row, column), words = self.queries(b, strip), self.words(b.width)
+        tile = RegisterTile(self.rows, row, vectors, self.keys, (SumLevel(words, column),), dot=self.dot)
+        w = b.keys + panel * (words * self._row)
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
             b.f.store(value, target, k // vectors * self._row + k % vectors * self.lanes * 4)
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
         """The products of a strip by the first vectors of a panel of values: for each row, its index and its sums."""
-        row, wide, step = self.values * self.lanes * 4, self.keys * self.lanes, b.rows.layout.step
-        whole = b.rows.keys // wide
-        x, w = b.rows.scores_of(strip), b.values + panel * (b.packed_keys * row)
-        panels = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, step), SumLevel(wide, 4)))
+        row, wide, step = self.values * self.lanes * WORD, self.keys * self.lanes, b.rows.layout.step
+        whole, words = b.rows.keys // wide, wide // self.dot.k
+        x, w = b.rows.scores_of(strip), b.values + panel * (self.words(b.packed_keys) * row)
+        levels = SumLevel(1, step), SumLevel(words, WORD)
+        panels = RegisterTile(self.rows, self._row, vectors, self.values, levels, dot=self.dot)
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
-        single = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, 4),))
-        x, w, rest = x + whole * step, w + whole * (wide * row), b.rows.keys - whole * wide
+        single = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, WORD),), dot=self.dot)
+        x, w, rest = x + whole * step, w + whole * (words * row), self.words(b.rows.keys - whole * wide)
         sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):
             yield r, sums[r * vectors : (r + 1) * vectors]
+
+
+@record()
+class RoundedSums(AttentionSums):
+    """Base: products in bf16. Queries are rounded once per block; exponentials are rounded as they are computed."""
+
+    def pitch(self, count: Any) -> Any:
+        """Bytes between rows of `count` rounded elements."""
+        raise NotImplementedError
+
+    def prepare(self, b: Block) -> None:
+        """Round the queries to bf16, padded with zeros to whole words."""
+        f, first, pitch = b.f, b.rows.first(0), self.pitch(b.width)
+        end = b.rows.first(b.rows.layout.strips - 1) + b.rows.layout.rows
+        for i in f.range(first, end):
+            source, target = b.q + i * b.row, b.copies + (i - first) * pitch
+            for column, count in each_vector(f, b.width, b.width):
+                value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
+                f.store(value, target, column * bfloat16.BYTES)
+            for column in range(-(-b.width // f.lanes) * f.lanes, pitch // bfloat16.BYTES, f.lanes):
+                f.store(f.zero("i16"), target, column * bfloat16.BYTES)
+
+
+def store_rounded(f: Function, powers: Sequence[Vec], target: Pointer) -> None:
+    """Store vectors of exponentials one after another, rounded to bf16."""
+    for k, power in enumerate(powers):
+        f.store(bfloat16.rounded(f, power), target, k * f.lanes * bfloat16.BYTES)

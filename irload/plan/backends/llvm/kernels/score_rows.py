@@ -21,8 +21,8 @@ from irload.plan.backends.llvm.tuning import SCORE_ROWS
 from irload.plan.backends.llvm.vector_math import LOG2_E, exp2_of_negative, exp_or_zero, larger
 from irload.record import record
 
-StoreTurn = Callable[[AnyInt, AnyInt, list[Vec]], None]
-"""Stores the exponentials of a turn: index of the row, index of the turn, vectors."""
+StoreTurn = Callable[[AnyInt, AnyInt, Pointer, list[Vec]], None]
+"""Stores the exponentials of a turn: index of the row, index of the turn, address of its scores, vectors."""
 
 
 @record()
@@ -125,17 +125,10 @@ class ScoreRows:
         return (self.keys + self.f.lanes - 1) // self.f.lanes
 
     def begin(self) -> None:
-        """Begin running maxima with the sinks, or −∞.
-
-        For `coarse`, the last vector of the last turn, which may contain no keys, is set to −∞.
-        """
-        f, least = self.f, self.f.number(-np.inf)
+        """Begin running maxima with the sinks, or −∞."""
+        f = self.f
         for i in f.range(0, self.layout.strips * self.layout.rows):
             f.store(self._sink(i), self._lanes, i * (f.lanes * 4))
-        if self.scoring.coarse:
-            last = (self.vectors - 1) // self.layout.turn * self.layout.step + (self.layout.turn - 1) * f.lanes * 4
-            for i in f.range(0, self.layout.rows):
-                f.store(least, self.scores, i * self.layout.row + last)
 
     def _sink(self, row: AnyInt) -> Vec:
         """The sink of a row of the block in the first lane, −∞ in the others."""
@@ -149,9 +142,10 @@ class ScoreRows:
         """Turn the products of some vectors of columns of a strip into scores, and update the running maxima.
 
         The products are stored at `start`; the first is vector number `vector` of the rows. `tail`: the keys of the
-        last vector, if it may be partial.
+        last vector, if it may be partial. For `coarse`, the vectors after it are set to −∞ up to the end of its turn.
         """
         f, first, first_row = self.f, self.first(strip), strip * self.layout.rows
+        turns = (vectors + self.layout.turn - 1) // self.layout.turn
 
         def row(r: AnyInt) -> None:
             running, scores = self._lanes + (first_row + r) * (f.lanes * 4), start + r * self.layout.row
@@ -170,6 +164,8 @@ class ScoreRows:
                 for v in f.range(0, vectors - 1, 1, top):
                     top[0] = maximum(v, top[0], None)
                 top[0] = maximum(vectors - 1, top[0], tail)
+                for v in f.range(vectors, turns * self.layout.turn) if self.scoring.coarse else ():
+                    f.store(f.number(-np.inf), scores, v * (f.lanes * 4))
             f.store(top[0], running)
 
         if tail is None:
@@ -236,7 +232,7 @@ class ScoreRows:
                 if store is None:
                     f.store(power, turn_start, k * nbytes)
             if store is not None:
-                store(row, turn, powers)
+                store(row, turn, turn_start, powers)
             return total
 
         padded = self.vectors + (self.layout.turn - 1 if self.scoring.coarse else 0)

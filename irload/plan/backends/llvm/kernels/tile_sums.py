@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from irload.plan.backends.llvm import bfloat16, tiles
+from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.elements import BF16
-from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block, SumsOfRow
-from irload.plan.backends.llvm.kernels.loops import each_vector
+from irload.plan.backends.llvm.dot import TILES, Dot
+from irload.plan.backends.llvm.kernels.attention_sums import Block, RoundedSums, SumsOfRow, store_rounded
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout
-from irload.plan.backends.llvm.operands import read_rounded
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import odd_pitch
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.record import record
@@ -22,7 +21,7 @@ SUMS, _DATA, _WEIGHTS = 4, 4, 6
 
 
 @record()
-class TileSums(AttentionSums):
+class TileSums(RoundedSums):
     """A block is one strip: `height` tiles of `rows` queries. Its products with a panel are in SUMS tiles.
 
     The code reads `rows`, as part of the configuration of the tiles.
@@ -30,7 +29,7 @@ class TileSums(AttentionSums):
 
     height: int
 
-    element: ClassVar[str] = BF16
+    dot: ClassVar[Dot] = TILES
     nbytes: ClassVar[int] = SUMS * tiles.NBYTES + tiles.STATE
     skips: ClassVar[bool] = False
 
@@ -49,8 +48,18 @@ class TileSums(AttentionSums):
         return tuple(tiles.configuration([data] * _WEIGHTS + [weights] * 2))
 
     @property
+    def rate(self) -> float:
+        return self.dot.rate * self.dot.k * tiles.ROWS**2
+
+    @property
     def counts(self) -> Sequence[int]:
         return range(1, self.keys + 1)
+
+    def packing(self, vectors: int) -> Packing:
+        return Packing.chunked(vectors)
+
+    def pitch(self, count: Any) -> Any:
+        return odd_pitch(_chunks(count))
 
     def layout(self, block: Any, keys: Any) -> ScoreLayout:
         row = odd_pitch(2 * _chunks(keys))
@@ -59,7 +68,7 @@ class TileSums(AttentionSums):
         )
 
     def copies(self, block: int, keys: int, width: int) -> int:
-        return block * (odd_pitch(_chunks(width)) + odd_pitch(_chunks(keys)))
+        return block * (self.pitch(width) + self.pitch(keys))
 
     def begin(self, f: Function, numbers: Pointer, state: Pointer) -> None:
         self._registers(f, state).configure_from(numbers)
@@ -70,29 +79,16 @@ class TileSums(AttentionSums):
     def _registers(self, f: Function, sums: Pointer) -> Tiles:
         return Tiles(f, sums + SUMS * tiles.NBYTES)
 
-    def prepare(self, b: Block) -> None:
-        """Round the queries to bf16, padded with zeros to whole chunks."""
-        f, queries = b.f, b.q + b.rows.first(0) * b.row
-        for i in f.range(0, b.rows.layout.rows):
-            source, target = queries + i * b.row, b.copies + i * odd_pitch(_chunks(b.width))
-            for column, count in each_vector(f, b.width, b.width):
-                value = read_rounded(f, source, column * b.column, b.column, count or f.lanes)
-                f.store(value, target, column * bfloat16.BYTES)
-            for column in range(-(-b.width // f.lanes) * f.lanes, _chunks(b.width) * tiles.DEPTH, f.lanes):
-                f.store(f.zero("i16"), target, column * bfloat16.BYTES)
-
     def finish(self, b: Block) -> None:
-        f, target, pitch = b.f, self._exponentials(b), odd_pitch(_chunks(b.rows.keys))
+        f, target, pitch = b.f, self._exponentials(b), self.pitch(b.rows.keys)
 
-        def store(row: AnyInt, chunk: AnyInt, powers: list[Vec]) -> None:
-            for k, power in enumerate(powers):
-                at = chunk * tiles.BYTES + k * f.lanes * bfloat16.BYTES
-                f.store(bfloat16.rounded(f, power), target + row * pitch, at)
+        def store(row: AnyInt, chunk: AnyInt, scores: Pointer, powers: list[Vec]) -> None:
+            store_rounded(f, powers, target + row * pitch + chunk * tiles.BYTES)
 
         b.rows.finish(store)
 
     def _exponentials(self, b: Block) -> Pointer:
-        return b.copies + b.rows.layout.rows * odd_pitch(_chunks(b.width))
+        return b.copies + b.rows.layout.rows * self.pitch(b.width)
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         self._sum(b, b.copies, _chunks(b.width), b.keys, panel, vectors)

@@ -1,4 +1,4 @@
-"""Attention in bf16 by tiles: emulated, and native if the machine supports them."""
+"""Attention in bf16 by AMX and AVX512_BF16: emulated, and native if the machine supports them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irload.plan.ir.program import Program
 from irload.plan.ir.steps import AttentionStep
 from irload.plan.memory.memory import Memory
 from tests.plan.llvm.attentions import add_sink, heads_first, random_attention
-from tests.plan.llvm.harness import DOTS, TILED, TILES, WIDE, run_step
+from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, run_step
 from tests.plan.programs import value
 
 SIZES = [1, 2, 5, 15, 16, 17, 31, 32, 33, 64, 100]
@@ -57,7 +57,7 @@ def agrees(step: AttentionStep, output: Array, arrays: list[Array]) -> None:
 
 @pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_attention(target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -71,7 +71,7 @@ def test_random_attention(target: Target, seed: int) -> None:
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 def test_grouped_heads(target: Target) -> None:
     """Some queries share each head of keys and values; the mask is shared by all."""
     rng = np.random.default_rng(1)
@@ -83,7 +83,7 @@ def test_grouped_heads(target: Target) -> None:
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("scale", [1.0, 0.0, -0.5, 3.0])
 def test_any_scale(target: Target, scale: float) -> None:
     rng = np.random.default_rng(2)
@@ -95,7 +95,7 @@ def test_any_scale(target: Target, scale: float) -> None:
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 def test_nan_and_infinities_equal_f32(target: Target) -> None:
     rng = np.random.default_rng(4)
     q, k, v = value(40, 33), value(37, 33), value(37, 19)
@@ -114,7 +114,7 @@ def test_nan_and_infinities_equal_f32(target: Target) -> None:
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 def test_later_keys_of_nan_are_ignored(target: Target) -> None:
     rng = np.random.default_rng(5)
     q, k, v = value(40, 32), value(40, 32), value(40, 16)
@@ -137,30 +137,32 @@ def attend(queries: int = 64, keys: int = 64, width: int = 64, depth: int = 64) 
     return AttentionStep([q, k, v], [value(2, queries, depth)], scale=0.125)
 
 
-def names(step: AttentionStep, target: Target, precision: str = "auto", *, precise: bool = False) -> list[str]:
-    return [type(launch.kernel).__name__ for launch in launches(step, target, precision, precise=precise)]
+def arithmetic(step: AttentionStep, target: Target, precision: str, *, precise: bool = False) -> str:
+    """The type in which the kernel multiplies."""
+    return launches(step, target, precision, precise=precise)[-1].kernel.arithmetic
 
 
 def test_precision_chooses_the_kernel() -> None:
     step = attend()
-    assert names(step, TILES) == names(step, TILES, "bf16") == ["Pack", "Pack", "Attend"]
-    in_f32 = ["Pack", "Pack", "Attend"]
-    assert names(step, TILES, "f32") == names(step, TILES, precise=True) == names(step, WIDE) == in_f32
-    assert names(step, DOTS, "bf16") == in_f32
+    for target in (TILES, DOTS):
+        assert arithmetic(step, target, "auto") == arithmetic(step, target, "bf16") == "bf16"
+        assert arithmetic(step, target, "f32") == arithmetic(step, target, "auto", precise=True) == "f32"
+    assert arithmetic(step, WIDE, "auto") == "f32"
 
 
 @pytest.mark.parametrize(
     "step", [attend(3, 512), attend(512, 15), attend(512, width=7), attend(512, depth=7), attend(16, 32)]
 )
 def test_products_smaller_than_tiles_stay_in_f32(step: AttentionStep) -> None:
-    assert names(step, TILES)[-1] == "Attend"
+    assert arithmetic(step, TILES, "bf16") == "f32"
 
 
-def test_explanations_include_the_precision() -> None:
+@pytest.mark.parametrize(("target", "instructions"), [(TILES, "AMX"), (DOTS, "AVX512_BF16")])
+def test_explanations_include_the_precision(target: Target, instructions: str) -> None:
     step = attend()
     program = Program([step], step.inputs, step.outputs)
-    executable = LlvmExecutable([step], Memory(program), TILES, Options(precision="bf16"))
-    assert [(k.name, k.why) for k in executable.kernels] == [("Attend", "compiled, bf16 by AMX")]
+    executable = LlvmExecutable([step], Memory(program), target, Options(precision="bf16"))
+    assert [(k.name, k.why) for k in executable.kernels] == [("Attend", f"compiled, bf16 by {instructions}")]
 
 
 @pytest.mark.usefixtures("everything_pays")
@@ -189,7 +191,7 @@ def test_scores_stay_in_the_cache() -> None:
 
 
 @pytest.mark.usefixtures("everything_pays")
-@pytest.mark.parametrize("target", TILED, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("lowest", [-1e30, float(np.finfo(np.float32).min)])
 def test_rows_whose_mask_is_the_lowest_number(target: Target, lowest: float) -> None:
     """Exporters write the lowest f32 for −∞: a row without keys is a mean of all values, not NaN."""
