@@ -76,6 +76,8 @@ def grouped(
     depthwise = b.chance(0.6) if depthwise is None else depthwise
     groups = c if depthwise else b.pick([g for g in range(1, c + 1) if c % g == 0])
     per = 1 if plain or b.chance(0.7 if depthwise else 0.2) else b.number(1, 4)
+    if not depthwise and c // groups <= 8 and b.chance(0.5):
+        per = c // groups
     fan = c // groups
     for k in kernel:
         fan *= k

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irload.plan.backends.llvm.target import Target
+import irload
+from irload.plan.backends.llvm import available
+from irload.plan.backends.llvm.target import AVX2, Target
+from tests.plan.graphs import PAIRS, Net
 from tests.plan.llvm.convolutions import check_step, convolution
-from tests.plan.llvm.harness import TARGETS, channels_last
+from tests.plan.llvm.harness import DOTS, TARGETS, TILES, WIDE, channels_last
 
 pytest.importorskip("llvmlite")
 
@@ -35,6 +38,45 @@ def test_depthwise(
     step, arrays = convolution(rng, sizes, (channels, 1, 1, *kernel), batch=2, **numbers)  # pyright: ignore
     for threads, at_end in ((1, False), (1, True), (3, True)):
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize(("sizes", "kernel", "numbers"), GEOMETRIES)
+@pytest.mark.parametrize(("groups", "group"), [(1, 2), (9, 2), (8, 4), (5, 4), (3, 8), (4, 8), (2, 16), (5, 3)])
+def test_small_groups(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    numbers: dict[str, tuple[int, ...]],
+    groups: int,
+    group: int,
+    target: Target,
+) -> None:
+    rng = np.random.default_rng(4)
+    step, arrays = convolution(rng, sizes, (groups, group, group, *kernel), batch=2, **numbers)  # pyright: ignore
+    for threads, at_end in ((1, True), (3, False)):
+        check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
+
+
+@pytest.mark.parametrize(
+    ("target", "precision", "largest"), [(AVX2, "f32", 4), (WIDE, "f32", 8), (DOTS, "bf16", 8), (TILES, "bf16", 1)]
+)
+def test_groups_that_fill_half_of_a_vector(
+    target: Target, precision: str, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: target)
+    for group in (1, 2, 3, 4, 8, 16):
+        net, channels = Net(), 48
+        x = net.conv(net.input(1, 3, 12, 12), 3, channels)
+        weights = net.weights(channels // group, group, group, 3, 3)
+        model = net.model(net.op("ReLU", net.op("GroupConvolution", x, weights, **PAIRS)))
+        compiled = irload.compile_model(model, 1, jit=True, precision=precision)
+        x = np.random.default_rng(group).standard_normal((1, 3, 12, 12)).astype(np.float32)
+        kernels = [step.kernel for step in compiled.profile(x, 1)]
+        assert kernels.count("Depthwise") == (group <= largest and group != 3), group
+        plain = irload.compile_model(model, optimize=False)(x)[0]
+        error = 1e-5 if precision == "f32" else 0.03
+        np.testing.assert_allclose(compiled(x)[0], plain, rtol=0, atol=error * plain.max())
 
 
 @pytest.mark.one_in(2)

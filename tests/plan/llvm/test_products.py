@@ -19,6 +19,8 @@ def random_convolution(rng: np.random.Generator) -> tuple[ConvStep, list[Array]]
     dimensions = int(rng.choice([1, 2, 2, 2, 3]))
     groups = int(rng.choice([1, 1, 1, 2, 3]))
     depth, channels = (int(n) for n in rng.integers(1, 20, 2))
+    if groups > 1 and rng.random() < 0.5:
+        depth = channels = int(rng.choice([1, 2, 4, 8]))
     batch = int(rng.choice([1, 1, 2, 3]))
     kernel = [int(rng.choice([1, 1, 2, 3, 5])) for _ in range(dimensions)]
     strides = [int(rng.choice([1, 1, 2, 3])) for _ in range(dimensions)]
@@ -40,6 +42,17 @@ def test_random_convolutions(seed: int) -> None:
     for target in TARGETS:
         laid = channels_last if rng.integers(3) else None
         check_step(step, arrays, target, int(rng.integers(1, 4)), at_end=bool(rng.integers(2)), laid=laid)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dilation", [7, 18, 36])
+@pytest.mark.parametrize("sizes", [(65,), (20, 65), (40, 41)])
+def test_taps_in_the_padding_for_whole_tiles(sizes: tuple[int, ...], dilation: int, stride: int) -> None:
+    axes, rng = len(sizes), np.random.default_rng(dilation)
+    numbers = {"strides": (stride,) * axes, "dilations": (dilation,) * axes}
+    step, arrays = convolution(rng, sizes, (1, 20, 24) + (3,) * axes, pads=((dilation,) * 2,) * axes, **numbers)
+    for target in TARGETS:
+        check_step(step, arrays, target, 2, laid=channels_last)
 
 
 @pytest.mark.parametrize("seed", range(40))

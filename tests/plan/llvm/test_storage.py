@@ -135,6 +135,15 @@ def test_depthwise(target: Target, channels: int, seed: int) -> None:
     check(step, arrays, stored, target, in_numpy(step, arrays, stored), channels_last, 2)
 
 
+@pytest.mark.parametrize("group", [2, 4, 8])
+def test_small_groups(group: int) -> None:
+    """Without AMX, the products of small groups are f32."""
+    rng = np.random.default_rng(group)
+    step, arrays = convolution(rng, (9, 20), (5, group, group, 3, 3), pads=((1, 1), (1, 1)))
+    stored = some(rng, [*step.inputs, step.output])
+    check(step, arrays, stored, DOTS, in_numpy(step, arrays, stored), channels_last, 2)
+
+
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize("seed", range(40))
 def test_elementwise(target: Target, seed: int) -> None:

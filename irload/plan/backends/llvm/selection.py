@@ -96,11 +96,11 @@ def _of_conv_transpose(step: ir.ConvTransposeStep, layouts: Layouts, target: Tar
 
 
 def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Value]:
-    from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
+    from irload.plan.backends.llvm.kernels.depthwise import is_depthwise, largest_group
 
     data, weights = step.inputs[:2]
     results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
-    if is_depthwise(weights.shape, step.windows[-1]) and data in layouts:
+    if is_depthwise(weights.shape, step.windows[-1], largest_group(target, bf16=True)) and data in layouts:
         return {data, *results}
     may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}  # its kernel reads f32
     if may_be_winograd and (target.dots or not multiplies):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
-from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
+from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, largest_group, select_depthwise
 from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, unpadded_copy
 from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
@@ -23,7 +23,11 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
         from irload.plan.backends.llvm.kernels.quantized import integer_convolution  # not needed by f32
 
         return integer_convolution(conv, step.integers, selector)
-    if not selector.bf16 or fits_depthwise(conv) or (selector.target.dots and fits_winograd(conv, selector)):
+    if (
+        not selector.bf16
+        or _has_small_groups(conv, selector)
+        or (selector.target.dots and fits_winograd(conv, selector))
+    ):
         return convolution_in_f32(conv, selector)  # Winograd saves 3/4 of the products, AVX512_BF16 half of the time
     dot = chosen_dot(step, selector)
     if dot is not FMA:
@@ -50,8 +54,12 @@ def contracted(conv: ConvProblem, dot: Dot, selector: Selector) -> list[Launch]:
 
 def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
     """The kernel of a convolution in f32."""
-    if fits_depthwise(conv):
+    if _has_small_groups(conv, selector):
         return [select_depthwise(conv, selector)]
     if fits_winograd(conv, selector):
         return [select_winograd(conv, selector)]
     return contracted(conv, FMA, selector)
+
+
+def _has_small_groups(conv: ConvProblem, selector: Selector) -> bool:
+    return fits_depthwise(conv, largest_group(selector.target, bf16=selector.bf16))

@@ -51,16 +51,19 @@ class WindowFormula(ABC):
     """A reduction of windows, with one channel per lane: elements are combined to a total, then to the result."""
 
     name: ClassVar[str]
-    has_table: ClassVar[bool] = False
-    """True if there is a factor for each tap and channel: [vector of channels, tap, lane]."""
+
+    @property
+    def factors(self) -> int:
+        """The factors for each tap and channel, in a table [vector of channels, tap, factor, lane]; 0 without table."""
+        return 0
 
     def sums_rows(self, taps: int) -> bool:
         """True if each row of `taps` is summed separately, which keeps long sums accurate."""
         return False
 
-    def loaded(self, element: Vec) -> Vec:
-        """Convert an element of the data before it is combined."""
-        return element
+    def loaded(self, element: Vec) -> list[Vec]:
+        """Convert an element of the data to the elements that are combined, one per factor."""
+        return [element]
 
     @abstractmethod
     def neutral(self, f: Function) -> Vec:
@@ -152,7 +155,12 @@ class SlidingWindows(Kernel):
     def cycles(self) -> float:
         is_dense = all(s[1] == SIZES[e] for s, e in zip(self.strides[:2], self.elements[:2], strict=True))
         loads = -(-self.channels // self.lanes) if is_dense else self.channels
-        return self.batch * prod(axis.count for axis in self.axes) * loads * (2 + 0.6 * self.taps)
+        return (
+            self.batch
+            * prod(axis.count for axis in self.axes)
+            * loads
+            * (2 + 0.6 * self.taps * max(self.how.factors, 1))
+        )
 
     @property
     def taps(self) -> int:
@@ -166,13 +174,13 @@ class SlidingWindows(Kernel):
     def write(self, function: Function) -> None:
         f, tensors = function, len(self.strides)
         arguments = Arguments(f)
-        pointers = arguments.pointers(tensors + self.how.has_table)
+        pointers = arguments.pointers(tensors + (self.how.factors > 0))
         channels, share, shares = arguments.integers(3)
         sizes = [(arguments.integer(), arguments.integer()) for _ in self.axes]
         strides = arguments.filled(self.strides)
         for index in f.range(f["begin"], f["end"]):
             sample, (part, u, v) = digits(index, (shares, sizes[0][1], sizes[1][1]))
-            constants: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.has_table else {}
+            constants: dict[str, AnyInt | Pointer] = {"table": pointers[tensors]} if self.how.factors else {}
             for name, axis, at, size in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
                 constants[name], constants[f"{name}s"] = emit_taps(f, axis, at, size[0])
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]

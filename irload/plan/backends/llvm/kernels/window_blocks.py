@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ class WindowBlock:
 
         def channels(channel: AnyInt, count: int) -> None:
             starts = [p + channel * s[1] for p, s in zip(tensors, kernel.strides, strict=True)]
-            table = f["table"] + channel * (4 * kernel.taps) if kernel.how.has_table else None
+            table = f["table"] + channel * (4 * kernel.taps * kernel.how.factors) if kernel.how.factors else None
             self._store(f, self._totals(f, starts[0], table, count), starts, count)
 
         if self._tail:
@@ -74,46 +74,55 @@ class WindowBlock:
         planes, rows = self._bounds(f)
         neutral = [kernel.how.neutral(f)] * (windows * vectors)
         channel, column, nbytes = kernel.strides[0][1], self._column(f, 0), f.target.bytes
+        how, together = kernel.how, max(kernel.how.factors, 1)
 
-        def element(source: Pointer, at: AnyInt, v: int) -> Vec:
+        def elements(source: Pointer, at: AnyInt, v: int) -> list[Vec]:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
             loaded = read(f, source, at + v * kernel.lanes * channel, channel, lanes, kernel.elements[0])
-            return kernel.how.loaded(loaded)
+            return how.loaded(loaded)
 
-        def factor(factors: Pointer | None, tap: AnyInt, v: int) -> Vec | None:
-            return None if factors is None else f.load(factors, (tap + v * kernel.taps) * nbytes, align=nbytes)
+        def factors_of(table: Pointer | None, tap: AnyInt, v: int) -> Sequence[Vec | None]:
+            if table is None:
+                return [None] * together
+            first = (tap + v * kernel.taps) * together
+            return [f.load(table, (first + k) * nbytes, align=nbytes) for k in range(together)]
 
-        def unrolled(source: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
-            loaded: dict[tuple[int, int], Vec | None] = {}
+        def combined(total: Vec, parts: Sequence[Vec], factors: Sequence[Vec | None]) -> Vec:
+            for part, factor in zip(parts, factors, strict=True):
+                total = how.combined(f, total, part, factor)
+            return total
+
+        def unrolled(source: Pointer, table: Pointer | None, totals: list[Vec]) -> list[Vec]:
+            loaded: dict[tuple[int, int], Sequence[Vec | None]] = {}
             for at, pairs in readers(width, self._windows).items():
                 for tap, v in ((tap, v) for _, tap in pairs for v in range(vectors)):
                     if (tap, v) not in loaded:
-                        loaded[tap, v] = factor(factors, tap, v)
+                        loaded[tap, v] = factors_of(table, tap, v)
                 with f.when(self._reads(f, at), totals) if self._at_end else nullcontext():
                     for v in range(vectors):
-                        x = element(source, column * at, v)
+                        parts = elements(source, column * at, v)
                         for window, tap in pairs:
                             k = window * vectors + v
-                            totals[k] = kernel.how.combined(f, totals[k], x, loaded[tap, v])
+                            totals[k] = combined(totals[k], parts, loaded[tap, v])
             return totals
 
-        def looped(source: Pointer, factors: Pointer | None, totals: list[Vec]) -> list[Vec]:
+        def looped(source: Pointer, table: Pointer | None, totals: list[Vec]) -> list[Vec]:
             for tap in f.range(f["tap"], f["taps"], 1, totals):
                 at = tap * width.dilation * column
                 totals[:] = [
-                    kernel.how.combined(f, total, element(source, at, v), factor(factors, tap, v))
+                    combined(total, elements(source, at, v), factors_of(table, tap, v))
                     for v, total in enumerate(totals)
                 ]
             return totals
 
-        def moved(factors: Pointer | None, index: AnyInt, taps: int) -> Pointer | None:
-            return None if factors is None else factors + index * (taps * nbytes)
+        def moved(table: Pointer | None, index: AnyInt, taps: int) -> Pointer | None:
+            return None if table is None else table + index * (taps * together * nbytes)
 
         combine, totals = unrolled if self._unrolled else looped, list(neutral)
         for plane in repeat(f, *planes, 1, totals):
-            source, factors = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
+            source, of_plane = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
             for index in repeat(f, *rows, 1, totals):
-                start = source + index * f["across"], moved(factors, index, width.kernel)
+                start = source + index * f["across"], moved(of_plane, index, width.kernel)
                 if kernel.how.sums_rows(width.kernel):
                     sums = combine(*start, list(neutral))
                     totals[:] = [total + x for total, x in zip(totals, sums, strict=True)]

@@ -94,8 +94,14 @@ class GridRows:
         sizes = [w.size if padded else None for w, padded in axes]
         return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
 
+    @property
+    def may_skip(self) -> bool:
+        """True if taps along a line may be in the padding for all outputs, as with large dilations."""
+        window = self._grid.windows[-1]
+        return window.begin >= len(self.positions) * window.stride
+
     def taps(self, axis: int) -> tuple[AnyInt, AnyInt]:
-        """A range of taps along an axis, not the last one, that contains all taps inside the data of any output."""
+        """A range of taps along an axis that contains all taps inside the data of any output."""
         f, window = self._f, self._grid.windows[axis]
         first, last = self.positions[0], self.positions[-1]
         begin, end = f.integer(self._grid.taps(f, axis, last)[0]), f.integer(self._grid.taps(f, axis, first)[1])

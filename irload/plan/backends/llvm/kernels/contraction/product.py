@@ -210,8 +210,12 @@ class Product(RegisterBlocks):
         bounds: dict[int, tuple[AnyInt, AnyInt]] = {}
         for k, level in enumerate(self.levels):
             axis = level.axis
-            if grid is not None and axis is not None and axis != self._line_axis and grid.padded[axis]:
-                bounds[k] = grid.taps(f, axis, position) if rows is None else rows.taps(axis)
+            if grid is None or axis is None or not grid.padded[axis]:
+                continue
+            if rows is not None and (axis != self._line_axis or rows.may_skip):
+                bounds[k] = rows.taps(axis)
+            elif rows is None and axis != self._line_axis:
+                bounds[k] = grid.taps(f, axis, position)
         if self.split:
             low, high = bounds.get(0, (0, self.levels[0].count))
             bounds[0] = f.maximum(low, f["part"]), f.minimum(high, f["part"] + 1)
