@@ -92,8 +92,8 @@ def test_random_convolutions_of_few_channels(monkeypatch: pytest.MonkeyPatch, ta
 @pytest.mark.parametrize(
     ("groups", "channels", "depth", "together"),
     [
-        (32, 4, 4, 8),
-        (8, 8, 8, 4),
+        (32, 3, 4, 8),
+        (8, 7, 8, 4),
         (10, 7, 5, 2),
         (9, 2, 16, 1),
         (4, 24, 16, 2),

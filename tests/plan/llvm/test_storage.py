@@ -135,6 +135,15 @@ def test_depthwise(target: Target, channels: int, seed: int) -> None:
     check(step, arrays, stored, target, in_numpy(step, arrays, stored), channels_last, 2)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_winograd(seed: int) -> None:
+    """Without AMX, Winograd's algorithm multiplies in f32, but reads and writes maps in bf16."""
+    rng = np.random.default_rng(seed)
+    step, arrays = convolution(rng, (10, 13), (1, 20 + seed, 33, 3, 3), batch=2, pads=((1, 1), (1, 0)))
+    stored = {step.inputs[0], step.output} if seed == 0 else some(rng, [*step.inputs, step.output])
+    check(step, arrays, stored, DOTS, in_numpy(step, arrays, stored), channels_last, 1 + seed % 3)
+
+
 @pytest.mark.parametrize("group", [2, 4, 8])
 def test_small_groups(group: int) -> None:
     """Without AMX, the products of small groups are f32."""

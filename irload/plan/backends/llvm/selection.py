@@ -102,10 +102,10 @@ def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Va
     results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
     if is_depthwise(weights.shape, step.windows[-1], largest_group(target, bf16=True)) and data in layouts:
         return {data, *results}
-    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}  # its kernel reads f32
-    if may_be_winograd and (target.dots or not multiplies):
-        return ()
-    return {data, *results} if multiplies else results - {data}
+    if multiplies:
+        return {data, *results}
+    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}
+    return () if may_be_winograd else results - {data}
 
 
 def _multiplies(step: ir.ProductStep, target: Target) -> bool:
