@@ -100,7 +100,7 @@ def register_product(
         channels, widest = max(hint(channels), panel * target.lanes), panel
     rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(loops[-1].strides[1]), widest, dot)
     panel = vectors if panel is None else min(panel, -(-channels // target.lanes))
-    if grid is not None and not ragged and run_of(levels) * vectors < LONG_RUN:
+    if grid is not None and not ragged and (run_of(levels) * vectors < LONG_RUN or grid.skips(rows)):
         chains = int(dot.cost.latency * dot.cost.products)
         rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
     product = Product(

@@ -43,6 +43,11 @@ class Grid:
         """The bytes between the data of neighbouring outputs."""
         return tuple(pitch * w.stride for pitch, w in zip(self.data, self.windows, strict=True))
 
+    def skips(self, outputs: int) -> bool:
+        """True if taps may be in the padding for all of `outputs` neighbours on a line, as with large dilations."""
+        window = self.windows[-1]
+        return self.padded[-1] and window.begin >= outputs * window.stride
+
     def position(self, f: Function, column: AnyInt) -> list[AnyInt]:
         """The position of a column along each axis."""
         return indices(column, [w.count for w in self.windows])
@@ -93,12 +98,6 @@ class GridRows:
         firsts = [[n * w.stride - w.begin for n, (w, _) in zip(at, axes, strict=True)] for at in self.positions]
         sizes = [w.size if padded else None for w, padded in axes]
         return WindowedRows(firsts, sizes, [w.dilation for w, _ in axes], zeros)
-
-    @property
-    def may_skip(self) -> bool:
-        """True if taps along a line may be in the padding for all outputs, as with large dilations."""
-        window = self._grid.windows[-1]
-        return window.begin >= len(self.positions) * window.stride
 
     def taps(self, axis: int) -> tuple[AnyInt, AnyInt]:
         """A range of taps along an axis that contains all taps inside the data of any output."""

@@ -212,7 +212,7 @@ class Product(RegisterBlocks):
             axis = level.axis
             if grid is None or axis is None or not grid.padded[axis]:
                 continue
-            if rows is not None and (axis != self._line_axis or rows.may_skip):
+            if rows is not None and (axis != self._line_axis or grid.skips(len(rows.positions))):
                 bounds[k] = rows.taps(axis)
             elif rows is None and axis != self._line_axis:
                 bounds[k] = grid.taps(f, axis, position)
