@@ -23,11 +23,8 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
         from irload.plan.backends.llvm.kernels.quantized import integer_convolution  # not needed by f32
 
         return integer_convolution(conv, step.integers, selector)
-    if (
-        not selector.bf16
-        or _has_small_groups(conv, selector)
-        or (selector.target.dots and fits_winograd(conv, selector))
-    ):
+    in_f32 = not selector.bf16 or _has_small_groups(conv, selector)
+    if in_f32 or (selector.target.dots and fits_winograd(conv, selector)):
         return convolution_in_f32(conv, selector)  # Winograd saves 3/4 of the products, AVX512_BF16 half of the time
     dot = chosen_dot(step, selector)
     if dot is not FMA:
@@ -62,4 +59,5 @@ def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
 
 
 def _has_small_groups(conv: ConvProblem, selector: Selector) -> bool:
+    """True if the kernel with vectors over the channels of several groups is faster than a contraction."""
     return fits_depthwise(conv, largest_group(selector.target, bf16=selector.bf16))

@@ -155,12 +155,8 @@ class SlidingWindows(Kernel):
     def cycles(self) -> float:
         is_dense = all(s[1] == SIZES[e] for s, e in zip(self.strides[:2], self.elements[:2], strict=True))
         loads = -(-self.channels // self.lanes) if is_dense else self.channels
-        return (
-            self.batch
-            * prod(axis.count for axis in self.axes)
-            * loads
-            * (2 + 0.6 * self.taps * max(self.how.factors, 1))
-        )
+        terms = self.taps * max(self.how.factors, 1)
+        return self.batch * prod(axis.count for axis in self.axes) * loads * (2 + 0.6 * terms)
 
     @property
     def taps(self) -> int:
