@@ -76,3 +76,18 @@ def test_shifted_positions(start: int, longer: int) -> None:
     """Indices outside of the mask give zeros, negative ones count from its end."""
     _, late = steps(masked(start, "LessEqual", 0), longer)
     assert ("Range" in late) == (start < 0 or longer < start)
+
+
+def test_sums_that_overflow() -> None:
+    """k + 2³¹ − 1 in i32 is negative for all positions k but the first, so it is not above 5."""
+    net = Net()
+    x = net.input(1, -1)
+    keys = net.op("Convert", positions(net, 0, length(net, x)), destination_type="i32")
+    keys = net.op("Add", keys, net.constant(np.array([2**31 - 1], np.int32)))
+    seen = net.op("Greater", keys, net.constant(np.array([5], np.int32)))
+    seen = net.op("BitwiseAnd", net.op("Greater", x, net.constant(np.float32(0))), seen, version="opset13")
+    model = net.model(net.op("Select", seen, x, net.constant(np.float32(-5)), auto_broadcast="numpy"))
+    compiled, plain = (irload.compile_model(model, 1, optimize=on) for on in (True, False))
+    for n in LENGTHS:
+        feed = np.ones((1, n), np.float32)
+        np.testing.assert_array_equal(compiled(feed)[0], plain(feed)[0])

@@ -19,6 +19,9 @@ from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.lowering.values import sliced
 from irload.record import record
 
+LARGEST = 1 << 30
+"""The largest magnitude of a constant that is added to positions or compared with them."""
+
 
 @record(eq=False)
 class Interval:
@@ -73,11 +76,14 @@ def simplify_progressions(program: Program) -> None:
 
 
 def _interval(value: Value, intervals: Mapping[Value, Interval]) -> Interval | None:
-    """Return the interval of a value: of a progression, or of a constant of one integer or size."""
+    """Return the interval of a value: of a progression, or of a constant of one integer or size.
+
+    None for integers of more than `LARGEST`, since sums in i32 may overflow.
+    """
     if value.source is None or not alike(value.size, 1) or value.dtype.kind not in "iu":
         return intervals.get(value)
     (number,) = value.source.array.reshape(-1).tolist()
-    return Interval(number, number, counts=False)
+    return None if not is_size(number) and abs(number) > LARGEST else Interval(number, number, counts=False)
 
 
 def _result(step: ComputeStep, intervals: Mapping[Value, Interval]) -> Interval | None:
