@@ -109,7 +109,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
 
 
 def _blocks(samples: int, points: int) -> int:
-    """The number of convolutions among which samples are divided, a power of 2, so that few shapes have guards."""
+    """The number of convolutions among which samples are divided: a power of 2, so that all shapes need few plans."""
     count = 1
     while count < MOST_BLOCKS and points >= 2 * count and samples > count * SAMPLES:
         count *= 2

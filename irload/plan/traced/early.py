@@ -5,7 +5,7 @@ Their results are inputs of the plan. They run on arrays of any shape, so they n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import BroadcastStep, ComputeStep, GatherStep, ReshapeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.lowering.shape_functions import LARGEST
+from irload.plan.passes.dead import live_steps
 from irload.plan.traced.functions import computes_alone, functions_of
 from irload.plan.traced.growth import is_variable
 from irload.plan.traced.numbers import Numbers
@@ -39,10 +40,11 @@ def split_early(program: Program) -> list[Step]:
             steps.append(step)
             known.update(step.outputs)
             results.update(dict.fromkeys(step.outputs))
-    steps = _without_unread_views(steps, {v for v in results if program.consumers(v)})
+    consumed = [v for v in results if program.consumers(v)]
+    steps = live_steps(steps, consumed, lambda step: not isinstance(step, ViewStep))  # others may raise errors
     read = {v for step in steps for v in step.inputs}
     needed = [v for v in program.inputs if program.consumers(v) or v in program.returned or v not in read]
-    program.inputs = (*needed, *(v for v in results if program.consumers(v)))
+    program.inputs = (*needed, *consumed)
     return steps
 
 
@@ -51,16 +53,6 @@ def _is_reshape(step: Step) -> bool:
     if isinstance(step, BroadcastStep):
         return alike(step.output.size, step.inputs[0].size)
     return isinstance(step, ReshapeStep)
-
-
-def _without_unread_views(steps: Sequence[Step], read: Set[Value]) -> list[Step]:
-    """Return the steps without views that neither a later step nor the program reads."""
-    needed, kept = set(read), list[Step]()
-    for step in reversed(steps):
-        if not isinstance(step, ViewStep) or step.output in needed:
-            needed.update(step.inputs)
-            kept.append(step)
-    return kept[::-1]
 
 
 def _is_early(step: Step, program: Program, known: set[Value]) -> bool:

@@ -22,6 +22,7 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ReshapeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.lowering.shape_functions import LARGEST
+from irload.plan.passes.dead import live_steps
 from irload.plan.traced.functions import Compute, functions_of, viewed
 from irload.plan.traced.numbers import Dependents, Numbers
 from irload.record import record
@@ -47,13 +48,7 @@ def split_late(program: Program) -> list[Step]:
             for value in step.outputs:
                 producers[value] = producer
                 value.source = Constant(unknown, value.shape, value.dtype)
-    needed = {value for step in program.steps for value in step.inputs}
-    kept: dict[Step, None] = {}
-    for value, step in reversed(producers.items()):
-        if value in needed:
-            kept[step] = None
-            needed.update(step.inputs)
-    return list(kept)[::-1]
+    return live_steps(list(dict.fromkeys(producers.values())), (v for step in program.steps for v in step.inputs))
 
 
 def _folded(step: ViewStep | ComputeStep) -> Array | None:

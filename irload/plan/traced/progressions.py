@@ -33,7 +33,7 @@ class Interval:
 
     def plus(self, other: Interval) -> Interval:
         """Return the interval of sums."""
-        single = self.low is self.high or other.low is other.high
+        single = alike(self.low, self.high) or alike(other.low, other.high)
         return Interval(self.low + other.low, self.high + other.high, single and (self.counts or other.counts))
 
 

@@ -72,9 +72,9 @@ class WindowBlock:
         _, height, width = kernel.axes
         vectors = -(-count // kernel.lanes)
         planes, rows = self._bounds(f)
-        neutral = [kernel.how.neutral(f)] * (windows * vectors)
-        channel, column, nbytes = kernel.strides[0][1], self._column(f, 0), f.target.bytes
         how, together = kernel.how, max(kernel.how.factors, 1)
+        neutral = [how.neutral(f)] * (windows * vectors)
+        channel, column, nbytes = kernel.strides[0][1], self._column(f, 0), f.target.bytes
 
         def elements(source: Pointer, at: AnyInt, v: int) -> list[Vec]:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
@@ -123,7 +123,7 @@ class WindowBlock:
             source, of_plane = x + plane * f["down"], moved(table, plane, height.kernel * width.kernel)
             for index in repeat(f, *rows, 1, totals):
                 start = source + index * f["across"], moved(of_plane, index, width.kernel)
-                if kernel.how.sums_rows(width.kernel):
+                if how.sums_rows(width.kernel):
                     sums = combine(*start, list(neutral))
                     totals[:] = [total + x for total, x in zip(totals, sums, strict=True)]
                 else:
