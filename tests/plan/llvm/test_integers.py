@@ -10,7 +10,7 @@ pytest.importorskip("llvmlite")
 from irload.core.tensor import Array
 from irload.ops.convolution.forward import convolve
 from irload.plan.backends.llvm.builder import Module
-from irload.plan.backends.llvm.compiler import _machine  # pyright: ignore[reportPrivateUsage]
+from irload.plan.backends.llvm.compiler import Compiler  # pyright: ignore[reportPrivateUsage]
 from irload.plan.backends.llvm.dot import BYTE_PAIRS, VNNI, WIDENED_BYTES, byte_dot
 from irload.plan.backends.llvm.target import AVX2, AVX512_BF16, AVX512_VNNI, AVX_VNNI, TARGETS, Target, host_target
 from irload.plan.ir.expression import Expression, Instruction
@@ -200,10 +200,8 @@ def test_vnni_is_one_instruction(target: Target) -> None:
     f = module.function("kernel", ["ptr arguments"], internal=False)
     data, weights = (f.load(f["arguments"], at * target.bytes) for at in range(2))
     f.store(VNNI.multiply(f, f.zero("i32"), data, weights), f["arguments"])
-    binding, machine = _machine(target)
-    parsed = binding.parse_assembly(module.text())
-    parsed.verify()
-    assert machine.emit_assembly(parsed).count("vpdpbusd") == 1
+    compiler = Compiler(target)
+    assert compiler.machine.emit_assembly(compiler.parsed(module.text())).count("vpdpbusd") == 1
 
 
 def test_pairs_of_neighbours_decide() -> None:

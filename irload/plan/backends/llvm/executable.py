@@ -90,15 +90,21 @@ class LlvmExecutable(BoundKernels):
     ) -> None:
         packs: PackedConstants = ({} if shared is None else shared).setdefault("llvm", WeakValueDictionary())
         selector, self._codes = Selector(memory, target, options, packs), Codes(target, options.threads)
-        groups: list[list[TablePart]] = []
-        self.launches: list[Launch] = []
+        selected: list[list[Launch]] = []
+        with self._codes.queue() as queue:
+            for step in steps:
+                selector.begin()
+                selected.append(TABLE.select(step)(step, selector))
+                for launch in selected[-1]:
+                    queue.add(launch.kernel.code)
+            queue.complete()
+            records = [
+                [self._codes.record(launch, step.flops, pointer_term) for launch in launches]
+                for step, launches in zip(steps, selected, strict=True)
+            ]
+        groups = [[TablePart([k], part, ())] for k, part in enumerate(records)]
+        self.launches = [launch for launches in selected for launch in launches]
         """The launch of each row of the table."""
-        for k, step in enumerate(steps):
-            selector.begin()
-            launches = TABLE.select(step)(step, selector)
-            records = [self._codes.record(launch, step.flops, pointer_term) for launch in launches]
-            groups.append([TablePart([k], records, ())])
-            self.launches += launches
         self._constants = selector.constants
         self._packed = selector.packed_weights
         words = [Words([0, selector.temporary_bytes])] * len(groups)

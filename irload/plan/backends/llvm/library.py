@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -23,38 +24,61 @@ _FOLDERS = tuple(__name__.split(".")[1:-1]), ("ops",)
 
 
 class Library:
-    """Loaded code by key. Code is released when no executable uses it."""
+    """Loaded code by key, released when no executable uses it. Threads compile different kernels in parallel."""
 
     def __init__(self, cache: ObjectCache | None = None) -> None:
         self.cache = cache or ObjectCache()
         self.compiled = 0
         """The number of kernels that were compiled, since they were not cached."""
-        self.lock = Lock()
-        """Held while code is looked up, compiled or loaded."""
+        self._lock = Lock()
+        """Held while code is looked up or stored."""
         self._loaded: WeakValueDictionary[str, Code] = WeakValueDictionary()
+        self._compiling: dict[str, Lock] = {}
+        """By key: locks that are held while a kernel is compiled."""
 
     def code(self, kernel: Kernel, target: Target) -> Code:
         """The code of a kernel. Raises OSError if the system forbids executable memory."""
-        key = f"{_generator()} {target!r} {kernel!r}"
-        with unforked, self.lock:  # the locks inside LLVM would stay locked in a forked child
-            cached = self._loaded.get(key)
-            if cached is None:
-                cached = self._loaded[key] = self._load(key, kernel, target)
-            return cached
+        key = _key(kernel, target)
+        with unforked:  # the locks inside LLVM would stay locked in a forked child
+            code = self._found(key)
+            if code is None:
+                with self._lock:
+                    compiling = self._compiling.setdefault(key, Lock())
+                try:
+                    with compiling:
+                        code = self._found(key) or self._compile(key, kernel, target)
+                finally:
+                    self._compiling.pop(key, None)
+            return code
 
-    def _load(self, key: str, kernel: Kernel, target: Target) -> Code:
-        cached = self.cache.find(key)
-        if cached is not None:
-            try:
-                return load(cached)
-            except ObjectInvalid:
-                pass  # damaged: compile again
+    def found(self, kernel: Kernel, target: Target) -> Code | None:
+        """The code of a kernel if it is loaded or cached, else None."""
+        with unforked:
+            return self._found(_key(kernel, target))
+
+    def _found(self, key: str) -> Code | None:
+        with self._lock:
+            code = self._loaded.get(key)
+            if code is None:
+                cached = self.cache.find(key)
+                with suppress(ObjectInvalid):  # damaged: compile again
+                    if cached is not None:
+                        code = self._loaded[key] = load(cached)
+            return code
+
+    def _compile(self, key: str, kernel: Kernel, target: Target) -> Code:
         checkpoint()  # a kernel takes some 10 ms, and a plan may have thousands
         compiled = compile_object(kernel.text(target), target, optimize=kernel.optimized)
-        self.compiled += 1
-        if all(unchanged(*folder) for folder in _FOLDERS):
-            self.cache.store(key, compiled)
-        return load(compiled)
+        with self._lock:
+            self.compiled += 1
+            if all(unchanged(*folder) for folder in _FOLDERS):
+                self.cache.store(key, compiled)
+            code = self._loaded[key] = load(compiled)
+            return code
+
+
+def _key(kernel: Kernel, target: Target) -> str:
+    return f"{_generator()} {target!r} {kernel!r}"
 
 
 @cache

@@ -62,9 +62,9 @@ class Packing:
 
     def vector(self, lanes: int) -> int:
         """The bytes between vectors of `lanes` neighbouring columns: vectors are parts of a row of words, or tiles."""
-        if self.tiles > 1 and self.columns > lanes:
-            raise ValueError(f"tiles of {self.columns} columns do not consist of vectors of {lanes}")
-        return lanes * WORD * (self.depth // self.word if self.columns == lanes else 1)
+        if self.tiles > 1 and self.columns != lanes:
+            raise ValueError(f"tiles of {self.columns} columns are not vectors of {lanes}")
+        return lanes * WORD * (self.depth // self.word if self.tiles > 1 else 1)
 
     def shape(self, rows: int, columns: int) -> tuple[int, ...]:
         """The shape of a packed matrix with one tap, or of arranged rows."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.compile_queue import CompileQueue
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.loader import Code
@@ -110,13 +111,18 @@ def _fixed(term: Term, index: Callable[[Any], int]) -> tuple[int, int, int]:
 class Codes:
     """The code of kernels for a target, looked up in the library once.
 
-    `threads`: the number of threads that may share kernels.
+    `threads`: the number of threads that compile and share kernels.
     """
 
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
+        self._threads = threads
         self.shares = threads > 1
         self._codes: dict[Kernel, Code] = {}
+
+    def queue(self) -> CompileQueue:
+        """A queue of kernels that are compiled before their code is looked up."""
+        return CompileQueue(self._codes, self._target, self._threads)
 
     def code(self, kernel: Kernel) -> Code:
         """The code of a kernel."""

@@ -29,8 +29,8 @@ class Pack(Kernel):
     """Packs matrices [outer…, rows, columns] of f32, bf16 or f16. Pointers: from, to.
 
     Strides in bytes: `strides`, of the outer axes; `steps`, of the rows and columns of a matrix. The code reads all
-    sizes and strides, and the number of columns of panels in f32. Compiled in: the rest of the packing, the type, and
-    whether rows or columns are contiguous.
+    sizes and strides, and the number of columns of panels that are not divided into tiles. Compiled in: the rest of the
+    packing, the type, and whether rows or columns are contiguous.
     """
 
     packing: Packing
@@ -64,7 +64,7 @@ class Pack(Kernel):
     @property
     def _layout(self) -> Packing:
         """The packing in the key of the code."""
-        columns = ANY if self.packing.tiles == self.packing.depth == 1 else self.packing.columns
+        columns = ANY if self.packing.tiles == 1 else self.packing.columns
         return replace(self.packing, columns=columns, beside=0)
 
     @property
