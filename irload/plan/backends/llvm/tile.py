@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, I32, WORD
 from irload.plan.backends.llvm.intrinsics import load_after, opaque
 from irload.plan.backends.llvm.target import LINE, Target
-from irload.plan.backends.llvm.tuning import L2_RATE, TAIL_GAIN, UNROLL
+from irload.plan.backends.llvm.tuning import L2_RATE, PRODUCTS, TAIL_GAIN, UNROLL
 from irload.plan.backends.llvm.widening import CompressedPanel
 from irload.record import record
 
@@ -34,8 +34,8 @@ class SumLevel:
     For loops over the taps of a convolution: `stride`, the stride of the windows; `axis`, the axis of the grid of
     outputs if tiles may cover several lines, or windows may contain padding.
 
-    For code that reads `count` and `x`: `even`, true if `count` is a multiple of UNROLL; `contiguous`, true if `x` is
-    the bytes of all iterations of the next level, so that both levels are one loop.
+    For code that reads `count` and `x`: `even`, true if the unrolled loop has no tail; `contiguous`, true if `x` is the
+    bytes of all iterations of the next level, so that both levels are one loop.
     """
 
     count: int
@@ -45,17 +45,17 @@ class SumLevel:
     even: bool = False
     contiguous: bool = False
 
-    def key(self, inner: Sequence[SumLevel], *, free: bool) -> SumLevel:
+    def key(self, inner: Sequence[SumLevel], turn: int, *, free: bool) -> SumLevel:
         """The level in the key of code that reads `x`, unless words are contiguous, and `count` if `free`.
 
-        `inner`: the nested levels. A small count of the innermost level is compiled in.
+        `inner`: the nested levels. `turn`: elements per iteration. A small count of the innermost level is compiled in.
         """
-        free = free and (len(inner) > 0 or self.count > 2 * UNROLL)
+        free = free and (len(inner) > 0 or self.count > 2 * turn)
         return replace(
             self,
             count=ANY if free else self.count,
             x=WORD if not inner and self.x == WORD else ANY,
-            even=free and self.count % UNROLL == 0,
+            even=free and (turn == 1 or self.count % turn == 0),
             contiguous=len(inner) == 1 and self.x == inner[0].count * inner[0].x,
         )
 
@@ -72,7 +72,7 @@ class RegisterTile:
     `row`: the row stride of the data in bytes, unless each row has a separate address. `prefetch_lines`: cache lines of
     each later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all
     line fill buffers; `advance`: the bytes by which the next iteration prefetches further, by default all lines. An
-    element of the sum is a word of the `dot`.
+    element of the sum is a word of the `dot`; `turn`: elements per iteration, by default those that `unrolled` returns.
 
     If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
     """
@@ -85,11 +85,22 @@ class RegisterTile:
     prefetch_lines: int = 0
     dot: Dot = FMA
     advance: AnyInt | None = None
+    turn: int = 0
 
     @property
     def length(self) -> int:
         """The number of elements of the whole sum."""
         return prod(level.count for level in self.levels)
+
+    @property
+    def elements(self) -> int:
+        """The elements of the sum per iteration of the innermost loop."""
+        return max(self.turn or unrolled(self.rows, self.vectors), self.dot.members)
+
+
+def unrolled(rows: int, vectors: int) -> int:
+    """The elements of the sum per iteration of a tile: a power of two."""
+    return next((n for n in (1, 2) if n * rows * vectors >= PRODUCTS), UNROLL)
 
 
 @record()
@@ -212,8 +223,7 @@ class TileSum:
         self, count: AnyInt, stride: AnyInt, x: list[Pointer], w: Pointer, state: list[Any], *, even: bool
     ) -> list[Any]:
         """Emit the innermost loop, over elements of the data `stride` bytes apart, unrolled. `even`: without a tail."""
-        members, pointers = self.tile.dot.members, len(x)
-        turn = max(UNROLL, members)
+        members, pointers, turn = self.tile.dot.members, len(x), self.tile.elements
         short = isinstance(count, int) and count <= 2 * turn and not self.tile.dot.group  # loops of groups prefetch
         whole = 0 if short else count if even else count // turn * turn
         offsets = [u * stride for u in range(turn + 1)]

@@ -58,7 +58,8 @@ class WinogradProducts:
     def _write_tile(self, f: Function, rows: int) -> None:
         """Write the function of a register tile."""
         data = [f["x"] + k * f["deep"] for k in range(rows)]
-        tile = RegisterTile(rows, 0, self.vectors, self.vectors, (SumLevel(f["depth"], 4),), self._prefetch_lines)
+        levels = (SumLevel(f["depth"], 4),)
+        tile = RegisterTile(rows, 0, self.vectors, self.vectors, levels, self._prefetch_lines, turn=UNROLL)
         for k, value in enumerate(write_sums(f, tile, data, f["w"], {}, f["ahead"])):
             row, vector = divmod(k, self.vectors)
             f.store(value, f["y"] + row * f["wide"], vector * f.target.bytes)

@@ -170,7 +170,9 @@ class Product(RegisterBlocks):
         dot = replace(self.dot, weights=None) if self.widens else self.dot
         position = [f[f"at{k}"] for k in range(self._line_axis + 1)]
         advance = f["advance"] if self._prefetch_lines else None
-        tile = RegisterTile(height, x.column, vectors, self.panel, levels, self._prefetch_lines, dot, advance)
+        tile = RegisterTile(
+            height, x.column, vectors, self.panel, levels, self._prefetch_lines, dot, advance, self._turn
+        )
         first, *others = zip(map(f.__getitem__, self._pointer_names), (y, *operands), strict=True)
         count = f["count"] if self.ragged else height
         rows = windows = None

@@ -15,7 +15,7 @@ from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, c
 from irload.plan.backends.llvm.kernels.contraction.nest import Access, Contraction
 from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.target import LINE
-from irload.plan.backends.llvm.tile import SumLevel
+from irload.plan.backends.llvm.tile import SumLevel, unrolled
 from irload.plan.backends.llvm.tuning import MANY_TILES, RESIDENT_WEIGHTS, SHORT_BLOCK, UNROLL, WIDENED_BLOCK
 from irload.plan.backends.llvm.widening import CompressedPanel, WidenedPart
 from irload.record import record
@@ -62,7 +62,11 @@ class RegisterBlocks(Contraction):
     def code(self) -> Self:
         compressed = self.dot.weights is not None
         levels = [
-            level.key(self.levels[k + 1 :], free=level.stride is None and not (compressed or (self.split and not k)))
+            level.key(
+                self.levels[k + 1 :],
+                self._turn,
+                free=level.stride is None and not (compressed or (self.split and not k)),
+            )
             for k, level in enumerate(self.levels)
         ]
         return replace(
@@ -200,6 +204,11 @@ class RegisterBlocks(Contraction):
         return even_heights(self.columns, self.rows, free=self._is_free)
 
     @property
+    def _turn(self) -> int:
+        """The elements of the sum per iteration, at least; tiles that widen words of several elements unroll more."""
+        return UNROLL if self.dot.weights is not None else unrolled(self._heights[0], self.vectors)
+
+    @property
     def _block(self) -> int:
         """The maximum number of tiles per block: their data stay in the cache while weights are streamed through it.
 
@@ -239,12 +248,12 @@ class RegisterBlocks(Contraction):
     def _lines(self, tiles: int) -> int:
         """Cache lines of a panel that an iteration of a tile prefetches if `tiles` tiles prefetch the whole panel."""
         members = self.dot.members if self.dot.group else 1
-        return -(-UNROLL * self.packed_channels * WORD // (LINE * tiles * members))
+        return -(-self._turn * self.packed_channels * WORD // (LINE * tiles * members))
 
     @property
     def _prefetched(self) -> int:
         """The bytes of the next panels that a tile prefetches."""
-        return self._length // self.parts // UNROLL * self._advance
+        return self._length // self.parts // self._turn * self._advance
 
     @property
     def begins_panels(self) -> bool:
