@@ -35,13 +35,14 @@ class CompileQueue:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._helpers = 0
         while self._next() is not None:
             pass
         for _thread in self._threads:
             self._queue.put(None)
 
     def add(self, kernel: Kernel) -> None:
-        """Load a kernel from the cache, or compile it in another thread."""
+        """Load a kernel from the cache, or compile it in another thread. A no-op after the context."""
         if self._helpers == 0 or kernel in self._added or kernel in self._codes:
             return
         self._added.add(kernel)

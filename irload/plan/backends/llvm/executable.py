@@ -90,21 +90,16 @@ class LlvmExecutable(BoundKernels):
     ) -> None:
         packs: PackedConstants = ({} if shared is None else shared).setdefault("llvm", WeakValueDictionary())
         selector, self._codes = Selector(memory, target, options, packs), Codes(target, options.threads)
-        selected: list[list[Launch]] = []
-        with self._codes.queue() as queue:
-            for step in steps:
-                selector.begin()
-                selected.append(TABLE.select(step)(step, selector))
-                for launch in selected[-1]:
-                    queue.add(launch.kernel.code)
-            queue.complete()
-            records = [
-                [self._codes.record(launch, step.flops, pointer_term) for launch in launches]
-                for step, launches in zip(steps, selected, strict=True)
-            ]
-        groups = [[TablePart([k], part, ())] for k, part in enumerate(records)]
-        self.launches = [launch for launches in selected for launch in launches]
+        groups: list[list[TablePart]] = []
+        self.launches: list[Launch] = []
         """The launch of each row of the table."""
+        with self._codes.in_parallel() as codes:
+            for k, step in enumerate(steps):
+                selector.begin()
+                launches = TABLE.select(step)(step, selector)
+                records = [codes.record(launch, step.flops, pointer_term) for launch in launches]
+                groups.append([TablePart([k], records, (), codes)])
+                self.launches += launches
         self._constants = selector.constants
         self._packed = selector.packed_weights
         words = [Words([0, selector.temporary_bytes])] * len(groups)

@@ -137,7 +137,7 @@ class TableRows:
 def launched(launches: Sequence[Launch], target: Target, threads: int, temporary: int) -> KernelTable:
     """The table of these launches. `temporary`: bytes that the kernels of one step share."""
     codes = Codes(target, threads)
-    groups = [[TablePart([k], [codes.record(launch, 0, pointer_term)], ())] for k, launch in enumerate(launches)]
+    groups = [[TablePart([k], [codes.record(launch, 0, pointer_term)], (), codes)] for k, launch in enumerate(launches)]
     words = [Words([0, temporary])] * len(groups)
     form = TableForm(groups, words, threads)
     rows = TableRows(form, words, NO_VALUES, working_memory("temporary", temporary))

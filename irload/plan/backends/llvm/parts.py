@@ -6,7 +6,9 @@ arguments. A word is the sum of a constant, a number of the selection at a shape
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,17 +54,22 @@ class Term(NamedTuple):
 
 @record(eq=False)
 class LaunchRecord:
-    """The words of a launch, for all steps of a part. `kernel`: creates the kernel of the first step from the words."""
+    """The words of a launch, for all steps of a part.
+
+    `kernel`: creates the kernel of the first step from the words. `code`: the kernel whose code runs at every shape,
+    None if it differs between shapes. Its address replaces the first of the `terms`.
+    """
 
     kernel: Build
+    code: Kernel | None
     terms: Sequence[Term]
 
 
 class TablePart:
     """The records of steps whose launches differ only in pointers.
 
-    `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `index`: returns the index of a
-    size among the words; `is_traced`: the part is valid for other shapes, too.
+    `positions`: of the steps in the segment; `keep`: arrays that must outlive the part; `codes`: of the kernels;
+    `index`: returns the index of a size among the words; `is_traced`: the part is valid for other shapes, too.
     """
 
     def __init__(
@@ -70,6 +77,7 @@ class TablePart:
         positions: Sequence[int],
         records: Sequence[LaunchRecord],
         keep: Sequence[Array],
+        codes: Codes,
         index: Callable[[Any], int] = int,
         *,
         is_traced: bool = False,
@@ -87,9 +95,12 @@ class TablePart:
                 sums[0, :, k] += term.constants
             if isinstance(term.addresses, np.ndarray):
                 sums[2, :, k] = term.addresses
-        self.sums: Array = sums.reshape(3, -1)
-        """For each word a constant, the index of its number, and the index of its address."""
         firsts = np.cumsum([0, *(len(each.terms) for each in records)])[:-1]
+        self._sums: Array = sums
+        self._codes = codes
+        unlinked = [(k, r.code) for k, r in zip(firsts, records, strict=True) if r.code is not None]
+        self._unlinked: Sequence[tuple[int, Kernel]] = unlinked
+        """Kernels whose code was not looked up yet: the index of the word for its address, and the kernel."""
         self.rows: Array = np.stack(
             [
                 np.repeat(np.array(positions, np.int64), len(records)),
@@ -97,6 +108,14 @@ class TablePart:
             ]
         )
         """For each record the position of its step and the index of its first word."""
+
+    @property
+    def sums(self) -> Array:
+        """For each word a constant, the index of its number, and the index of its address. Waits for the code."""
+        for k, kernel in self._unlinked:
+            self._sums[0, :, k] = self._codes.code(kernel).address
+        self._unlinked = ()
+        return self._sums.reshape(3, -1)
 
 
 def _fixed(term: Term, index: Callable[[Any], int]) -> tuple[int, int, int]:
@@ -119,10 +138,21 @@ class Codes:
         self._threads = threads
         self.shares = threads > 1
         self._codes: dict[Kernel, Code] = {}
+        self._queue: CompileQueue | None = None
 
-    def queue(self) -> CompileQueue:
-        """A queue of kernels that are compiled before their code is looked up."""
-        return CompileQueue(self._codes, self._target, self._threads)
+    @contextmanager
+    def in_parallel(self) -> Generator[Codes]:
+        """Return the same codes for one thread, whose requests are compiled in several threads inside the block."""
+        requesting = copy(self)
+        with CompileQueue(self._codes, self._target, self._threads) as queue:
+            requesting._queue = queue
+            yield requesting
+            queue.complete()
+
+    def request(self, kernel: Kernel) -> None:
+        """Compile a kernel in another thread, if there is one."""
+        if self._queue is not None:
+            self._queue.add(kernel)
 
     def code(self, kernel: Kernel) -> Code:
         """The code of a kernel."""
@@ -141,10 +171,11 @@ class Codes:
 
     def record(self, launch: Launch, flops: int, term: Callable[[Any], Term]) -> LaunchRecord:
         """The record of a launch without symbolic sizes. `term`: converts a pointer to a term."""
-        kernel = launch.kernel
-        numbers = map(Term, (*self.described(kernel), flops))
+        kernel, code = launch.kernel, launch.kernel.code
+        self.request(code)
+        numbers = map(Term, (0, kernel.count, kernel.scratch, self.cycles(kernel), flops))
         terms = [*numbers, *map(term, launch.pointers), *map(Term, kernel.numbers)]
-        return LaunchRecord(lambda words: kernel, terms)
+        return LaunchRecord(lambda words: kernel, code, terms)
 
 
 def pointer_term(pointer: int | Temporary) -> Term:

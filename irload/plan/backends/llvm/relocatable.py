@@ -83,6 +83,10 @@ class RelocatableSegment:
             changed = dependent if 2 * len(changed) > len(dependent) else changed  # the sums of `dependent` are cached
             groups, words = list(last.form.groups), list(last.words)
         varies = frozenset(dependent)
+        untraced = [k for k in changed if k in varies and not self.traced[k]]
+        if untraced:
+            with self._codes.in_parallel() as codes:
+                varies = varies.difference([k for k in untraced if not self._trace(k, sizes, codes)])
         for k in changed:
             groups[k], words[k] = (self._traced(k, sizes) if k in varies else None) or self._selected(k, sizes)
         same = last is not None and all(groups[k] is last.form.groups[k] for k in changed)
@@ -126,17 +130,15 @@ class RelocatableSegment:
 
     def _traced(self, index: int, sizes: BoundSizes) -> tuple[Sequence[TablePart], Words] | None:
         """The part of a group from a selection with symbols whose guards hold; None if there is no such selection."""
-        for _ in range(2):
-            for selection in self.traced[index]:
-                words = selection.words(sizes.symbols)
-                if words is not None:
-                    return selection.parts, words
-            kind = type(self._groups[index].steps[0])
-            if self._traces[index] == TRACES or self._failures[kind] == FAILURES:
-                break
-            self._traces[index] += 1
-            self._failures[kind] = 0 if self._trace(index, sizes) else self._failures[kind] + 1
-        return None
+        for selection in self.traced[index]:
+            words = selection.words(sizes.symbols)
+            if words is not None:
+                return selection.parts, words
+        if not self._trace(index, sizes, self._codes):
+            return None
+        selection = self.traced[index][-1]
+        words = selection.words(sizes.symbols)
+        return None if words is None else (selection.parts, words)
 
     def _selected(self, index: int, sizes: BoundSizes) -> tuple[Sequence[TablePart], Words]:
         """The parts of a group from a selection with numbers: one, or one per step if kernels read unknown memory."""
@@ -157,7 +159,7 @@ class RelocatableSegment:
             records = [self._codes.record(launch, first.flops, argument) for launch in launches]
         except TypeError:
             return None
-        return (TablePart(group.positions, records, selector.kept),)
+        return (TablePart(group.positions, records, selector.kept, self._codes),)
 
     def _separate(self, index: int, selector: RecordingSelector, sizes: BoundSizes) -> Iterator[TablePart]:
         """The parts of the steps of a group, each selected separately."""
@@ -165,11 +167,17 @@ class RelocatableSegment:
         for k, step in zip(group.positions, group.steps, strict=True):
             concrete, launches = select(step, selector, sizes)
             records = [self._codes.record(launch, concrete.flops, pointer_term) for launch in launches]
-            yield TablePart([k], records, [*selector.kept, *(array for launch in launches for array in launch.keep)])
+            keep = [*selector.kept, *(array for launch in launches for array in launch.keep)]
+            yield TablePart([k], records, keep, self._codes)
 
-    def _trace(self, index: int, sizes: BoundSizes) -> bool:
-        """Select the kernels of a group with symbols; False if the selection does not support them at this shape."""
+    def _trace(self, index: int, sizes: BoundSizes, codes: Codes) -> bool:
+        """Select the kernels of a group with symbols; False if its selections have failed, or are too many."""
         group, relocation = self._groups[index], self._relocations[index]
+        kind = type(group.steps[0])
+        if self._traces[index] == TRACES or self._failures[kind] == FAILURES:
+            return False
+        self._traces[index] += 1
+        self._failures[kind] += 1
         try:
             symbolic = sizes.symbolic()
             selector = RecordingSelector(symbolic.memory, self._target, self._options, self._packs)
@@ -184,9 +192,10 @@ class RelocatableSegment:
                 first,
                 selector.temporary_bytes,
                 selector.kept,
-                self._codes,
+                codes,
             )
         except UNSUPPORTED:
             return False
+        self._failures[kind] = 0
         self.traced[index].append(selection)
         return True

@@ -72,7 +72,7 @@ class RegisterTile:
     `row`: the row stride of the data in bytes, unless each row has a separate address. `prefetch_lines`: cache lines of
     each later panel that an iteration of the innermost loop prefetches, a few at a time, since a burst would occupy all
     line fill buffers; `advance`: the bytes by which the next iteration prefetches further, by default all lines. An
-    element of the sum is a word of the `dot`; `turn`: elements per iteration, by default those that `unrolled` returns.
+    element of the sum is a word of the `dot`; `turn`: elements per iteration, by default the result of `unrolled`.
 
     If the weights are compressed, or the data quantized, in groups, the first of two levels is the loop over groups.
     """

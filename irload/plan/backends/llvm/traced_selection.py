@@ -57,7 +57,7 @@ class TracedSelection:
         self._chosen: list[tuple[range, Callable[[Sequence[int]], tuple[Kernel, Sequence[int]]]]] = []
         """Kernels that are chosen for each shape: the positions of their properties and numbers, and the function."""
         records = [self._record(launch, argument, step) for launch in launches]
-        self.parts = (TablePart(positions, records, keep, self._index, is_traced=True),)
+        self.parts = (TablePart(positions, records, keep, codes, self._index, is_traced=True),)
         self._words: Callable[[Sequence[int]], list[int] | None] = trace.guarded(self._terms)
 
     def words(self, symbols: Sequence[int]) -> Words | None:
@@ -83,21 +83,26 @@ class TracedSelection:
         return words
 
     def _record(self, launch: Launch, argument: Callable[[Any], Term], step: Step) -> LaunchRecord:
-        create, properties, numbers = self._described(launch.kernel, step)
-        terms = [Term(size=size) for size in (*properties, step.flops)]
-        return LaunchRecord(create, [*terms, *map(argument, launch.pointers), *(Term(size=size) for size in numbers)])
+        create, code, properties, numbers = self._described(launch.kernel, step)
+        sizes = [Term(size=size) for size in (*properties, step.flops)], [Term(size=size) for size in numbers]
+        return LaunchRecord(create, code, [*sizes[0], *map(argument, launch.pointers), *sizes[1]])
 
-    def _described(self, kernel: Kernel, step: Step) -> tuple[Build, Sequence[Any], Sequence[Any]]:
-        """A function that creates the kernel from the words; its properties, except the operations; its numbers."""
+    def _described(self, kernel: Kernel, step: Step) -> tuple[Build, Kernel | None, Sequence[Any], Sequence[Any]]:
+        """For a launch: a function that creates the kernel from the words, its code unless it depends on the shape.
+
+        Then the properties, except the operations, and the numbers of the kernel.
+        """
         if isinstance(kernel, ChosenKernel):
             choose = kernel.builder(self._index, self._words_of)
-            positions = self._added(len(self._words_of(kernel.here)))
+            positions = self._added(PROPERTIES - 1 + len(kernel.here.numbers))
+            self._codes.request(kernel.here.code)
             self._chosen.append((positions, choose))
             words = list(map(Word, positions))
-            return lambda words: choose(words)[0], words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
+            return lambda words: choose(words)[0], None, words[: PROPERTIES - 1], words[PROPERTIES - 1 :]
         create = builder(kernel, self._index) or (lambda words: kernel)
-        code = self._codes.code(with_numbers(kernel.code, fixed)).address
-        return create, [code, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
+        code = with_numbers(kernel.code, fixed)
+        self._codes.request(code)
+        return create, code, [0, kernel.count, kernel.scratch, self._cycles(kernel, step)], kernel.numbers
 
     def _cycles(self, kernel: Kernel, step: Step) -> int:
         """The estimated cycles of a kernel, which decide whether threads share it; 0 for a single thread.
