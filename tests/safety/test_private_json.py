@@ -21,7 +21,7 @@ HOSTILE = {
     "no UTF-8": b'{"a": "\xff"}',
     "half a pair": b'{"a": {"b": "\\ud800"}}',
     "an array": b"[1, 2]",
-    "values": b'{"a": {"b": [1]}, "c": 5}',
+    "values": b'{"a": {"b": [1]}, "c": -5}',
     "zeros": bytes(1000),
 }
 

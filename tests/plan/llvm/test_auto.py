@@ -21,8 +21,13 @@ RATES = {
 
 @pytest.fixture
 def rate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Peaks:
-    peak = RATES[request.param]
-    monkeypatch.setattr(peaks, "peaks", lambda target, threads: peak)
+    return rated(monkeypatch, request.param)
+
+
+def rated(monkeypatch: pytest.MonkeyPatch, name: str) -> Peaks:
+    """Let the processor have the rates of this name."""
+    peak = RATES[name]
+    monkeypatch.setattr(peaks, "rate", lambda target, threads, kind: peak.of(kind))
     return peak
 
 
@@ -49,7 +54,7 @@ def test_the_measured_rates_decide(rate: Peaks, expected: str, monkeypatch: pyte
 @pytest.mark.parametrize("precision", ["auto", "bf16", "f32"])
 def test_models_with_variables_store_f32(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` multiplies by constant weights in bf16, and keeps caches in f32, which grow in place."""
-    monkeypatch.setattr(peaks, "peaks", lambda *_: RATES["Zen 4"])
+    rated(monkeypatch, "Zen 4")
     monkeypatch.setattr(available, "compiled_target", lambda options: AVX512_BF16)
     backend = available.LlvmProvider().backend(Options(precision=precision, variables=True))
     assert isinstance(backend, LlvmBackend)
@@ -57,7 +62,7 @@ def test_models_with_variables_store_f32(precision: str, monkeypatch: pytest.Mon
 
 
 def test_nothing_is_measured_where_the_instructions_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peaks, "peaks", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr(peaks, "rate", lambda *_: pytest.fail("measured"))
     assert chosen(AMX, monkeypatch, "auto") == "bf16"
     assert chosen(AVX512, monkeypatch, "auto") == "f32"
     assert chosen(AVX2, monkeypatch, "auto") == "f32"

@@ -84,10 +84,10 @@ def gains_by_bf16(target: Target) -> bool:
     """True if products in bf16 are faster than in f32: always by AMX, otherwise by the measured peaks."""
     if target.tiles or target.emulated or not target.bf16:
         return target.bf16
-    from irload.plan.backends.llvm.peaks import peaks
+    from irload.plan.backends.llvm.elements import BF16, F32
+    from irload.plan.backends.llvm.peaks import rate
 
-    measured = peaks(target, 1)
-    return measured.bf16 >= LEAST_GAIN * measured.flops
+    return rate(target, 1, BF16) >= LEAST_GAIN * rate(target, 1, F32)
 
 
 @cache

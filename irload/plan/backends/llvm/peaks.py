@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -37,6 +35,10 @@ TILES, TILE_TURNS = 4, 1250
 """Tiles of sums, and iterations of the loop of a unit: a tile product takes as long as 16 instructions."""
 COPIED = 64 << 20
 """Bytes of the copy, more than the caches."""
+LARGEST = 1e18
+"""Larger rates are invalid."""
+COPIES, INT8 = "copies", "int8"
+"""Kinds of peaks, besides products in F32 and BF16."""
 
 
 @record()
@@ -96,14 +98,24 @@ class MultiplyLoop(Kernel):
         registers.release()
 
 
-@cache
 def peaks(target: Target, threads: int) -> Peaks:
     """The peaks with this number of threads, from the user's cache or measured in a fraction of a second."""
-    key = f"{processor()}, {target.name}, {threads} threads"
+    return Peaks(*(rate(target, threads, kind) for kind in (F32, COPIES, BF16, INT8)))
+
+
+@cache
+def rate(target: Target, threads: int, kind: str) -> float:
+    """A peak, from the user's cache or measured; 0 for products that the target does not compute.
+
+    `kind`: of products (F32, BF16 or INT8), or COPIES.
+    """
+    if kind == BF16 and not target.bf16:
+        return 0.0
+    key = f"{processor()}, {target.name}, {threads} threads, {kind}"
     known = _read(peaks_file())
     if key not in known:
-        known[key] = measure(target, threads)
-        write_json(peaks_file(), {key: (p.flops, p.nbytes, p.bf16, p.int8) for key, p in known.items()})
+        known[key] = measure(target, threads, kind)
+        write_json(peaks_file(), known)
     return known[key]
 
 
@@ -112,19 +124,15 @@ def peaks_file() -> Path:
     return cache_folder() / "peaks.json"
 
 
-def measure(target: Target, threads: int) -> Peaks:
-    """Measure the peaks."""
-    out = np.ones(UNITS * target.lanes, np.float32)
-    blocks = np.ones((2, COPIED), np.uint8)
-
-    def rate(dot: Dot) -> float:
-        loop = MultiplyLoop(target.lanes, dot)
-        return loop.operations / _least(Launch(loop, [address(out)], [out]), target, threads)
-
-    copy = RunCopy(target.lanes, (Axis(COPIED, (1, 1)),))
-    moving = _least(Launch(copy, [address(b) for b in blocks], [blocks]), target, threads)
-    bf16 = rate(dots(target)[BF16]) if target.bf16 else 0.0
-    return Peaks(rate(FMA), blocks.nbytes / moving, bf16, rate(byte_dot(target, saturates=False)))
+def measure(target: Target, threads: int, kind: str) -> float:
+    """Measure a peak: operations or bytes per second."""
+    if kind == COPIES:
+        blocks = np.ones((2, COPIED), np.uint8)
+        copy = RunCopy(target.lanes, (Axis(COPIED, (1, 1)),))
+        return blocks.nbytes / _least(Launch(copy, [address(b) for b in blocks], [blocks]), target, threads)
+    dot = byte_dot(target, saturates=False) if kind == INT8 else dots(target)[kind]
+    out, loop = np.ones(UNITS * target.lanes, np.float32), MultiplyLoop(target.lanes, dot)
+    return loop.operations / _least(Launch(loop, [address(out)], [out]), target, threads)
 
 
 def _least(launch: Launch, target: Target, threads: int) -> float:
@@ -137,10 +145,7 @@ def _least(launch: Launch, target: Target, threads: int) -> float:
     return min(seconds)
 
 
-def _read(file: Path) -> dict[str, Peaks]:
+def _read(file: Path) -> dict[str, float]:
     """The valid entries of the file; none if it is missing or damaged."""
-    with suppress(ValueError, TypeError, OverflowError):
-        entries = {str(key): Peaks(*map(float, value)) for key, value in read_json(file).items()}
-        finite = {key: p for key, p in entries.items() if math.isfinite(p.flops + p.nbytes + p.bf16 + p.int8)}
-        return {key: p for key, p in finite.items() if min(p.flops, p.nbytes) > 0 <= min(p.bf16, p.int8)}
-    return {}
+    entries = read_json(file).items()
+    return {key: float(value) for key, value in entries if isinstance(value, int | float) and 0 < value < LARGEST}
