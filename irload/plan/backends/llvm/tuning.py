@@ -79,12 +79,12 @@ LONG_RANKED = 128
 
 UNROLL = 4
 """Maximum elements of the sum per iteration of the innermost loop, which is unrolled."""
-PRODUCTS = 24
+PRODUCTS = 32
 """Vector products per iteration that hide the instructions of the loop.
 
-With 28 products, one element per iteration is as fast as four, in two thirds of the code, and prefetches more weights:
-BERT-base in bf16 takes 0.94 of the time (Zen 5). With 12 products (AVX2), one element takes 1.02 of the time of four,
-and two take 1.00. For Winograd's short sums, four are 3 % faster than two.
+With 28 products, two elements per iteration are as fast as four, take LLVM less time, and prefetch more weights:
+BERT-base in bf16 takes 0.94 of the time (Zen 5). One element prefetches too much, and is 1 % slower. With 12 products
+(AVX2), one element takes 1.02 of the time of four. For Winograd's short sums, four are 3 % faster than two.
 """
 L2_RATE = 24
 """Bytes that a core reads from L2 per cycle."""
