@@ -19,11 +19,13 @@ PATIENCE = 30
 class Unforked(ContextDecorator):
     """A context or decorator. A fork waits until all other threads have left it.
 
-    A thread may enter it several times, and may fork inside it.
+    A thread may enter it several times, and may fork inside it. Ctrl-C at any moment releases the lock: entering a Lock
+    is one instruction, entering a Condition is not.
     """
 
     def __init__(self) -> None:
-        self._changed = Condition(Lock())
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
         self._forking: list[int] = []
         """The identifiers of the threads that are about to fork."""
         self._inside: list[int] = []
@@ -31,20 +33,27 @@ class Unforked(ContextDecorator):
 
     def __enter__(self) -> None:
         ident = get_ident()
-        with self._changed:
-            while self._forking and ident not in self._inside:
-                self._changed.wait()
-            self._inside.append(ident)
+        before = self._inside.count(ident)
+        try:
+            with self._lock:
+                while self._forking and ident not in self._inside:
+                    self._changed.wait()
+                self._inside.append(ident)
+        except BaseException:  # Ctrl-C
+            with self._lock:
+                if self._inside.count(ident) > before:
+                    self._inside.remove(ident)
+            raise
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
+        with self._lock:
             self._inside.remove(get_ident())
             if self._forking:
                 self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Block further entries, and wait for other threads inside. This thread holds the lock during the fork."""
-        self._changed.acquire()
+        self._lock.acquire()
         self._forking.append(get_ident())
         end = monotonic() + PATIENCE
         while any(ident != get_ident() for ident in self._inside) and (left := end - monotonic()) > 0:
@@ -57,11 +66,12 @@ class Unforked(ContextDecorator):
         self._forking.remove(get_ident())
         self._changed.notify_all()
         with suppress(RuntimeError):  # Ctrl-C interrupted the wait
-            self._changed.release()
+            self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """Remove all threads except the calling one."""
-        self._changed = Condition(Lock())
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
         self._forking = []
         self._inside = [ident for ident in self._inside if ident == get_ident()]
 

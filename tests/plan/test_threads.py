@@ -260,3 +260,31 @@ def test_the_processors_other_than_the_callers() -> None:
         os.sched_setaffinity(0, allowed)
     assert other_processors() < allowed
     assert len(other_processors()) == len(allowed) - 1
+
+
+HAMMERED = """
+import random, signal
+from irload.system.forks import Unforked
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+def enter():
+    while True:
+        with unforked:
+            pass
+
+unforked, caught = Unforked(), 0
+while caught < 20000:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(5e-6, 1e-4))
+        enter()
+    except KeyboardInterrupt:
+        caught += 1
+print(caught)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no interval timer")
+def test_an_interrupt_while_forks_are_blocked_keeps_no_lock() -> None:
+    """A Condition acquires its lock in Python, where Ctrl-C can leave it locked: the next inference would hang."""
+    done = subprocess.run([sys.executable, "-c", HAMMERED], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert done.stdout.split() == ["20000"], done.stderr[-2000:]
