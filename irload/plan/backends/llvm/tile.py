@@ -55,7 +55,7 @@ class SumLevel:
             self,
             count=ANY if free else self.count,
             x=WORD if not inner and self.x == WORD else ANY,
-            even=free and (turn == 1 or self.count % turn == 0),
+            even=free and self.count % turn == 0,
             contiguous=len(inner) == 1 and self.x == inner[0].count * inner[0].x,
         )
 
@@ -99,8 +99,8 @@ class RegisterTile:
 
 
 def unrolled(rows: int, vectors: int) -> int:
-    """The elements of the sum per iteration of a tile: a power of two."""
-    return next((n for n in (1, 2) if n * rows * vectors >= PRODUCTS), UNROLL)
+    """The elements of the sum per iteration of a tile."""
+    return 2 if 2 * rows * vectors >= PRODUCTS else UNROLL
 
 
 @record()
