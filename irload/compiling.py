@@ -36,8 +36,8 @@ def compile_model(
     - `mmap`: for a path, map its .bin file (see `read_model`).
     - `cache`: for a path, load the plan from the user's cache if an earlier process has stored it, without reading the
       model; otherwise store it, if all steps are compiled kernels (up to 1 GB in total; IRLOAD_MODEL_CACHE=off disables
-      this). The plan for many shapes of a model with dynamic inputs is stored by the inference that creates it, without
-      the weights. Files are identified by content.
+      this). For a model with dynamic inputs, the first inference stores the plan of its shape, and the inference that
+      creates the plan for many shapes stores that, without the weights. Files are identified by content.
 
     Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
     contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every

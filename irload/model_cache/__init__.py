@@ -2,7 +2,8 @@
 
 The plan of a model with static shapes is cached if all of its steps are compiled kernels and the model was not modified
 between reading and compilation. Any use of the compiled model other than inference reads the model from its files.
-Traced plans of models with dynamic shapes are cached without weights, which are read from the model's file.
+For models with dynamic shapes, the plan of the first shape is cached in the same way. Traced plans are cached without
+weights, which are read from the model's file.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from irload.core.pause import uncollected
 from irload.errors import ReadError, Where, out_of_memory
 from irload.model_cache.identity import identity_of, is_plain
+from irload.model_cache.plan_files import PlanFiles
 from irload.model_cache.ports import described_dynamic
-from irload.model_cache.traced_files import TracedFiles
 from irload.options import Options
 from irload.plan.backends.base import foremost
 from irload.plan.backends.compiled import CompiledBackend, StoredInvalid
@@ -109,7 +110,7 @@ class CacheEntry:
         """Let a compiled model restore and store traced plans, if its model is the one that `read` returned."""
         model = compiled.model
         if model is self.model:
-            compiled.keep_plans(TracedFiles(models_folder(), self.key, lambda: described_dynamic(model)), LARGEST_PLAN)
+            compiled.keep_plans(PlanFiles(models_folder(), self.key, lambda: described_dynamic(model)), LARGEST_PLAN)
 
     def keep(self, compiled: CompiledModel) -> None:
         """Store the plan of a compiled model, if it can be cached and its model is the one that `read` returned."""
@@ -121,13 +122,13 @@ class CacheEntry:
             models_folder().write(self.key, pieces)
 
     def _dynamic(self, document: Mapping[str, Any]) -> CompiledModel:
-        """Return a model with dynamic shapes, which runs cached traced plans."""
+        """Return a model with dynamic shapes, which runs cached plans."""
         from irload.model_cache.cached_dynamic import CachedDynamicModel
         from irload.read import sealed_weights
 
-        files = TracedFiles(models_folder(), self.key)
+        files = PlanFiles(models_folder(), self.key)
         return CachedDynamicModel(
-            document, self.options, files, sealed_weights(self.files, self.options.limits), self._whole
+            document, self.options, self.backend, files, sealed_weights(self.files, self.options.limits), self._whole
         )
 
     def _whole(self) -> CompiledModel:

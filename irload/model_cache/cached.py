@@ -11,7 +11,7 @@ from irload.graph import Port
 from irload.model import find_port
 from irload.model_cache.file import Plan
 from irload.model_cache.ports import Document, differences_of, inputs_of, outputs_of, warnings_of
-from irload.model_cache.replica import Replica
+from irload.model_cache.replica import Replicas
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
 from irload.plan.interpreter import InterpreterRun
@@ -22,7 +22,7 @@ from irload.validation.differences import refusal
 
 _OF_WHOLE = frozenset(
     [
-        *("model", "_accumulations", "_by_runs", "_folding", "_graphs", "_latest", "_lock"),
+        *("model", "_accumulations", "_by_runs", "_first_store", "_folding", "_graphs", "_latest", "_lock"),
         *("_operations", "_planned", "_pools", "_reads", "_schedules", "_shared", "_tails", "_traced"),
     ]
 )
@@ -92,9 +92,7 @@ class CachedModel(Cached):
         self, plan: Plan, options: Options, backend: CompiledBackend, read: Callable[[], CompiledModel]
     ) -> None:
         self._describe(plan.model, options, read)
-        self._plan = plan
-        self._code = backend.restore(plan.code)
-        self._idle = [self._replica()]
+        self._replicas = Replicas(plan, options, backend)
 
     def prepare(self, inputs: Any = None) -> None:
         """Check the inputs, if any. The plan already exists. Raises InputInvalid."""
@@ -103,17 +101,4 @@ class CachedModel(Cached):
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Run the model's graph on an unused replica of the plan."""
-        try:
-            replica = self._idle.pop()
-        except IndexError:
-            replica = self._replica()
-        try:
-            results = replica.run(arrays, run)
-        except Exception:
-            self._idle.append(replica)
-            raise  # after an interrupt the replica is not reused: a thread may still write to its memory
-        self._idle.append(replica)
-        return results
-
-    def _replica(self) -> Replica:
-        return Replica(self._plan, self._code, self._options)
+        return self._replicas.run(arrays, run)

@@ -1,4 +1,7 @@
-"""A compiled model with dynamic shapes that runs stored traced plans, without its graph, while their guards hold."""
+"""A compiled model with dynamic shapes that runs stored plans, without its graph.
+
+The first shape runs by its plan, if it is stored; others, by stored traced plans while their guards hold.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,25 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from irload.core.element import element
+from irload.core.pause import uncollected
 from irload.core.shape import UNRANKED
 from irload.core.tensor import Array, TensorType
-from irload.errors import DeclaredDiffers
+from irload.errors import DeclaredDiffers, IRError
 from irload.graph import Node, Output, UnknownOp
 from irload.model_cache.cached import Cached
+from irload.model_cache.plan_files import PlanFiles
 from irload.model_cache.ports import Document, light_model
+from irload.model_cache.replica import Replicas
 from irload.options import Options
 from irload.plan.backends.base import SharedData
+from irload.plan.backends.compiled import CompiledBackend, StoredInvalid
 from irload.plan.folding import Folding, of_file
 from irload.plan.interpreter import InterpreterRun
 from irload.plan.ir.constant import Constant
 from irload.plan.variables import Variables
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import BoundShape
-from irload.runtime.kept import PlanStore, restored
+from irload.runtime.kept import PlanStore, restored, static_name
 from irload.runtime.plans import with_facts
 from irload.runtime.traced import NotBound, TracedPlans
 from irload.runtime.variables import state_of
@@ -35,26 +42,31 @@ if TYPE_CHECKING:
 
 
 class CachedDynamicModel(Cached):
-    """A compiled model with cached traced plans. The graph is read at the first shape for which no plan's guards hold.
+    """A compiled model with cached plans. The graph is read at the first shape that no plan serves.
 
-    `store`: the plans; `weights`: the model's weights, to which the plans refer.
+    `files`: the plans; `weights`: the model's weights, to which traced plans refer.
     """
 
     def __init__(
         self,
         document: Document,
         options: Options,
-        store: PlanStore,
+        backend: CompiledBackend,
+        files: PlanFiles,
         weights: Weights,
         read: Callable[[], CompiledModel],
     ) -> None:
         self._describe(document, options, read)
+        self._files = files
+        self._backend = backend
+        self._first: tuple[Sequence[TensorType], Replicas | None] | None = None
+        """The types of the first inputs, and their plan if it is stored."""
         light, self._variable_nodes = light_model(document, self.inputs, options.file)
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
         """Input types, comparison and bound plan of the last run. Set only for models without variables."""
         options_with_facts = with_facts(options, light, self._variable_nodes)
-        plans = _Plans(store, weights)
+        plans = _Plans(files, weights)
         self._stored: TracedPlans | None = TracedPlans(
             light, self._variable_nodes, options_with_facts, plans.folding, {}, plans, traces=False
         )
@@ -68,16 +80,21 @@ class CachedDynamicModel(Cached):
         if inputs is None:
             return
         _, given = self._bound(inputs)
+        if self._first_plan(given) is not None:
+            return
         plans = None if self._variable_nodes else self._stored
         with self._errors_located(), suppress(NotBound):
             shape = None if plans is None else plans.find(given, self._compared(given))
             if shape is not None and plans is not None:
                 plans.give_back(shape, plans.take(shape)[0])
                 return
-        self._completed().prepare(inputs)
+        self._read_for_other_shapes().prepare(inputs)
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Run the model's graph by a stored plan that is valid for these shapes; otherwise read and run the model."""
+        replicas = self._first_plan(given)
+        if replicas is not None:
+            return replicas.run(arrays, run)
         plans = self._stored
         if plans is not None:
             run.differences, shape, held = self._find_plan(plans, given, run.variables)
@@ -85,7 +102,7 @@ class CachedDynamicModel(Cached):
                 with suppress(NotBound):
                     return run.run_assigning(lambda: plans.run(shape, [*arrays, *held], run, wide=True))
             self._stored = self._recent = None
-        whole = self._completed()
+        whole = self._read_for_other_shapes()
         run.compiled = whole
         return whole.execute(run, given, arrays)
 
@@ -116,6 +133,23 @@ class CachedDynamicModel(Cached):
         whole = self._completed()
         whole._variables = self._variables
         return whole
+
+    def _read_for_other_shapes(self) -> CompiledModel:
+        """Return the complete CompiledModel, which traces a plan for the first shape that it runs."""
+        whole = self._completed()
+        whole.expect_shapes()
+        return whole
+
+    def _first_plan(self, given: Sequence[TensorType]) -> Replicas | None:
+        """Return the stored plan of the first shape; None for other shapes."""
+        if self._first is None:
+            plan = replicas = None
+            with suppress(StoredInvalid, IRError, MemoryError), uncollected():
+                plan = None if self._variable_nodes else self._files.find_static(static_name(given))
+                replicas = None if plan is None else Replicas(plan, self._options, self._backend)
+            self._first = given, replicas
+        types, replicas = self._first
+        return replicas if replicas is not None and (types is given or types == given) else None
 
     def _compared(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """Return the comparison of inferred types with the file, or None if these input types need none."""

@@ -1,4 +1,4 @@
-"""Selects the plans of static models that can be cached, and writes their files."""
+"""Selects the plans of static shapes that can be cached, and writes their files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irload.model import Model
 from irload.model_cache.file import pieces
-from irload.model_cache.ports import described
+from irload.model_cache.ports import Document, described
 from irload.model_cache.replica import placed
 from irload.plan.backends.compiled import NotStorable, StorableExecutable
 from irload.plan.executor import Executor
@@ -14,41 +14,42 @@ from irload.runtime.compiled_model import CompiledModel
 
 
 def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[bytes] | None:
-    """Return the contents of the cache file of a model's plan, or None unless the plan is one storable executable.
+    """Return the contents of the cache file of a static model, or None if its plan is not storable.
 
-    Plans with dynamic shapes, with variables, or with steps that run in NumPy are not storable. `largest`: the maximum
-    bytes of constants.
+    Models with dynamic shapes or variables are not static. `largest`: the maximum bytes of constants.
     """
     model = compiled.model
     if model.sinks or not all(p.output.type.is_static for p in (*model.inputs, *model.outputs)):
         return None
-    schedule = compiled.scheduled([p.output.type for p in model.inputs])
-    if schedule.part is None or not schedule.is_static or schedule.remaining:
+    part = compiled.scheduled([p.output.type for p in model.inputs]).entire
+    if part is None:
         return None
-    plan = compiled.take(schedule.part)
+    plan = compiled.take(part)
     try:
-        return _pieces(model, plan, key, largest)
-    except NotStorable:
-        return None
+        return plan_pieces(plan, model, described(model), key, largest)
     finally:
-        compiled.give_back(schedule.part, plan)
+        compiled.give_back(part, plan)
 
 
-def _pieces(model: Model, plan: Executor, key: str, largest: int) -> Iterator[bytes] | None:
+def plan_pieces(plan: Executor, model: Model, document: Document, key: str, largest: int) -> Iterator[bytes] | None:
+    """Return the contents of the cache file of the plan of an entire model for one shape.
+
+    None unless it is one storable executable, with no steps that run in NumPy. `document`: the description of the
+    model, to which the offsets and strides of inputs and outputs are added.
+    """
     executables = [segment.executable for segment in plan.segments]
-    if len(executables) != 1 or not isinstance(executables[0], StorableExecutable):
+    ports = len(plan.input_arrays), len(plan.output_arrays)
+    if len(executables) != 1 or ports != (len(model.inputs), len(model.outputs)):
+        return None
+    if not isinstance(executables[0], StorableExecutable):
         return None
     arena = plan.memory.arena
-    stored = executables[0].stored(arena)
-    if (
-        stored.nbytes > largest
-        or len(plan.input_arrays) != len(model.inputs)
-        or len(plan.output_arrays) != len(model.outputs)
-    ):
+    try:
+        stored = executables[0].stored(arena)
+        positions = {
+            "taken": [placed(view, arena) for view in plan.input_arrays],
+            "given": [placed(view, arena) for view in plan.output_arrays],
+        }
+    except NotStorable:
         return None
-    document = {
-        **described(model),
-        "taken": [placed(view, arena) for view in plan.input_arrays],
-        "given": [placed(view, arena) for view in plan.output_arrays],
-    }
-    return pieces(key, document, arena.size, stored)
+    return None if stored.nbytes > largest else pieces(key, {**document, **positions}, arena.size, stored)

@@ -1,4 +1,4 @@
-"""A cached plan with its memory, for one inference at a time."""
+"""Cached plans with their memory: a replica runs one inference at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.model_cache.file import Plan
 from irload.options import Options
-from irload.plan.backends.compiled import NotStorable, RestoredExecutable
+from irload.plan.backends.compiled import CompiledBackend, NotStorable, RestoredExecutable
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.memory.filling import Filling
 
@@ -31,6 +31,33 @@ class Replica:
         self._inputs.fill(arrays)
         self._executable.run(context)
         return tuple(np.array(view, order="C") for view in self._outputs)
+
+
+class Replicas:
+    """The replicas of a cached plan, at most one per concurrent inference. Thread-safe. Raises as `Replica` does."""
+
+    def __init__(self, plan: Plan, options: Options, backend: CompiledBackend) -> None:
+        self._plan = plan
+        self._options = options
+        self._code = backend.restore(plan.code)
+        self._idle = [self._new()]
+
+    def run(self, arrays: Sequence[Array], context: Any) -> tuple[Array, ...]:
+        """Return the results of an inference on an unused replica."""
+        try:
+            replica = self._idle.pop()
+        except IndexError:
+            replica = self._new()
+        try:
+            results = replica.run(arrays, context)
+        except Exception:
+            self._idle.append(replica)
+            raise  # after an interrupt the replica is not reused: a thread may still write to its memory
+        self._idle.append(replica)
+        return results
+
+    def _new(self) -> Replica:
+        return Replica(self._plan, self._code, self._options)
 
 
 def placed(view: Array, arena: Array) -> Mapping[str, Any]:

@@ -114,6 +114,11 @@ class Schedule:
     """The remaining nodes, in groups that run one after the other."""
 
     @property
+    def entire(self) -> StaticPart | None:
+        """The planned part, if it is the entire graph."""
+        return self.part if self.is_static and not self.remaining else None
+
+    @property
     def remaining(self) -> tuple[ScheduledNode, ...]:
         """All nodes that are not in the part."""
         return (*self.rest, *(node for tail in self.tails for node in tail.nodes))

@@ -140,6 +140,7 @@ class CompiledModel(Plans):
             schedule = self.scheduled(given)
             if schedule.part is not None:
                 self.give_back(schedule.part, self.take(schedule.part))
+                self.keep_first(given, self._differences_for(given), schedule)
 
     @contextmanager
     def _errors_located(self) -> Generator[None]:
@@ -237,8 +238,13 @@ class CompiledModel(Plans):
             return self._with_state(run, given, arrays)
         if latest is None or latest[0] is not given:
             differences = self._differences_for(given)
-            plan = self._traced.find(given, differences) if self._traced.applies and run.uses_plans else None
-            latest = self._latest = given, differences, plan or self.schedule(self.model, given, differences)
+            uses_plans = self._traced.applies and run.uses_plans
+            plan = self._traced.find(given, differences) if uses_plans else None
+            if plan is None:
+                plan = self.schedule(self.model, given, differences)
+                if uses_plans:
+                    self.keep_first(given, differences, plan)
+            latest = self._latest = given, differences, plan
         run.differences, plan = latest[1:]
         try:
             return self._run_with(run, plan, arrays)

@@ -1,4 +1,4 @@
-"""Stores traced plans for other processes, and restores them without planning."""
+"""Stores plans of models with dynamic shapes for other processes, and restores traced plans without planning."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from irload.plan.folding import Folding
 from irload.plan.ir.constant import Constant
 
 if TYPE_CHECKING:
+    from irload.plan.executor import Executor
     from irload.plan.traced.template import Template
 
-__all__ = ["KeptPlans", "ModelPlans", "PlanStore", "restored"]
+__all__ = ["KeptPlans", "ModelPlans", "PlanStore", "restored", "static_name"]
 
 DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """Errors that decoding raises for a document that does not describe a plan."""
@@ -34,6 +35,10 @@ class PlanStore(Protocol):
         """Store a document and its arrays. Errors of the file system are ignored."""
         ...
 
+    def keep_static(self, name: str, plan: Executor, model: Model, largest: int) -> None:
+        """Store the plan of the entire model for one shape, with at most `largest` bytes of constants."""
+        ...
+
 
 class KeptPlans(Protocol):
     """The stored traced plans of a model."""
@@ -45,6 +50,11 @@ class KeptPlans(Protocol):
     def keep(self, name: str, template: Template) -> None:
         """Store a plan."""
         ...
+
+
+def static_name(given: Sequence[TensorType]) -> str:
+    """Return the name of the plan for inputs of these static types."""
+    return repr(("static", [(t.element.name, t.shape.static) for t in given]))
 
 
 def restored(
@@ -89,6 +99,11 @@ class ModelPlans:
             except (NotStorable, *DAMAGED):
                 return
             self._store.keep(name, stored.encoded, stored.arrays)
+
+    def keep_static(self, given: Sequence[TensorType], plan: Executor) -> None:
+        """Store the plan for inputs of these types, unless the model was edited."""
+        if self._is_unchanged():
+            self._store.keep_static(static_name(given), plan, self._model, self._largest)
 
     def node(self, number: int) -> Node:
         """Return the layer with this number."""

@@ -66,12 +66,35 @@ class Plans:
         self._accumulations: dict[Body, Accumulation] = {}
         self._lock = Lock()
         self._traced = TracedPlans(model, reads, options, self._folding, self._shared)
+        self._first_store: ModelPlans | None = None
+        """Stores the plan of the first shape, unless the model has variables."""
         _all.add(self)
 
     def keep_plans(self, store: PlanStore, largest: int) -> None:
         """Restore traced plans from a store, and store new plans. `largest`: maximum bytes of constants of a plan."""
         if self._traced.applies:
-            self._traced.families.kept = ModelPlans(store, largest, self.model, self._folding)
+            plans = self._traced.families.kept = ModelPlans(store, largest, self.model, self._folding)
+            self._first_store = None if self.model.sinks else plans
+
+    def expect_shapes(self) -> None:
+        """Trace the first shape, too, instead of storing a plan for it alone: other processes have run other shapes."""
+        self._traced.traces_first = True
+        self._first_store = None
+
+    def keep_first(self, given: Sequence[TensorType], differences: RunDifferences | None, schedule: Schedule) -> None:
+        """Create and store the plan of the first shape of a model with dynamic shapes. Raises OutOfMemory.
+
+        It is not stored if ports contradict the types inferred for this shape, which every run must report.
+        """
+        store, part = self._first_store, schedule.entire
+        self._first_store = None
+        if store is None or part is None or (differences is not None and differences.differences):
+            return
+        plan = self.take(part)
+        try:
+            store.keep_static(given, plan)
+        finally:
+            self.give_back(part, plan)
 
     def schedule(
         self,

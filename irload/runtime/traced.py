@@ -71,6 +71,8 @@ class TracedPlans:
         """The traced plans by the types of inputs and variables; None for the shape that is planned alone."""
         self._alone: Hashable = None
         """The key in `_shapes` of the shape that is planned alone."""
+        self.traces_first = False
+        """True if the first shape is traced, too."""
         self._traces = traces
         """False if plans are only restored, never traced."""
         self.is_fruitless = False
@@ -104,7 +106,7 @@ class TracedPlans:
             if shape is not None:
                 return shape
             begins = not any(held) and (self.families.kept is None and state is not None if self._variables else True)
-            if self._alone is None and begins:
+            if self._alone is None and begins and not self.traces_first:
                 self._alone = key
                 self._shapes[key] = None
                 if self.families.kept is None:

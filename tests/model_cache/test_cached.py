@@ -217,7 +217,7 @@ def test_it_is_freed_with_the_last_reference(model, use):
             compiled.create_infer_request().infer(image())
         else:
             compiled.profile(image(), rounds=1)
-        alive = [weakref.ref(compiled), *map(weakref.ref, compiled._idle)]
+        alive = [weakref.ref(compiled), *map(weakref.ref, compiled._replicas._idle)]
         del compiled
         assert [one() for one in alive] == [None] * len(alive)
     finally:

@@ -197,8 +197,10 @@ def test_descriptors_are_closed(model):
 
 def test_open_shapes(tmp_path):
     path = write(tmp_path / "open", batch=-1)
-    irload.compile_model(path)(image())
-    assert count() == 0
+    compiled = irload.compile_model(path)
+    assert count() == 0, "no shape is known yet"
+    compiled(image())
+    assert count() == 2, "a description of the model, and the plan of the first shape"
 
 
 @pytest.mark.parametrize("name", ["state", "loop", "dynamic"])

@@ -252,7 +252,7 @@ def test_variables_are_kept_when_the_model_is_read(tmp_path: Path) -> None:
 def test_damaged_files_are_replaced(path: Path, folder: PrivateFolder) -> None:
     wanted = irload.compile_model(path, 1)(values(1, 33, 32))[0]
     files = {file: file.read_bytes() for file in folder.folder.iterdir()}
-    assert len(files) == 2
+    assert len(files) == 3, "a description of the model, the plan of the first shape, and a traced plan"
     for file, data in files.items():
         for place in (0, 30, len(data) // 2, len(data) - 1):
             file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
@@ -320,12 +320,66 @@ def test_plans_refer_to_weights_of_the_file(
     x = net.op("Multiply", net.conv(net.input(1, 64, -1, -1), 64, 96, 3, **pads), net.weights(1, 96, 1, 1))
     path = saved(net.model(net.conv(net.op("ReLU", x), 96, 64, 1)), tmp_path)
     agree(path, *([[values(1, 64, n, n + 3)] for n in sizes] for sizes in ((20, 24), (28, 21))), refusing)
-    assert folder.contents().nbytes < path.with_suffix(".bin").stat().st_size / 4
+    first, *traced = sorted((file.stat().st_size for file in folder.folder.iterdir()), reverse=True)
+    assert first > path.with_suffix(".bin").stat().st_size, "the plan of the first shape contains packed weights"
+    assert sum(traced) < path.with_suffix(".bin").stat().st_size / 4
 
 
-def test_one_shape_stores_nothing(tmp_path: Path, folder: PrivateFolder) -> None:
+@pytest.mark.parametrize("prepared", [False, True])
+def test_the_first_shape(prepared: bool, tmp_path: Path, refusing: Callable[[], None]) -> None:
+    """Its plan is stored, so that later processes run it without the graph."""
+    path, x = saved(encoder(1), tmp_path), values(1, 10, 32)
+    own = irload.compile_model(path, 1)
+    if prepared:
+        own.prepare(x)
+    else:
+        own(x)
+    compiled = irload.compile_model(path, 1)
+    refusing()
+    compiled.prepare(x)
+    for seed in range(3):
+        x = values(1, 10, 32, seed=seed)
+        np.testing.assert_array_equal(compiled(x)[0], own(x)[0])
+    assert is_light(compiled)
+
+
+def test_a_second_shape_in_another_process_is_traced(tmp_path: Path, folder: PrivateFolder) -> None:
     path = saved(encoder(1), tmp_path)
-    results(irload.compile_model(path, 1), [[values(1, 10, 32)]])
+    own, other = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
+    own(values(1, 10, 32))
+    second = irload.compile_model(path, 1)
+    for n in (20, 10, 20):
+        np.testing.assert_allclose(second(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
+    assert not is_light(second)
+    assert folder.contents().count == 3, "the plan of the second shape is traced, not stored alone"
+    third = irload.compile_model(path, 1)
+    for n in (10, 30, 10, 20):
+        np.testing.assert_allclose(third(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
+    assert is_light(third)
+
+
+def test_a_first_shape_that_contradicts_declarations_is_not_stored(tmp_path: Path, folder: PrivateFolder) -> None:
+    """Its inference compares ports with their declarations, and every process must report differences."""
+    path = saved(encoder(1), tmp_path)
+    before, gelu, after = path.read_text().partition('type="Gelu"')
+    output = after.index("<output>")
+    path.write_text(before + gelu + after[:output] + after[output:].replace("<dim>-1</dim>", "<dim>3</dim>", 1))
+    for _ in range(2):
+        compiled = irload.compile_model(path, 1)
+        compiled(values(2, 10, 32))
+        assert len(compiled.differences) == 1
+        assert folder.contents().count == 0
+        with pytest.raises(irload.DeclaredDiffers):
+            irload.compile_model(path, 1, strict=True)(values(2, 10, 32))
+    compiled(values(3, 10, 32))
+    assert folder.contents().count > 0
+
+
+def test_a_large_plan_of_the_first_shape_is_not_stored(
+    tmp_path: Path, folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_cache, "LARGEST_PLAN", 1000)
+    irload.compile_model(saved(encoder(1), tmp_path), 1)(values(1, 10, 32))
     assert folder.contents().count == 0
 
 
@@ -341,7 +395,7 @@ def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkey
 
         patch.setattr(planning, "traced_program", specialised)
         results(irload.compile_model(path, 1), [[values(1, n, 32)] for n in (10, 20, 30)])
-    assert folder.contents().count == 3
+    assert folder.contents().count == 4, "a description, the plan of 10, and traced plans of 20 and 30"
     compiled = irload.compile_model(path, 1)
     own = irload.compile_model(path, 1, cache=False)
     for n in (30, 20):
