@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import irload
-from irload import model_cache
 from irload.core import element as et
 from irload.core.tensor import Array
 from irload.model import Model
 from irload.model_cache.cached_dynamic import CachedDynamicModel
-from irload.plan.backends.llvm.target import host_target
 from irload.plan.ir.steps import SampleSumStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
@@ -24,52 +22,14 @@ from irload.safety.private_folder import PrivateFolder
 from tests.harness.tiers import tiered
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
+from tests.traced.files import is_light, saved, values
 from tests.traced.nets import encoder, fully_convolutional
 from tests.traced.states import Decoder
 
 Feed = Sequence[Array]
 
 
-def values(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def saved(model: Model, folder: Path) -> Path:
-    irload.save_model(model, folder / "model.xml")
-    return folder / "model.xml"
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PrivateFolder:
-    """Compiled kernels, and an empty folder of plans. All tests share the compiled kernels."""
-    monkeypatch.setenv("IRLOAD_JIT", "auto")
-    monkeypatch.delenv("IRLOAD_MODEL_CACHE", raising=False)
-    if host_target() is None:
-        pytest.skip("kernels are not written for this machine")
-    plans = PrivateFolder("", ".plan", folder=tmp_path / "plans")
-    monkeypatch.setattr(model_cache, "models_folder", lambda: plans)
-    return plans
-
-
-@pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Makes reading and planning an error."""
-
-    def refuse() -> None:
-        def refused(*_: object, **__: object) -> None:
-            raise AssertionError("the model was read or planned")
-
-        monkeypatch.setattr("irload.loading.read_opened", refused)
-        monkeypatch.setattr("irload.runtime.families.schedule_graph", refused)
-        monkeypatch.setattr("irload.runtime.plans.schedule_graph", refused)
-        monkeypatch.setattr(planning, "lower", refused)
-
-    return refuse
-
-
-def is_light(compiled: CompiledModel) -> bool:
-    """True if the model was not read."""
-    return isinstance(compiled, CachedDynamicModel) and compiled._whole is None
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def results(compiled: CompiledModel, feeds: Sequence[Feed]) -> list[list[Array]]:
@@ -323,64 +283,6 @@ def test_plans_refer_to_weights_of_the_file(
     first, *traced = sorted((file.stat().st_size for file in folder.folder.iterdir()), reverse=True)
     assert first > path.with_suffix(".bin").stat().st_size, "the plan of the first shape contains packed weights"
     assert sum(traced) < path.with_suffix(".bin").stat().st_size / 4
-
-
-@pytest.mark.parametrize("prepared", [False, True])
-def test_the_first_shape(prepared: bool, tmp_path: Path, refusing: Callable[[], None]) -> None:
-    """Its plan is stored, so that later processes run it without the graph."""
-    path, x = saved(encoder(1), tmp_path), values(1, 10, 32)
-    own = irload.compile_model(path, 1)
-    if prepared:
-        own.prepare(x)
-    else:
-        own(x)
-    compiled = irload.compile_model(path, 1)
-    refusing()
-    compiled.prepare(x)
-    for seed in range(3):
-        x = values(1, 10, 32, seed=seed)
-        np.testing.assert_array_equal(compiled(x)[0], own(x)[0])
-    assert is_light(compiled)
-
-
-def test_a_second_shape_in_another_process_is_traced(tmp_path: Path, folder: PrivateFolder) -> None:
-    path = saved(encoder(1), tmp_path)
-    own, other = irload.compile_model(path, 1), irload.compile_model(path, 1, cache=False)
-    own(values(1, 10, 32))
-    second = irload.compile_model(path, 1)
-    for n in (20, 10, 20):
-        np.testing.assert_allclose(second(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
-    assert not is_light(second)
-    assert folder.contents().count == 3, "the plan of the second shape is traced, not stored alone"
-    third = irload.compile_model(path, 1)
-    for n in (10, 30, 10, 20):
-        np.testing.assert_allclose(third(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
-    assert is_light(third)
-
-
-def test_a_first_shape_that_contradicts_declarations_is_not_stored(tmp_path: Path, folder: PrivateFolder) -> None:
-    """Its inference compares ports with their declarations, and every process must report differences."""
-    path = saved(encoder(1), tmp_path)
-    before, gelu, after = path.read_text().partition('type="Gelu"')
-    output = after.index("<output>")
-    path.write_text(before + gelu + after[:output] + after[output:].replace("<dim>-1</dim>", "<dim>3</dim>", 1))
-    for _ in range(2):
-        compiled = irload.compile_model(path, 1)
-        compiled(values(2, 10, 32))
-        assert len(compiled.differences) == 1
-        assert folder.contents().count == 0
-        with pytest.raises(irload.DeclaredDiffers):
-            irload.compile_model(path, 1, strict=True)(values(2, 10, 32))
-    compiled(values(3, 10, 32))
-    assert folder.contents().count > 0
-
-
-def test_a_large_plan_of_the_first_shape_is_not_stored(
-    tmp_path: Path, folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_cache, "LARGEST_PLAN", 1000)
-    irload.compile_model(saved(encoder(1), tmp_path), 1)(values(1, 10, 32))
-    assert folder.contents().count == 0
 
 
 def test_many_plans_of_one_pattern(tmp_path: Path, folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
