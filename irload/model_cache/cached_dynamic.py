@@ -60,7 +60,7 @@ class CachedDynamicModel(Cached):
         self._files = files
         self._backend = backend
         self._first: tuple[Sequence[TensorType], Replicas | None] | None = None
-        """The types of the first inputs, and their plan if it is stored."""
+        """The types of the first inputs, and their plan if it is stored. Other inputs release the plan."""
         light, self._variable_nodes = light_model(document, self.inputs, options.file)
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
@@ -141,15 +141,23 @@ class CachedDynamicModel(Cached):
         return whole
 
     def _first_plan(self, given: Sequence[TensorType]) -> Replicas | None:
-        """Return the stored plan of the first shape; None for other shapes."""
+        """Return the stored plan of the first shape; None for other shapes, and for models with variables.
+
+        Another shape releases it: traced plans serve its shape, too, and their packed weights are separate.
+        """
+        if self._variable_nodes:
+            return None
         if self._first is None:
-            plan = replicas = None
+            replicas = None
             with suppress(StoredInvalid, IRError, MemoryError), uncollected():
-                plan = None if self._variable_nodes else self._files.find_static(static_name(given))
+                plan = self._files.find_static(static_name(given))
                 replicas = None if plan is None else Replicas(plan, self._options, self._backend)
             self._first = given, replicas
         types, replicas = self._first
-        return replicas if replicas is not None and (types is given or types == given) else None
+        if types is given or types == given:
+            return replicas
+        self._first = types, None
+        return None
 
     def _compared(self, given: Sequence[TensorType]) -> RunDifferences | None:
         """Return the comparison of inferred types with the file, or None if these input types need none."""

@@ -48,6 +48,8 @@ def test_a_second_shape_in_another_process_is_traced(tmp_path: Path, folder: Pri
     for n in (10, 30, 10, 20):
         np.testing.assert_allclose(third(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
     assert is_light(third)
+    assert third._first is not None
+    assert third._first[1] is None, "its packed weights are released"
 
 
 def test_a_first_shape_that_contradicts_declarations_is_not_stored(tmp_path: Path, folder: PrivateFolder) -> None:
