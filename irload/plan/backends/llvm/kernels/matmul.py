@@ -154,7 +154,8 @@ class RowContraction:
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
         results = ResultTensors.of(tensors, -1, n, epilogue)
-        choose, given = partial(_product, dot, selector.target, selector.threads), (chunks, results, axes, nbytes)
+        choose = partial(_product, dot, selector.target, selector.threads, not selector.resized)
+        given = chunks, results, axes, nbytes
         if any(is_size(axis.size) for axis in axes) and not dot.tiled:
             return RowContraction(data, copies, *chosen(choose, *given), chunks)
         product = choose(*given)
@@ -166,15 +167,22 @@ class RowContraction:
 
 
 def _product(
-    dot: Dot, target: Target, threads: int, chunks: Chunks, results: ResultTensors, axes: Sequence[Axis], nbytes: int
+    dot: Dot,
+    target: Target,
+    threads: int,
+    fixed: bool,
+    chunks: Chunks,
+    results: ResultTensors,
+    axes: Sequence[Axis],
+    nbytes: int,
 ) -> Contraction:
-    """The kernel for these axes. `nbytes`: the size of the data."""
+    """The kernel for these axes. `fixed`: only the batch differs between shapes. `nbytes`: the size of the data."""
     if dot.tiled:
         product = tile_product(dot, axes, chunks, (0,), results, tile_width(results.channels))
     elif dot.weights is not None:
         product = compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL)
     else:
-        product = register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL)
+        product = register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL, fixed=fixed)
     return shared(product, threads, nbytes)
 
 

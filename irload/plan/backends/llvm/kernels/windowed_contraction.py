@@ -45,7 +45,7 @@ def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, target: Target) -> C
     if dot.tiled:
         width = tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
-    product = partial(register_product, ragged=conv.resized, maps=True)
+    product = partial(register_product, ragged=conv.resized, fixed=not conv.resized, maps=True)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]

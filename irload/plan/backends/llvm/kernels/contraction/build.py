@@ -83,12 +83,13 @@ def register_product(
     panel: int | None = None,
     grid: Grid | None = None,
     ragged: bool = False,
+    fixed: bool = False,
     maps: bool = False,
 ) -> Product:
     """The contraction whose accumulators are vector registers.
 
     `panel`: vectors per panel of weights, by default the width of a tile. `ragged`: one code for lines of any length.
-    `maps`: columns are positions of maps.
+    `fixed`: the length does not differ between shapes. `maps`: columns are positions of maps.
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size
@@ -115,6 +116,7 @@ def register_product(
         grid=grid,
         any_channels=results.any_channels,
         maps=maps,
+        fixed=fixed,
     )
     return in_parts(product)
 

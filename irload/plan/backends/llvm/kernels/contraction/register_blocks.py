@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 from typing import Self
 
+from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import unknown
 from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
 from irload.plan.backends.llvm.builder import AnyInt
@@ -30,8 +31,9 @@ class RegisterBlocks(Contraction):
 
     The code reads the first outer size, the columns, the channels and the depth, in the form of these numbers: tiles,
     tiles of each of the `heights`, panels, bytes of a panel. Lines of almost any length can be divided into tiles of
-    three heights; shorter lines have two heights that differ by 1, or a single one. All tiles of `ragged` lines have
-    `rows` columns, except for the last one, whose code reads its number of columns.
+    three heights; shorter lines have two heights that differ by 1, or a single one. If lines are `fixed`, a line of
+    whole tiles has a single height, too, so LLVM compiles half of the code. All tiles of `ragged` lines have `rows`
+    columns, except for the last one, whose code reads its number of columns.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
@@ -57,6 +59,7 @@ class RegisterBlocks(Contraction):
     grid: Grid | None = None
     any_channels: bool = False
     maps: bool = False
+    fixed: bool = False
 
     @property
     def code(self) -> Self:
@@ -83,6 +86,7 @@ class RegisterBlocks(Contraction):
             heights=self._heights,
             prefetch_lines=self._prefetch_lines,
             grid=None if self.grid is None else self.grid.key,
+            fixed=False,
         )
 
     def _key(self, access: Access) -> Access:
@@ -201,7 +205,9 @@ class RegisterBlocks(Contraction):
             return (self.rows,)
         if self._counts is not None:
             return any_heights(self.rows)
-        return even_heights(self.columns, self.rows, free=self._is_free)
+        rest = self.columns % self.rows
+        is_whole = self.fixed and not is_size(rest) and rest == 0
+        return even_heights(self.columns, self.rows, free=self._is_free and not is_whole)
 
     @property
     def _turn(self) -> int:
