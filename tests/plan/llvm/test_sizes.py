@@ -177,8 +177,8 @@ TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
     ("make", "shapes"),
     [
         *((make, IMAGES) for make in (bias, contiguous, mean, groups, classes, planar, sampled)),
-        (convolved, [(1, 32, 20, 26), (1, 32, 17, 33), (1, 32, 30, 26)]),
-        (convolved, [(1, 32, 16, 28), (1, 32, 28, 28), (1, 32, 56, 28)]),  # multiples of a tile of 4 or 14 rows
+        (convolved, [(1, 32, 20, 82), (1, 32, 17, 91), (1, 32, 30, 82)]),
+        (convolved, [(1, 32, 16, 28), (1, 32, 28, 28), (1, 32, 56, 28)]),  # whole tiles of 4 or 14 rows
         (depthwise, [(1, 40, 20, 24), (2, 40, 5, 3), (1, 40, 1, 2)]),
         (pooled, [(1, 40, 21, 24), (2, 40, 5, 3), (1, 40, 1, 1)]),
         (multiplied, [(900, 68, 70), (900, 1000, 390), (1000, 1400, 710)]),

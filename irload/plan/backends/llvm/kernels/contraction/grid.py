@@ -57,7 +57,7 @@ class Grid:
         firsts = [n * w.stride - w.begin for n, w in zip(at, self.windows, strict=True)]
         return offset(self.data, firsts)
 
-    def on_one_line(self, f: Function, at: Sequence[AnyInt], outputs: int) -> AnyInt | Bool:
+    def on_one_line(self, at: Sequence[AnyInt], outputs: int) -> AnyInt | Bool:
         """True if `outputs` columns from `at` on are on one line, and all their taps along it are inside the data."""
         window, first = self.windows[-1], at[-1]
         fits = first + outputs <= window.count

@@ -128,7 +128,7 @@ class Product(RegisterBlocks):
             elif grid is None:
                 self._dispatch(f, height, last, arguments, spread=False)
             else:
-                on_one_line = grid.on_one_line(f, position, height)
+                on_one_line = grid.on_one_line(position, height) if self.on_one_line is None else self.on_one_line
                 for spread in either(f, on_one_line, False, True):
                     self._dispatch(f, height, last, arguments, spread=spread)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from math import prod
 from typing import Self
 
@@ -31,13 +32,15 @@ class RegisterBlocks(Contraction):
 
     The code reads the first outer size, the columns, the channels and the depth, in the form of these numbers: tiles,
     tiles of each of the `heights`, panels, bytes of a panel. Lines of almost any length can be divided into tiles of
-    three heights; shorter lines have two heights that differ by 1, or a single one. If lines are `fixed`, a line of
-    whole tiles has a single height, too, so LLVM compiles half of the code. All tiles of `ragged` lines have `rows`
-    columns, except for the last one, whose code reads its number of columns.
+    three heights; shorter lines have two heights that differ by 1, or a single one. All tiles of `ragged` lines have
+    `rows` columns, except for the last one, whose code reads its number of columns. If lines are `fixed`, the code is
+    specialized to save half of LLVM's time: a line of whole tiles has a single height, and if all tiles are on one line
+    of the grid, or none is, only the function for this case is compiled.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
-    parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and `heights`
-    and `prefetch_lines`, which `code` sets. With `any_channels`, a group is one panel, whose channels the code reads.
+    parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and
+    `heights`, `prefetch_lines` and `on_one_line`, which `code` sets. With `any_channels`, a group is one panel, whose
+    channels the code reads.
 
     `maps`: columns are positions of maps, so that short strides are the same for all shapes, and are compiled in.
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
@@ -60,6 +63,7 @@ class RegisterBlocks(Contraction):
     any_channels: bool = False
     maps: bool = False
     fixed: bool = False
+    on_one_line: bool | None = None
 
     @property
     def code(self) -> Self:
@@ -87,6 +91,7 @@ class RegisterBlocks(Contraction):
             prefetch_lines=self._prefetch_lines,
             grid=None if self.grid is None else self.grid.key,
             fixed=False,
+            on_one_line=self._on_one_line,
         )
 
     def _key(self, access: Access) -> Access:
@@ -97,11 +102,8 @@ class RegisterBlocks(Contraction):
         if self.ragged:
             whole = self.columns // self.rows
             ends = (whole, self.columns - whole * self.rows)
-        elif self._counts is None:
-            ends = (self.columns - self._line * self._heights[-1], 0)
         else:
-            tall, middle, _ = self._counts
-            ends = (tall, tall + middle)
+            ends = (*accumulate(self._tiles_by_height[:-1]), 0, 0)[:2]
         code = self.code
         matrices = tuple(stride * self.matrix_bytes for stride in self.weights)
         strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
@@ -131,6 +133,29 @@ class RegisterBlocks(Contraction):
     def _tiles(self) -> int:
         """Tiles of one line of columns."""
         return self._line if self._counts is None else sum(self._counts)
+
+    @property
+    def _tiles_by_height(self) -> tuple[int, ...]:
+        """The tiles of each of the heights, along a line that is not ragged."""
+        if self._counts is not None:
+            return self._counts
+        *taller, lowest = self._heights
+        tall = self.columns - self._line * lowest
+        return (tall, self._line - tall) if taller else (self._line,)
+
+    @property
+    def _on_one_line(self) -> bool | None:
+        """True if each tile is on one line of the grid, with windows inside the data; None if only some tiles are."""
+        if self.grid is None or not self.fixed:
+            return self.on_one_line
+        length, start, cases = self.grid.windows[-1].count, 0, set[bool]()
+        for height, tiles in zip(self._heights, self._tiles_by_height, strict=True):
+            for k in range(min(tiles, length)):
+                cases.add(bool(self.grid.on_one_line([(start + k * height) % length], height)))
+                if len(cases) == 2:
+                    return None
+            start += tiles * height
+        return cases.pop()
 
     @property
     def _line_axis(self) -> int:
