@@ -115,6 +115,18 @@ class Expression:
         return "+".join(i.opcode for i in self.instructions)
 
 
+def compared_operands(expression: Expression, computed: Sequence[bool]) -> set[int]:
+    """Return the operands on which both sides of a comparison depend. `computed`: False for constant operands."""
+    sources = [{k} if is_computed else set[int]() for k, is_computed in enumerate(computed)]
+    compared = set[int]()
+    for instruction in expression.instructions:
+        read = [sources[a] for a in instruction.args]
+        if OPCODES[instruction.opcode].compares and all(read):
+            compared.update(*read)
+        sources.append(set[int]().union(*read))
+    return compared
+
+
 def _moved(instructions: Sequence[Instruction], names: dict[int, int]) -> tuple[Instruction, ...]:
     """Return the instructions with renamed registers."""
     return tuple(Instruction(i.opcode, tuple(names[a] for a in i.args), i.numbers, i.dtype) for i in instructions)

@@ -18,6 +18,11 @@ class Opcode:
     numbers: tuple[int, ...] = (0,)
     result: str = "same"
 
+    @property
+    def compares(self) -> bool:
+        """True for comparisons of two arguments."""
+        return self.result == "bool" and self.arity == 2
+
 
 _UNARY = (
     "square", "sqrt", "negative", "abs", "exp", "log", "tanh", "sin", "cos", "floor", "ceil", "round", "relu",

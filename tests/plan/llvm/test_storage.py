@@ -31,6 +31,7 @@ from irload.plan.ir.steps import (
     ReduceStep,
     ReshapeStep,
     SliceStep,
+    SoftmaxStep,
     TransposeStep,
 )
 from tests.plan.llvm.convolutions import convolution
@@ -301,6 +302,48 @@ def test_values_stored_in_bf16(target: Target) -> None:
     formats = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), target)
     stored = {name for name, v in values.items() if v in formats and formats[v].storage == bfloat16}
     assert stored == {"a", "s"}  # b is read by a convolution in f32, x belongs to the caller, the others are returned
+
+
+@pytest.mark.parametrize("target", [TILES, DOTS], ids=lambda t: t.name)
+@pytest.mark.parametrize("kind", ["softmax", "relu", "none"])
+def test_maxima_of_maps(target: Target, kind: str) -> None:
+    """Detectors keep the elements that equal the maximum of their window. Rounding one side would leave none."""
+    x, a, b, top, equal, y = (value(1, 64, 16, 16) for _ in range(6))
+    how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
+    w = constant(np.random.default_rng(0).standard_normal((1, 64, 64, 1, 1)).astype(np.float32))
+    scores = b
+    steps: list[Step] = [ConvStep([x, w], [a], **how), ConvStep([a, w], [b], **how)]
+    if kind != "none":
+        scores = value(1, 64, 16, 16)
+        softmax = SoftmaxStep([b], [scores], axis=1)
+        steps.append(softmax if kind == "softmax" else ElementwiseStep([b], [scores], expression=RELU))
+    window = {"kind": "max", "kernel": (3, 3), "strides": (1, 1), "dilations": (1, 1), "pads_begin": (1, 1)}
+    is_top = Expression(2, (Instruction("equal", (0, 1)), Instruction("select", (2, 0, 1))))
+    steps += [
+        PoolStep([scores], [top], **window),
+        ElementwiseStep([scores, top], [equal], expression=is_top),
+        ConvStep([equal, w], [y], **how),
+    ]
+    program = Program(steps, [x], [y])
+    formats = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), target)
+    stored = {v for v, layout in formats.items() if layout.storage == bfloat16}
+    assert a in stored
+    assert stored.isdisjoint({scores, top})
+
+
+def test_maxima_of_softmax_have_its_type() -> None:
+    """A maximum has the stored type of its data, as their difference may be compared with 0."""
+    x, scores, top, y = (value(1, 64, 16, 16) for _ in range(4))
+    how = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0)}
+    w = constant(np.zeros((1, 64, 64, 1, 1), np.float32))
+    steps: list[Step] = [
+        SoftmaxStep([x], [scores], axis=1),
+        PoolStep([scores], [top], kind="max", kernel=(3, 3), **(how | {"pads_begin": (1, 1)})),
+        ConvStep([top, w], [y], **how, pads_end=(0, 0)),
+    ]
+    program = Program(steps, [x], [y])
+    formats = stored_layouts(program, program.steps, layouts(program, program.steps, program.inputs), TILES)
+    assert all(layout.storage is None for v, layout in formats.items() if v is top)
 
 
 def test_residual_streams_of_transformers_are_not_stored() -> None:

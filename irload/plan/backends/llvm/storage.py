@@ -1,7 +1,9 @@
 """Selects the values that are stored in bf16 between steps if products are computed in bf16.
 
 This halves memory traffic. The values are the maps of convolutional nets, and values passed from one matmul to another.
-Residual streams of transformers, inputs of normalizations, and operands of kernels that only read f32 remain f32.
+Residual streams of transformers, inputs of normalizations, and operands of kernels that only read f32 remain f32. So do
+values that are compared with each other: rounding would make different elements equal, for example in x == MaxPool(x),
+by which detectors find the maxima of a map.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.compressed import compressed
+from irload.plan.ir.expression import compared_operands
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import MatMulStep, ProductStep
+from irload.plan.ir.steps import ElementwiseStep, MatMulStep, PoolStep, ProductStep
 from irload.plan.memory.layout import PLANAR, Layout
 
 
@@ -32,7 +35,7 @@ def stored_layouts(
             values = {v for v in (*step.inputs, *step.outputs) if v in candidates}
             if not values:
                 continue
-            if step in segment and step.keeps_elements:
+            if step in segment and _selects_elements(step):
                 alike = all(v in candidates for v in (*step.inputs, *step.outputs))
                 removed |= set() if alike else values
             else:
@@ -46,15 +49,33 @@ def _candidates(program: Program, steps: Sequence[Step], layouts: Mapping[Value,
     """Return the values that are stored in bf16 if all steps that read them support it."""
     products = [s for s in steps if isinstance(s, ProductStep) and pays_in_bf16(s, target)]
     multiplied = {s.inputs[0] for s in products}
+    compared = _compared(program) if products else set[Value]()
     candidates: set[Value] = set()
     for step in steps if products else ():
         for value in step.outputs:
-            if value.dtype != F32 or value in program.returned or not value.size:
+            if value.dtype != F32 or value in program.returned or value in compared or not value.size:
                 continue
             passed = isinstance(step, MatMulStep) and _is_only_multiplied(program, value, multiplied)
             if step.view is not None or value in layouts or passed:
                 candidates.add(value)
     return candidates
+
+
+def _selects_elements(step: Step) -> bool:
+    """True if each output element is equal to an input element, so that all values have the same stored type."""
+    return step.keeps_elements or (isinstance(step, PoolStep) and step.kind == "max")
+
+
+def _compared(program: Program) -> set[Value]:
+    """Return the values whose elements are compared with those of another value, or selected for a comparison."""
+    compared = set[Value]()
+    for step in reversed(program.steps):
+        if isinstance(step, ElementwiseStep):
+            computed = [not v.is_constant for v in step.inputs]
+            compared.update(step.inputs[k] for k in compared_operands(step.expression, computed))
+        elif _selects_elements(step) and not compared.isdisjoint(step.outputs):
+            compared.update(step.inputs)
+    return compared
 
 
 def _is_only_multiplied(program: Program, value: Value, multiplied: set[Value]) -> bool:
