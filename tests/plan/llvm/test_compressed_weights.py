@@ -11,6 +11,7 @@ pytest.importorskip("llvmlite")
 
 from irload.core import element as et
 from irload.core.element import ElementType
+from irload.core.packing import unpack
 from irload.options import Options
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.target import Target
@@ -110,3 +111,19 @@ def test_gathers_widen_the_selected_rows(element: ElementType, target: Target) -
         (output,) = run_step(step, [indices], target, 2)
         np.testing.assert_array_equal(output[indices < 50], table.astype(np.float32)[indices[indices < 50]])
         assert not output[indices == 50].any()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("element", [e for e in ELEMENTS if e.bits <= 8], ids=lambda e: e.name)
+def test_all_codes(element: ElementType, target: Target) -> None:
+    """Each code has its value, also NaN, infinities, subnormal numbers and negative zero."""
+    codes = np.tile(np.arange(256, dtype=np.uint8), (2, 1))
+    table = unpack(codes, element, (2, 256 * 8 // element.bits))
+    net = Net()
+    weights = net.op("Convert", net.codes(table, element), destination_type="f32")
+    y = net.op("Gather", weights, net.integers(2), net.constant(0), version="opset8", batch_dims=0)
+    (step,) = (s for s in plan_of(net.model(y), net.shapes).program.steps if isinstance(s, GatherStep))
+    (output,) = run_step(step, [np.array([1, 0])], target)
+    np.testing.assert_array_equal(output, table.astype(np.float32))
+    zeros = output == 0
+    np.testing.assert_array_equal(np.signbit(output[zeros]), np.signbit(table[zeros].astype(np.float32)))

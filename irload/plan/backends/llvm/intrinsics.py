@@ -123,6 +123,26 @@ def dot_bytes(f: Function, sums: Vec, data: Vec, weights: Vec) -> Vec:
     return f.value(f.integers, f"call {f.integers} {name}({f.integers} {sums}, {kind} {left}, {kind} {right})")
 
 
+def look_up(f: Function, table: Sequence[int], codes: Vec) -> Vec:
+    """The entries of a table of 16 numbers, given as bits of f32, for the lowest four bits of each lane (vpermps)."""
+    if f.lanes == 16 and "avx512f" in f.target.flags:
+        return _permuted(f, "avx512.permvar.sf.512", table, codes)
+    parts = [codes] if f.lanes == 8 else [f.shuffle(codes, codes, range(k, k + 8)) for k in (0, 8)]
+    entries: list[Vec] = []
+    for part in parts:
+        low, high = (_permuted(f, "avx2.permps", half, part) for half in (table[:8], table[8:]))
+        entries.append(high.where((part << 28).compare("slt", 0), low))
+    return entries[0] if len(entries) == 1 else f.shuffle(entries[0], entries[1], range(16))
+
+
+def _permuted(f: Function, name: str, table: Sequence[int], lanes: Vec) -> Vec:
+    """The entries of a table with one number per lane."""
+    entries = f.numbers(table).floats()
+    return f.value(
+        entries.type, f"call {entries.type} @llvm.x86.{name}({entries.type} {entries}, {lanes.type} {lanes})"
+    )
+
+
 def on_tiles(f: Function, name: str, *arguments: int | LlvmValue) -> None:
     """An instruction of AMX. Python ints are indices of tiles."""
     listed = (f"i8 {a}" if isinstance(a, int) else f"{a.type} {a}" for a in arguments)

@@ -67,7 +67,7 @@ def _selects_elements(step: Step) -> bool:
 
 
 def _compared(program: Program) -> set[Value]:
-    """Return the values whose elements are compared with those of another value, or selected for a comparison."""
+    """Return the values that are compared with another value, and the values from which their elements are selected."""
     compared = set[Value]()
     for step in reversed(program.steps):
         if isinstance(step, ElementwiseStep):

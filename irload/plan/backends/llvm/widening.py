@@ -13,6 +13,7 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.packing import unpack
+from irload.plan.backends.llvm import intrinsics
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES, U8, WORD
 from irload.plan.backends.llvm.operands import load_lanes
@@ -25,9 +26,9 @@ from irload.record import record
 class Widening:
     """Converts the codes of an element type to f32.
 
-    `code`: emits the conversion of codes in lanes of i32. `member`: emits the conversion of one element of each word;
-    by default, its code is extracted and converted. `bias`: added to integers when they are packed, so that codes are
-    unsigned.
+    `code`: emits the conversion of codes in the lowest bits of lanes of i32, whose other bits are arbitrary. `member`:
+    emits the conversion of one element of each word, by default by `code`. `bias`: added to integers when they are
+    packed, so that codes are unsigned.
     """
 
     bits: int
@@ -45,8 +46,7 @@ class Widening:
         if self.member is not None:
             return self.member(f, word, member)
         assert self.code is not None
-        codes = word.shifted_right(self.bits * member) if member else word
-        return self.code(f, codes if member == self.members - 1 else codes & ((1 << self.bits) - 1))
+        return self.code(f, word.shifted_right(self.bits * member) if member else word)
 
     def bytes(self, word: Vec, member: int) -> Vec:
         """Four integer codes as the bytes of each word: for 4-bit codes, at even (`member` 0) or odd positions (1)."""
@@ -55,8 +55,9 @@ class Widening:
         return (word.shifted_right(4) if member else word) & 0x0F0F0F0F
 
 
-def _integer(f: Function, codes: Vec) -> Vec:
-    return codes.converted()
+def _unsigned(bits: int, bias: int = 0) -> Widening:
+    """The widening of integers."""
+    return Widening(bits, lambda f, codes: (codes & ((1 << bits) - 1)).converted(), bias=bias)
 
 
 def _half(f: Function, word: Vec, member: int) -> Vec:
@@ -70,26 +71,35 @@ def _brain(f: Function, word: Vec, member: int) -> Vec:
 
 
 def _listed(element: et.ElementType) -> Widening:
-    """The widening of a type with few values, which are looked up in a table."""
-    codes = np.arange(1 << element.bits, dtype=np.uint8)
-    if element.bits == 4:
-        codes = codes[::2] | codes[1::2] << 4
-    values = unpack(codes, element, (1 << element.bits,)).astype(np.float32)
+    """The widening of a type of four bits, whose values are looked up in a table."""
+    codes = np.arange(0, 16, 2, dtype=np.uint8)
+    table = unpack(codes | codes + 1 << 4, element, (16,)).astype(np.float32).view(np.int32).tolist()
+    return Widening(4, lambda f, codes: intrinsics.look_up(f, table, codes))
 
-    def look_up(f: Function, codes: Vec) -> Vec:
-        return f.gather(f.table(element.name, values.view(np.int64).tolist()), codes)
 
-    return Widening(element.bits, look_up)
+def _e5m2(f: Function, codes: Vec) -> Vec:
+    """The codes are the upper bytes of f16."""
+    return _half(f, codes << 24, 1)
+
+
+def _e4m3(f: Function, codes: Vec) -> Vec:
+    """The codes, moved to the exponent and mantissa of f16, are 2^−8 of their values; 0x7F and 0xFF are NaN."""
+    code = codes << 24
+    value = _half(f, (code >> 1) & (0xBF800000 - (1 << 32)), 1) * 256.0
+    return f.number(np.nan).where((code & 0x7F000000).compare("eq", 0x7F000000), value)
 
 
 WIDENINGS = {
-    "u4": Widening(4, _integer),
-    "i4": Widening(4, _integer, bias=8),
-    "u8": Widening(8, _integer),
-    "i8": Widening(8, _integer, bias=128),
+    "u4": _unsigned(4),
+    "i4": _unsigned(4, bias=8),
+    "u8": _unsigned(8),
+    "i8": _unsigned(8, bias=128),
     "f16": Widening(16, member=_half),
     "bf16": Widening(16, member=_brain),
-    **{element.name: _listed(element) for element in (et.nf4, et.f4e2m1, et.f8e4m3, et.f8e5m2)},
+    "nf4": _listed(et.nf4),
+    "f4e2m1": _listed(et.f4e2m1),
+    "f8e4m3": Widening(8, _e4m3),
+    "f8e5m2": Widening(8, _e5m2),
 }
 """The widening of each supported element type, by name."""
 

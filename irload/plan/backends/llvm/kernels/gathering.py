@@ -176,7 +176,7 @@ class GatherWidened(GatherSlices):
                 loaded = f.load_packed(address, 0, "i32", count)
                 words = f.shuffle(loaded, loaded, [lane // members for lane in range(self.lanes)])
             shifts = f.numbers([widening.bits * (lane % members) for lane in range(self.lanes)])
-            value = widening.code(f, words.shifted_right(shifts) & ((1 << widening.bits) - 1))
+            value = widening.code(f, words.shifted_right(shifts))
         f.store(apply(value), target, column * SIZES[F32])
 
 
