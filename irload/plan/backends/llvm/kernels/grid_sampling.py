@@ -1,13 +1,13 @@
 """Samples of images at points: weighted sums of the pixels around each point.
 
-Offsets and weights of pixels are computed for a vector of points at once. If the channels of images and results are
-contiguous, vectors of channels are then loaded for one point after another; otherwise pixels are gathered, one point
-per lane.
+Offsets and weights of pixels are computed for a vector of points at once. If the channels of images are contiguous,
+vectors of channels are then loaded for one point after another, and transposed if the channels of results are not
+contiguous. Otherwise pixels are gathered, one point per lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from irload.core.size import alike
@@ -20,6 +20,7 @@ from irload.plan.backends.llvm.kernels.grid_points import GridSampler, ImageAxis
 from irload.plan.backends.llvm.kernels.loops import either, repeat
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
+from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.ir.steps import SampleStep, SampleSumStep
 from irload.record import record
@@ -67,7 +68,7 @@ def _sampling(
     sampler = GridSampler(*attributes, pairs, "i32" if elements < 1 << 31 else "i64")
     image = tuple(Axis(*axis) for axis in zip(sizes, zip(strides, strict=True), strict=True))
     channels = Axis(x.shape[1], (y.strides[1], x.strides[1]))
-    along = channels.size >= lanes and channels.strides == (4, 4)
+    along = channels.size >= lanes and channels.strides[1] == 4
     return GridSampling(lanes, sampler, tuple(merged(outer)), points, grid.strides[-1], channels, image, along)
 
 
@@ -112,7 +113,7 @@ class GridSampling(Kernel):
         points = Axis(ANY, (4 if to == 4 else ANY, *(ANY for _ in others)))
         (channels,) = any_sizes([self.channels])
         if self.along:
-            channels = Axis(ANY, (4, 4))
+            channels = Axis(ANY, (4 if self.channels.strides[0] == 4 else ANY, 4))
         samples = self.samples and Axis(1 if alike(self.samples.size, 1) else ANY, (ANY, ANY))
         return points, channels, samples
 
@@ -198,6 +199,9 @@ class _Sampling:
                 self._put(value, y, self.stride, count, factor, is_added)
             return
         taps_of = [[tap.of_each(f) for tap in axis] for axis in taps]
+        if channels.strides[0] != 4:
+            self._write_transposed(taps_of, count, factor, is_added)
+            return
         factors = None if factor is None else f.stored(factor)
         for lane in f.range(0, f.lanes if count is None else count):
             near = [[tap(lane) for tap in axis] for axis in taps_of]
@@ -207,6 +211,28 @@ class _Sampling:
                 for n in either(f, rest < f.lanes, rest, None):
                     value = interpolated(near, lambda at, n=n: f.load(self.x, 4 * (at + first), n))
                     self._put(value, self.y + lane * self.stride + 4 * first, 4, n, scale, is_added)
+
+    def _write_transposed(
+        self,
+        taps_of: Sequence[Sequence[Callable[[AnyInt], Tap]]],
+        count: AnyInt | None,
+        factor: Vec | None,
+        is_added: AnyBool,
+    ) -> None:
+        """Write samples whose channels are contiguous only in the image, by squares of points × channels."""
+        f, channels, row = self.f, self.channels, 4 * self.f.lanes
+        square = f.local(f.lanes * row)
+        for first in f.range(0, channels.size, f.lanes):
+            rest = channels.size - first
+            for n in either(f, rest < f.lanes, rest, None):
+                for lane in f.range(0, f.lanes if count is None else count):
+                    near = [[tap(lane) for tap in axis] for axis in taps_of]
+                    f.store(interpolated(near, lambda at, n=n: f.load(self.x, 4 * (at + first), n)), square, lane * row)
+            for channel, samples in enumerate(transposed(f, [f.load(square, k * row) for k in range(f.lanes)])):
+                f.store(samples, square, channel * row)
+            for channel in f.range(0, f.minimum(rest, f.lanes)):
+                y = self.y + (first + channel) * channels.strides[0]
+                self._put(f.load(square, channel * row), y, self.stride, count, factor, is_added)
 
     def _put(
         self,
