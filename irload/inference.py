@@ -15,7 +15,7 @@ from irload.core.op import Op, evaluate, infer_outputs
 from irload.core.ratio import ratios
 from irload.core.remarks import collecting
 from irload.core.shape import Shape
-from irload.core.size import has_sizes, is_size
+from irload.core.size import array_of, has_sizes, is_size
 from irload.core.size_arithmetic import compute_ratios, infer_sizes, truncate_ratios
 from irload.core.subgraph import Body
 from irload.core.tensor import UNKNOWN, VALUE_LIMIT, Array, Bounds, TensorType
@@ -182,6 +182,8 @@ class Inference:
         if not node.op.folds or not inputs or any(t.value is not None for t in outputs):
             return outputs
         known = self._by_ratios(node, inputs, outputs[0]) if node.type in ("Convert", "Range") else None
+        if node.type == "Gather" and node.inputs and node.inputs[0].node.type == "Range":
+            known = self._of_range(node, inputs, outputs[0])
         if known is not None:
             return (known,)
         if all(t.value is not None for t in inputs):
@@ -237,6 +239,29 @@ class Inference:
         except (ArithmeticError, IRError, LookupError, TypeError, ValueError):
             pass
         return None
+
+    def _of_range(self, gather: Node, inputs: Sequence[TensorType], tensor: TensorType) -> TensorType | None:
+        """Return the type of a Gather from a Range of integers with its value, which is one number of the range.
+
+        None if the start, the step, the length or the index is unknown, or if the index is out of range.
+        """
+        start, _, step = (self.types.get(i, UNKNOWN) for i in gather.inputs[0].node.inputs)
+        data, index = inputs[:2]
+        if not all(t.element.is_integer for t in (start, step, index, tensor)) or not (
+            data.is_static and tensor.is_static
+        ):
+            return None
+        if start.ints is None or step.ints is None or index.ints is None or len(index.ints) != 1:
+            return None
+        (first,), (each,), (at,), length = start.ints, step.ints, index.ints, data.shape[0].lo
+        at = at + length if at < 0 else at
+        if at < 0 or at >= length:
+            return None
+        try:
+            value = array_of([first + at * each], tensor.element.dtype)
+        except OverflowError:
+            return None
+        return replace(tensor, value=value.reshape(tensor.shape.static))
 
     def _ratios(self, output: Output, depth: int) -> Array:
         """Return a float output as ratios of sizes. Raises TypeError for other floats, or beyond `depth` layers."""

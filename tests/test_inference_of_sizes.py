@@ -238,6 +238,35 @@ def test_the_length_of_a_range_of_floats(element: str, steps: int) -> None:
         assert trace.compiled([terms_of(length)])([size]) == [expected]
 
 
+def element_of_range(step: int, index: int) -> Layers:
+    """The element of Range(size, 3 · size, step) at an index."""
+
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        zero = graph.constant(0)
+        (start,) = graph.layer("Gather", [sizes, zero, zero], [("i64", ())], version="opset8")
+        (stop,) = graph.layer("Multiply", [start, graph.constant(3)], [("i64", ())], attributes=NUMPY)
+        ends = [start, stop, graph.constant(step)]
+        (positions,) = graph.layer("Range", ends, [("i64", (-1,))], version="opset4", attributes={"output_type": "i64"})
+        inputs = [positions, graph.constant(np.array([index])), zero]
+        return graph.layer("Gather", inputs, [("i64", (1,))], version="opset8")[0]
+
+    return layers
+
+
+@pytest.mark.parametrize(
+    ("step", "index", "expected"), [(1, -1, lambda n: 3 * n - 1), (2, -1, lambda n: 3 * n - 2), (2, 3, lambda n: n + 6)]
+)
+def test_an_element_of_a_range(step: int, index: int, expected: Callable[[int], int]) -> None:
+    """Bloom slices its mask up to the last position plus 1."""
+    tensor, trace = value_of(element_of_range(step, index))
+    assert at(tensor, trace, 8).tolist() == [expected(8)]
+
+
+@pytest.mark.parametrize("index", [100, -100])
+def test_an_element_out_of_range(index: int) -> None:
+    assert value_of(element_of_range(1, index))[0].value is None
+
+
 def test_a_value_without_sizes_is_numbers_of_its_type() -> None:
     value, _ = value_of(lambda g, s: gather(g, binary("Add", np.array([1, 1], np.int64))(g, s), 1))
     assert value.value is not None
