@@ -56,8 +56,13 @@ _TAIL_BELOW = (
 
 
 def larger(a: Vec, b: Vec) -> Vec:
-    """The larger of both, for the running maximum of a softmax. `b` if `a` is NaN: the row sum is NaN in any case."""
+    """The larger of both; `b` if `a` is NaN."""
     return a.where(a.compare("ogt", b), b)
+
+
+def smaller(a: Vec, b: Vec) -> Vec:
+    """The smaller of both; `b` if `a` is NaN."""
+    return a.where(a.compare("olt", b), b)
 
 
 def exp(x: Vec) -> Vec:

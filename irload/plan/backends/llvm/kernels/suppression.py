@@ -17,10 +17,13 @@ from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.vector_math import larger, smaller
 from irload.record import record
 
 _COLUMNS = 5
 """Columns of selected boxes: the lower corner, the upper corner, the area."""
+MARGIN, SMALLEST = 2.0**-20, 1e-30
+"""The relative margin of the bound of common areas, and an absolute one, for products that are subnormal."""
 _SELECTED, _FLOATS, _HEAD = 64, 72, 96
 """Offsets in the memory of a call, after its arguments: the number of selected boxes, the f64, the columns."""
 
@@ -31,11 +34,12 @@ class BoxSuppression(Standalone):
 
     Arguments: the boxes; the indices; the columns, initially zeros; threshold, factor and offset as f64; the number of
     selected boxes; then n, the limit, and the bytes of a column. `bridge`: see `iou`. `shrinks`: while the threshold is
-    above 0.5, it is multiplied by the factor after each selected box.
+    above 0.5, it is multiplied by the factor after each selected box. `finite`: all coordinates are finite.
     """
 
     bridge: bool
     shrinks: bool
+    finite: bool
 
     def write(self, function: Function) -> None:
         f = function
@@ -75,26 +79,34 @@ class BoxSuppression(Standalone):
         for _ in f.until(lambda: (v["at"] >= count) | f.equal(v["apart"], 0)):
             at = v["at"]
             others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
-            overlapping = self._overlap(f, box, others, offset).compare("ugt", threshold)  # true for NaN
-            v["apart"] = none_of(f, overlapping).as_int()
+            common = self._common(f, box, others, offset)
+            a, b, zero = others[4], box[4], f.zero()
+            union = a + b - common
+            # A quotient above the threshold is above this bound, also after rounding. Few vectors need the division.
+            bound = union.times_plus(threshold * (1 - MARGIN), -SMALLEST)
+            with f.when(f.equal(none_of(f, common.compare("ugt", bound)).as_int(), 0)):
+                overlap = (common / union).where(a.compare("ogt", zero) & b.compare("ogt", zero), zero)
+                v["apart"] = none_of(f, overlap.compare("ugt", threshold)).as_int()  # NaN overlaps
             v["at"] = at + f.lanes
 
-    def _overlap(self, f: Function, box: list[Vec], others: list[Vec], offset: Vec) -> Vec:
-        """`iou`, by the same operations in the same order."""
+    def _common(self, f: Function, box: list[Vec], others: list[Vec], offset: Vec) -> Vec:
+        """The common area, by the operations of `iou` in the same order."""
         zero = f.zero()
         lengths: list[Vec] = []
         for k in (0, 1):
-            low, high = others[k].maximum(box[k]), others[k + 2].minimum(box[k + 2])
-            length = (high - low + offset).maximum(zero)
+            if self.finite:
+                low, high = larger(others[k], box[k]), smaller(others[k + 2], box[k + 2])
+                length = larger(high - low + offset, zero)
+            else:
+                low, high = others[k].maximum(box[k]), others[k + 2].minimum(box[k + 2])
+                length = (high - low + offset).maximum(zero)
             lengths.append(length if self.bridge else length.where(high.compare("oge", low), zero))
-        common = lengths[0] * lengths[1]
-        a, b = others[4], box[4]
-        return (common / (a + b - common)).where(a.compare("ogt", zero) & b.compare("ogt", zero), zero)
+        return lengths[0] * lengths[1]
 
 
 def suppressor(target: Target) -> Suppress:
     """A function that selects the same boxes as `suppress`, by compiled code for boxes of f32 compared by `iou`."""
-    codes: dict[tuple[bool, bool], tuple[Callable[..., Any], Code]] = {}
+    codes: dict[tuple[bool, ...], tuple[Callable[..., Any], Code]] = {}
 
     def compiled(
         boxes: Array, threshold: float, limit: int | None = None, *, eta: float = 1, overlap: Overlap = IOU
@@ -112,7 +124,7 @@ def suppressor(target: Target) -> Suppress:
         pointers = (address(boxes), address(indices), start + _HEAD, start + _FLOATS, start + _SELECTED)
         numbers[:8] = (*pointers, n, limit, 4 * length)
         block[_FLOATS:_HEAD].view(np.float64)[:] = (threshold, eta, overlap.offset)
-        kind = overlap.bridge, eta < 1
+        kind = overlap.bridge, eta < 1, bool(np.isfinite(boxes).all())
         if kind not in codes:
             codes[kind] = function(BoxSuppression(*kind), target)
         call, _ = codes[kind]
