@@ -41,7 +41,7 @@ def plan_pieces(plan: Executor, model: Model, document: Document, key: str, larg
     ports = len(plan.input_arrays), len(plan.output_arrays)
     if len(executables) != 1 or ports != (len(model.inputs), len(model.outputs)):
         return None
-    if not isinstance(executables[0], StorableExecutable):
+    if not isinstance(executables[0], StorableExecutable) or executables[0].nbytes.get("packed weights", 0) > largest:
         return None
     arena = plan.memory.arena
     try:
