@@ -11,19 +11,9 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Node
+from irload.plan.ir.boxes import IndexBox, replaced
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ConcatStep, ReshapeStep, SliceStep
 from irload.plan.lowering.values import from_start
-from irload.record import record
-
-
-@record()
-class IndexBox:
-    """A box in an array of shape `sizes`: along axis k, the `counts[k]` elements that start at `first[k]`."""
-
-    sizes: tuple[int, ...]
-    first: tuple[int, ...]
-    counts: tuple[int, ...]
 
 
 def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -37,7 +27,7 @@ def scatter_nd(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
         return None
     strides = [prod(lead[k + 1 :]) for k in range(len(lead))]
     box = box_of(rows @ np.array(strides, np.int64), prod(lead))
-    return None if box is None else _replaced(data, inputs[2], box, outputs)
+    return None if box is None else replaced(data, inputs[2], box, outputs)
 
 
 def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -52,7 +42,7 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
         return None
     before = data.shape[:along]
     whole = IndexBox((*before, *box.sizes), (*(0,) * along, *box.first), (*before, *box.counts))
-    return _replaced(data, inputs[2], whole, outputs)
+    return replaced(data, inputs[2], whole, outputs)
 
 
 def box_of(positions: Array, total: int) -> IndexBox | None:
@@ -87,31 +77,3 @@ def _filled(first: int, levels: list[tuple[int, int]]) -> Array:
     for count, step in levels:
         positions = (np.arange(count)[:, None] * step + positions).reshape(-1)
     return positions
-
-
-def _replaced(data: Value, updates: Value, box: IndexBox, outputs: list[Value]) -> list[Step]:
-    """Return the steps that replace a box of the data by updates. An element of the box is a block of the data."""
-    block = data.size // prod(box.sizes)
-
-    def shaped(value: Value, counts: tuple[int, ...]) -> ReshapeStep:
-        return ReshapeStep([value], [Value((*counts, block), value.dtype, name=value.name)])
-
-    steps: list[Step] = [shaped(data, box.sizes), shaped(updates, box.counts)]
-    whole, joined = steps[0].output, steps[1].output
-    ranges = [slice(f, f + c) for f, c in zip(box.first, box.counts, strict=True)]
-
-    def outside(axis: int, start: int, stop: int) -> list[Step]:
-        """Return the data before or after the box along an axis."""
-        if start == stop:
-            return []
-        shape = (*box.counts[:axis], stop - start, *box.sizes[axis + 1 :], block)
-        out = Value(shape, data.dtype, name=data.name)
-        return [SliceStep([whole], [out], index=(*ranges[:axis], slice(start, stop)))]
-
-    for axis in reversed(range(len(box.sizes))):
-        before, after = outside(axis, 0, ranges[axis].start), outside(axis, ranges[axis].stop, box.sizes[axis])
-        if before or after:
-            parts = [*(s.output for s in before), joined, *(s.output for s in after)]
-            joined = Value((*box.counts[:axis], *box.sizes[axis:], block), data.dtype, name=outputs[0].name)
-            steps += [*before, *after, ConcatStep(parts, [joined], axis=axis)]
-    return [*steps, ReshapeStep([joined], outputs)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irload.plan.ir.program import Program, Step
+from irload.plan.passes.assignments import concat_assignments
 from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
@@ -27,7 +28,8 @@ from irload.plan.passes.transposes import sink_transposes
 Pass = Callable[[Program], None]
 
 PASSES: tuple[Pass, ...] = (
-    drop_dead,  # first: an unused consumer would prevent fusions that require a single consumer
+    concat_assignments,  # before drop_dead, which removes the positions that no step reads any more
+    drop_dead,  # before fusions: an unused consumer would prevent fusions that require a single consumer
     fuse_padding,
     drop_taps,  # after fuse_padding, which adds padding to convolutions
     fold_scale,  # before fold_scalars, which turns a factor that is equal for all channels into a number
@@ -53,7 +55,7 @@ PASSES: tuple[Pass, ...] = (
 """The passes, in order."""
 
 
-BEFORE_INTEGERS = 2
+BEFORE_INTEGERS = 3
 """Number of passes before `multiply_integers`, which needs the pads of convolutions and the weights of the file."""
 
 

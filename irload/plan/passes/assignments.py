@@ -1,0 +1,73 @@
+"""Replace ScatterNDUpdate at the positions of a slice by a Concat.
+
+OpenVINO converts the assignment `x[:, 1:] = y` of PyTorch to a scatter into the flat array, whose indices are a Range
+of all positions, reshaped like `x` and sliced. Small Ranges of known length are constants; their scatters are lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from irload.core.op import is_builtin
+from irload.core.size import alike, extent, is_size
+from irload.plan.ir.boxes import IndexBox, replaced
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
+
+
+def concat_assignments(program: Program) -> None:
+    """Replace each scatter whose indices are the positions of a slice with steps of 1."""
+    producers = program.producers()
+    for step in program.steps:
+        if not isinstance(step, ComputeStep) or not is_builtin(step.op) or step.op.type != "ScatterNDUpdate":
+            continue
+        data, indices, updates = step.inputs
+        box = _box(indices, data, producers)
+        if box is not None and step.op.attributes.get("reduction", "none") == "none":
+            steps = replaced(data, updates, box, step.outputs)
+            for new in steps:
+                new.origin = step.origin
+            program.replace([step], steps)
+
+
+def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexBox | None:
+    """Return the box of flat `data` whose positions are the indices; None if they are not the positions of a slice."""
+    if len(data.shape) != 1 or not _is_one(indices.shape[-1]):
+        return None
+    views: list[ReshapeStep | SliceStep] = []
+    while isinstance(view := producers.get(indices), ReshapeStep | SliceStep):
+        views.insert(0, view)
+        indices = view.inputs[0]
+    if not _counts_all(producers.get(indices), data.size):
+        return None
+    while views and isinstance(views[0], ReshapeStep):
+        indices = views.pop(0).output
+    sizes = counts = indices.shape
+    first: list[int] = [0] * len(sizes)
+    while views and isinstance(part := views[0], SliceStep):
+        views.pop(0)
+        for axis, index in enumerate(part.index):
+            start, _, step = extent(index, counts[axis])
+            if is_size(step) or step != 1:
+                return None
+            first[axis] = first[axis] + start
+        counts = part.output.shape
+    if not all(isinstance(view, ReshapeStep) for view in views) or not alike(prod(sizes), data.size):
+        return None
+    return IndexBox(sizes, tuple(first), counts)
+
+
+def _counts_all(step: Step | None, count: int) -> bool:
+    """True for a Range of the integers 0, 1, …, count − 1."""
+    if not isinstance(step, ComputeStep) or not is_builtin(step.op) or step.op.type != "Range":
+        return False
+    start, _, each = (value.constant for value in step.inputs)
+    if start is None or each is None or step.output.dtype.kind != "i" or not alike(step.output.size, count):
+        return False
+    return start.tolist() == 0 and each.tolist() == 1
+
+
+def _is_one(size: int) -> bool:
+    """True for the number 1."""
+    return not is_size(size) and size == 1
