@@ -70,7 +70,6 @@ class Compiled:
 
     model: CompiledModel
     seconds: float
-    cached: bool
     emulated: list[str]
     keep: Any
 
@@ -156,6 +155,7 @@ def command(
     planning = time.perf_counter()
     with progress("planning"):
         model.prepare(values)  # returns at once for a static model, which is planned already
+    cached = model.from_cache  # False if no cached plan serves these shapes
     started = time.perf_counter()
     with progress("running"):
         result = model(values)
@@ -165,7 +165,7 @@ def command(
         from irrun.output_files import write_files
 
         write_files(files, result, force=results.force)
-    document = report(source.model, model, fed, result, seconds, results.top, names, cached=compiled.cached)
+    document = report(source.model, model, fed, result, seconds, results.top, names, cached=cached)
     document["warnings"] = model.warnings
     document |= seen
     if details.emulate is not None:
@@ -190,14 +190,14 @@ def _compiled(source: Source, options: Options, emulate: str | None) -> Compiled
     started = time.perf_counter()
     cached = file.find()
     if cached is not None:
-        return Compiled(cached, time.perf_counter() - started, True, [], lambda _: None)
+        return Compiled(cached, time.perf_counter() - started, [], lambda _: None)
     with progress("reading the model"):
         model = source.reshaped(file.read())
         emulated = _emulated(model, emulate)
     started = time.perf_counter()
     with progress("planning"):
         compiled = file.compile(model)
-    return Compiled(compiled, time.perf_counter() - started, False, emulated, file.keep)
+    return Compiled(compiled, time.perf_counter() - started, emulated, file.keep)
 
 
 def _emulated(model: Model, target: str | None) -> list[str]:

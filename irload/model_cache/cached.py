@@ -67,6 +67,11 @@ class Cached(CompiledModel):
         return self._whole
 
     @property
+    def from_cache(self) -> bool:
+        """True unless the model has been read."""
+        return self._whole is None
+
+    @property
     def differences(self) -> list[DeclaredDiffers]:
         """The ports whose declaration differs from the inferred type."""
         return list(self._differences)

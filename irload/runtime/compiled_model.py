@@ -100,6 +100,11 @@ class CompiledModel(Plans):
         """The warnings of the model, with the `differences` detected by runs."""
         return [*self.model.warnings, *map(str, self._by_runs.differences)]
 
+    @property
+    def from_cache(self) -> bool:
+        """True if all plans so far are from the cache of an earlier process, so that the model has not been read."""
+        return False
+
     def __call__(self, inputs: Any = None) -> Result:
         """Run once.
 

@@ -35,6 +35,14 @@ def test_the_second_run_uses_the_cached_plan(irrun, model, fed):  # noqa: F811
     assert irrun("cache", "--json").json["entries"][1]["count"] == 1
 
 
+def test_another_shape_is_planned(irrun, tmp_path, fed):  # noqa: F811
+    """A model with a dynamic batch has a cached plan for the first one only."""
+    path = write(tmp_path / "open", batch=-1)
+    np.save(tmp_path / "one.npy", image(batch=1))
+    runs = [irrun("run", path, tmp_path / name) for name in ("x.npy", "x.npy", "one.npy")]
+    assert ["loaded the plan from the cache in" in run.err for run in runs] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     "words", [["--no-cache"], ["--shape", "x[2,3,9,9]"], ["--profile"], ["--explain"], ["--check-finite"], ["--no-jit"]]
 )
