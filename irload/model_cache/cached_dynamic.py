@@ -59,8 +59,8 @@ class CachedDynamicModel(Cached):
         self._describe(document, options, read)
         self._files = files
         self._backend = backend
-        self._first: tuple[Sequence[TensorType], Replicas | None] | None = None
-        """The types of the first inputs, and their plan if it is stored. Other inputs release the plan."""
+        self._first: tuple[Sequence[TensorType], str, Replicas | None] | None = None
+        """The types of the first inputs, their name, and their plan if it is stored. Other inputs release the plan."""
         light, self._variable_nodes = light_model(document, self.inputs, options.file)
         self._comparison = RunDifferences(light, strict=options.strict)
         self._recent: tuple[Sequence[TensorType], RunDifferences | None, BoundShape | None] | None = None
@@ -148,15 +148,15 @@ class CachedDynamicModel(Cached):
         if self._variable_nodes:
             return None
         if self._first is None:
-            replicas = None
+            name, replicas = static_name(given), None
             with suppress(StoredInvalid, IRError, MemoryError), uncollected():
-                plan = self._files.find_static(static_name(given))
+                plan = self._files.find_static(name)
                 replicas = None if plan is None else Replicas(plan, self._options, self._backend)
-            self._first = given, replicas
-        types, replicas = self._first
-        if types is given or types == given:
+            self._first = given, name, replicas
+        types, name, replicas = self._first
+        if types is given or static_name(given) == name:
             return replicas
-        self._first = types, None
+        self._first = types, name, None
         return None
 
     def _compared(self, given: Sequence[TensorType]) -> RunDifferences | None:

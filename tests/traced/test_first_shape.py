@@ -32,7 +32,11 @@ def test_the_first_shape(prepared: bool, tmp_path: Path, refusing: Callable[[], 
     for seed in range(3):
         x = values(1, 10, 32, seed=seed)
         np.testing.assert_array_equal(compiled(x)[0], own(x)[0])
+    for seed in range(2):  # converted inputs have the types of the first shape, too
+        wide = values(1, 10, 32, seed=seed).astype(np.float64)
+        np.testing.assert_array_equal(compiled(wide)[0], own(wide)[0])
     assert is_light(compiled)
+    assert compiled._first[2] is not None
 
 
 def test_a_second_shape_in_another_process_is_traced(tmp_path: Path, folder: PrivateFolder) -> None:
@@ -49,7 +53,7 @@ def test_a_second_shape_in_another_process_is_traced(tmp_path: Path, folder: Pri
         np.testing.assert_allclose(third(values(1, n, 32))[0], other(values(1, n, 32))[0], rtol=1e-5, atol=1e-5)
     assert is_light(third)
     assert third._first is not None
-    assert third._first[1] is None, "its packed weights are released"
+    assert third._first[2] is None, "its packed weights are released"
 
 
 def test_a_first_shape_that_contradicts_declarations_is_not_stored(tmp_path: Path, folder: PrivateFolder) -> None:

@@ -55,6 +55,8 @@ def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexB
         counts = part.output.shape
     if not all(isinstance(view, ReshapeStep) for view in views) or not alike(prod(sizes), data.size):
         return None
+    if any(not is_size(count) and count == 0 for count in counts):
+        return None
     return IndexBox(sizes, tuple(first), counts)
 
 

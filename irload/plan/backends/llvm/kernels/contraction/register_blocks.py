@@ -230,8 +230,8 @@ class RegisterBlocks(Contraction):
             return (self.rows,)
         if self._counts is not None:
             return any_heights(self.rows)
-        rest = self.columns % self.rows
-        is_whole = self.fixed and not is_size(rest) and rest == 0
+        rest = self.columns % self.rows if self.fixed else self.rows
+        is_whole = not is_size(rest) and rest == 0
         return even_heights(self.columns, self.rows, free=self._is_free and not is_whole)
 
     @property
