@@ -247,9 +247,8 @@ class Inference:
         """
         start, _, step = (self.types.get(i, UNKNOWN) for i in gather.inputs[0].node.inputs)
         data, index = inputs[:2]
-        if not all(t.element.is_integer for t in (start, step, index, tensor)) or not (
-            data.is_static and tensor.is_static
-        ):
+        are_integers = all(t.element.is_integer for t in (start, step, index, tensor))
+        if not (are_integers and data.is_static and tensor.is_static):
             return None
         if start.ints is None or step.ints is None or index.ints is None or len(index.ints) != 1:
             return None

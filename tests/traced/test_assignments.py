@@ -76,12 +76,8 @@ def test_many_positions(name: str) -> None:
     assert scatters(compiled.take(part).program) == (name == "none")
 
 
-@pytest.mark.parametrize(
-    "how", [{"reduction": "sum"}, {"first": -3}, {"step": 2}], ids=lambda how: f"{next(iter(how))}"
-)
-def test_other_scatters(how: dict[str, object]) -> None:
+@pytest.mark.parametrize(("step", "first", "reduction"), [(1, 0, "sum"), (1, -3, "none"), (2, 0, "none")])
+def test_other_scatters(step: int, first: int, reduction: str) -> None:
     """Sums, positions that do not begin with 0, and slices with larger steps are scattered."""
-    options = {key: value for key, value in how.items() if key != "step"}
-    model = negated((-1, -1, -1), (1, 1, END, 2 if "step" in how else 1), **options)  # type: ignore[arg-type]
-    compiled = compared(model, SHAPES)
+    compiled = compared(negated((-1, -1, -1), (1, 1, END, step), first=first, reduction=reduction), SHAPES)
     assert [scatters(variant.planned.program) for variant in compiled._traced.families.recent] == [1]

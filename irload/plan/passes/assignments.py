@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from irload.core.op import is_builtin
-from irload.core.size import alike, extent, is_size
+from irload.core.size import alike, extent
 from irload.plan.ir.boxes import IndexBox, replaced
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
@@ -33,7 +33,7 @@ def concat_assignments(program: Program) -> None:
 
 def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexBox | None:
     """Return the box of flat `data` whose positions are the indices; None if they are not the positions of a slice."""
-    if len(data.shape) != 1 or not _is_one(indices.shape[-1]):
+    if len(data.shape) != 1 or not alike(indices.shape[-1], 1):
         return None
     views: list[ReshapeStep | SliceStep] = []
     while isinstance(view := producers.get(indices), ReshapeStep | SliceStep):
@@ -49,13 +49,13 @@ def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexB
         views.pop(0)
         for axis, index in enumerate(part.index):
             start, _, step = extent(index, counts[axis])
-            if is_size(step) or step != 1:
+            if not alike(step, 1):
                 return None
             first[axis] = first[axis] + start
         counts = part.output.shape
-    if not all(isinstance(view, ReshapeStep) for view in views) or not alike(prod(sizes), data.size):
+    if not all(isinstance(view, ReshapeStep) for view in views) or any(alike(count, 0) for count in counts):
         return None
-    if any(not is_size(count) and count == 0 for count in counts):
+    if not alike(prod(sizes), data.size):
         return None
     return IndexBox(sizes, tuple(first), counts)
 
@@ -68,8 +68,3 @@ def _counts_all(step: Step | None, count: int) -> bool:
     if start is None or each is None or step.output.dtype.kind != "i" or not alike(step.output.size, count):
         return False
     return start.tolist() == 0 and each.tolist() == 1
-
-
-def _is_one(size: int) -> bool:
-    """True for the number 1."""
-    return not is_size(size) and size == 1

@@ -34,8 +34,8 @@ class RegisterBlocks(Contraction):
     tiles of each of the `heights`, panels, bytes of a panel. Lines of almost any length can be divided into tiles of
     three heights; shorter lines have two heights that differ by 1, or a single one. All tiles of `ragged` lines have
     `rows` columns, except for the last one, whose code reads its number of columns. If lines are `fixed`, the code is
-    specialized to save half of LLVM's time: a line of whole tiles has a single height, and if all tiles are on one line
-    of the grid, or none is, only the function for this case is compiled.
+    specialized to save LLVM up to half of the time: a line of whole tiles has a single height, and if all tiles are on
+    one line of the grid, or none is, only the function for this case is compiled.
 
     Compiled in are the other outer sizes (divisions by constants), the channels of the last group of panels, taps, the
     parts of a sum, a short innermost level, the depth of compressed weights (their layout depends on it), and
