@@ -11,6 +11,7 @@ from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.elementwise import fuse_elementwise
 from irload.plan.passes.epilogues import fuse_epilogues
+from irload.plan.passes.experts import route_rows
 from irload.plan.passes.functions import recognise_functions
 from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
@@ -39,6 +40,7 @@ PASSES: tuple[Pass, ...] = (
     fold_attention_scales,  # after recognise_attention
     recognise_rotary,  # before any fusion
     recognise_routing,
+    route_rows,  # after recognise_routing, whose Scatter it matches
     share_heads,  # after recognise_attention, whose keys and values it changes
     convolve_before_resampling,  # before fuse_epilogues: it moves convolutions without an epilogue
     sink_transposes,  # before fuse_epilogues, so that elementwise steps directly follow their convolution or matmul

@@ -129,6 +129,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.CumulativeSumStep: StepRow("cumulative.select_cumulative_sum", _sums),
         ir.ElementwiseStep: StepRow("elementwise.select_elementwise", _maps, stored=_ALL),
         ir.ExpertMatMulStep: StepRow("expert_matmul.select_expert_matmul", lambda s: s.output.size),
+        ir.ExpertOrderStep: StepRow("expert_order.select_expert_order", lambda s: s.inputs[0].size),
         ir.GatherStep: StepRow("gathering.select_gather", _gather),
         ir.GroupNormalizeStep: StepRow("normalization.select_group_normalize", _computes),
         ir.MatMulStep: StepRow("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),

@@ -27,6 +27,7 @@ from irload.plan.ir.steps.products import Integers as Integers
 from irload.plan.ir.steps.products import MatMulStep as MatMulStep
 from irload.plan.ir.steps.products import ProductStep as ProductStep
 from irload.plan.ir.steps.products import RecurrentStep as RecurrentStep
+from irload.plan.ir.steps.ranking import ExpertOrderStep as ExpertOrderStep
 from irload.plan.ir.steps.ranking import ScatterStep as ScatterStep
 from irload.plan.ir.steps.ranking import TopKStep as TopKStep
 from irload.plan.ir.steps.rows import CumulativeSumStep as CumulativeSumStep

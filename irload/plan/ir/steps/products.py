@@ -203,15 +203,26 @@ class ExpertMatMulStep(Step):
     """Rows sorted by expert times the matrix of their expert. Inputs: data [rows, depth], counts [experts], weights….
 
     Expert e multiplies the `counts[e]` rows after the rows of all previous experts. The counts, in i32 or i64, add up
-    to the rows of the data. Weights are constants [depth, columns]; with `transpose`, [columns, depth].
+    to the rows of the data. Weights are constants [depth, columns], or one constant [experts, depth, columns]. With
+    `transpose`, their last two axes are swapped.
     """
 
     transpose: bool = field(kw_only=True)
 
     @property
     def weights(self) -> list[Value]:
-        """The weights of each expert."""
+        """The weights of each expert, or of all experts."""
         return self.inputs[2:]
+
+    @property
+    def is_stacked(self) -> bool:
+        """True if one constant contains the weights of all experts."""
+        return len(self.weights[0].shape) == 3
+
+    @property
+    def experts(self) -> int:
+        """The number of experts."""
+        return self.weights[0].shape[0] if self.is_stacked else len(self.weights)
 
     @property
     def flops(self) -> int:
@@ -220,14 +231,15 @@ class ExpertMatMulStep(Step):
     def check(self) -> None:
         data, counts, *weights = self.inputs
         rules.f32(data, *weights, self.output)
-        rules.equal("the shape of the counts", counts.shape, (len(weights),))
+        rules.equal("the shape of the counts", counts.shape, (self.experts,))
         rules.equal("whether the counts are i32 or i64", counts.dtype.name in ("int32", "int64"), True)
         rows, depth = data.shape
-        shape = (depth, self.output.shape[1])
+        columns = self.output.shape[1]
+        matrix = (columns, depth) if self.transpose else (depth, columns)
         for value in weights:
             rules.constant(value)
-            rules.equal("the shape of the weights", value.shape, shape[::-1] if self.transpose else shape)
-        rules.equal("the shape", self.output.shape, (rows, shape[1]))
+            rules.equal("the shape of the weights", value.shape, (self.experts, *matrix) if self.is_stacked else matrix)
+        rules.equal("the shape", self.output.shape, (rows, columns))
 
 
 LEAST_SCORE = float(np.finfo(np.float32).min)

@@ -1,4 +1,4 @@
-"""Steps on positions of elements along an axis: TopK, and updates of elements at given positions."""
+"""Steps on positions of elements along an axis: TopK, updates of elements at positions, and their order."""
 
 from __future__ import annotations
 
@@ -50,3 +50,21 @@ class ScatterStep(Step):
         rules.equal("the shape of the updates", updates.shape, positions.shape)
         others = [tuple(n for k, n in enumerate(v.shape) if k != self.axis) for v in (data, updates)]
         rules.equal("the shape without the axis", others[1], others[0])
+
+
+@record(frozen=False, eq=False)
+class ExpertOrderStep(Step):
+    """Pairs of a row and an expert, sorted by expert. Input: the experts [rows, k] of each row, all in range.
+
+    Outputs, in i32: the row and the expert of each pair in this order [rows · k], the number of pairs of each expert
+    [experts], and the place of each pair in this order [rows, k].
+    """
+
+    def check(self) -> None:
+        rules.counts(self, 1, 4)
+        (chosen,), (row, expert, counts, places) = self.inputs, self.outputs
+        rules.equal("whether experts are i32 or i64", chosen.dtype.name in INDICES, True)
+        rules.equal("the dtype of the outputs", {v.dtype.name for v in self.outputs}, {"int32"})
+        rules.equal("the shapes of rows and experts", (row.shape, expert.shape), ((chosen.size,), (chosen.size,)))
+        rules.equal("the shape of the places", places.shape, chosen.shape)
+        rules.equal("the rank of the counts", len(counts.shape), 1)

@@ -129,13 +129,15 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
         for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, panel, hint(strides[0])), strict=True)
     )
     words = len(single.numbers), len(several.numbers)
-    kernel = ExpertMatMul(len(step.weights), rows, strides, counts.itemsize, single, several, words)
+    kernel = ExpertMatMul(step.experts, rows, strides, counts.itemsize, single, several, words)
     if form is None:
         packing = packing_of(several, chunks)
         packed = [packed_matrices(w, packing, selector, transposed=step.transpose) for w in step.weights]
     else:
         codes = CompressedPanel(form, depth, several.packed_channels)
         packed = [packed_codes(w, codes, axis, selector) for w in step.weights]
+    if step.is_stacked:
+        packed = packed[0].reshape(step.experts, -1)
     return [selector.launch(kernel, [x, counts, y, *packed])]
 
 

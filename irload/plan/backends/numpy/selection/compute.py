@@ -11,7 +11,7 @@ from irload.core.op import computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
-from irload.plan.ir.steps import ComputeStep, CumulativeSumStep, SampleStep, ScatterStep, TopKStep
+from irload.plan.ir.steps import ComputeStep, CumulativeSumStep, ExpertOrderStep, SampleStep, ScatterStep, TopKStep
 
 if TYPE_CHECKING:
     from irload.ops.arithmetic.cumsum import CumSum
@@ -80,6 +80,19 @@ def scatter(step: ScatterStep, selector: NumpySelector) -> Selected:
 def _scatter(out: Array, axis: int, data: Array, positions: Array, updates: Array) -> None:
     np.copyto(out, data)
     np.put_along_axis(out, positions, updates, axis)
+
+
+def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
+    """Sort pairs of a row and an expert."""
+    outputs = [selector.array(v) for v in step.outputs]
+    return "sort", [[[(_expert_order, (selector.array(step.inputs[0]), *outputs))]]]
+
+
+def _expert_order(chosen: Array, row: Array, expert: Array, counts: Array, places: Array) -> None:
+    order = np.argsort(chosen, axis=None, kind="stable")
+    row[:], expert[:] = order // chosen.shape[1], chosen.reshape(-1)[order]
+    counts[:] = np.bincount(expert, minlength=len(counts))
+    places[np.unravel_index(order, places.shape)] = np.arange(len(order))
 
 
 def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:

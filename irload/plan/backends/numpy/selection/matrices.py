@@ -88,8 +88,9 @@ def expert_matmul(step: ExpertMatMulStep, selector: NumpySelector) -> Selected:
         matrix = selector.compressed_weights(value, 1 if step.transpose else 0)
         if matrix is not None:
             products.append(lambda x, y, matrix=matrix: multiply_compressed(x, matrix, y))
-        else:
-            weights = selector.array(value)
+            continue
+        array = selector.array(value)
+        for weights in array if step.is_stacked else [array]:
             weights = weights.T if step.transpose else weights
             products.append(lambda x, y, weights=weights: np.matmul(x, weights, y))
     return "expert by expert", [[[(kernels.by_expert, (a, counts, products, out))]]]

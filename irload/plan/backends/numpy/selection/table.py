@@ -64,6 +64,7 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
         ir.CumulativeSumStep: StepRow("compute.cumulative_sum", copies=True),
         ir.ElementwiseStep: StepRow("elementwise.elementwise", _elementwise),
         ir.ExpertMatMulStep: StepRow("matrices.expert_matmul"),
+        ir.ExpertOrderStep: StepRow("compute.expert_order", copies=True),
         ir.GatherStep: StepRow("movement.gather"),
         ir.GroupNormalizeStep: StepRow("rows.group_normalize", _computes, lambda s: 3 <= len(s.inputs[0].shape) <= 5),
         ir.MatMulStep: StepRow("matrices.matmul", _computes),
