@@ -90,7 +90,7 @@ def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
 
 def _expert_order(chosen: Array, row: Array, expert: Array, counts: Array, places: Array) -> None:
     order = np.argsort(chosen, axis=None, kind="stable")
-    row[:], expert[:] = order // chosen.shape[1], chosen.reshape(-1)[order]
+    row[:], expert[:] = order // chosen.shape[1], np.take(chosen, order)
     counts[:] = np.bincount(expert, minlength=len(counts))
     places[np.unravel_index(order, places.shape)] = np.arange(len(order))
 
