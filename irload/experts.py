@@ -17,7 +17,7 @@ from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Node, Output
 from irload.record import record
 
-__all__ = ["ExpertProduct", "expert_product"]
+__all__ = ["ExpertProduct", "expert_product", "is_index", "number", "uniform"]
 
 Types = Mapping[Output, TensorType]
 
@@ -65,7 +65,7 @@ def expert_product(concat: Node, types: Types) -> ExpertProduct | None:
 
 def _is_range(node: Node, types: Types) -> bool:
     """True for a Slice of consecutive rows."""
-    return len(node.inputs) == 5 and _number(node.inputs[3], types) == 1 and _number(node.inputs[4], types) == 0
+    return len(node.inputs) == 5 and number(node.inputs[3], types) == 1 and number(node.inputs[4], types) == 0
 
 
 def _counts(slices: Sequence[Node], types: Types) -> Output | None:
@@ -101,12 +101,12 @@ class _Sums:
 
     def _sum(self, output: Output) -> frozenset[int] | None:
         node = output.node
-        if not _is_index(output, self._types):
+        if not is_index(output, self._types):
             return None
-        if _number(output, self._types) == 0:
+        if number(output, self._types) == 0:
             return frozenset()
         if node.type == "Gather":
-            index = _number(node.inputs[1], self._types)
+            index = number(node.inputs[1], self._types)
             if index is None or index < 0 or self._types.get(node.inputs[0], UNKNOWN).rank != 1:
                 return None
             self.counts.add(node.inputs[0])
@@ -132,9 +132,9 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
     They are ReduceSum(ScatterElementsUpdate(zeros, positions of a TopK, ones)) over the tokens.
     """
     total = _converted(counts, types).node
-    if total.type != "ReduceSum" or total.op.attributes["keep_dims"] or _number(total.inputs[1], types) != 0:
+    if total.type != "ReduceSum" or total.op.attributes["keep_dims"] or number(total.inputs[1], types) != 0:
         return False
-    if not _is_index(total.inputs[0], types):
+    if not is_index(total.inputs[0], types):
         return False  # the sum would be rounded, or wrap
     scatter = _converted(total.inputs[0], types).node
     if scatter.type != "ScatterElementsUpdate" or scatter.op.attributes.get("reduction", "none") != "none":
@@ -154,9 +154,9 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
         return False
     tokens, k = chosen.shape.static
     return (
-        _number(axis, types) in (1, -1)
-        and _uniform(zeros, types) == 0
-        and _uniform(ones, types) == 1
+        number(axis, types) in (1, -1)
+        and uniform(zeros, types) == 0
+        and uniform(ones, types) == 1
         and alike(scores.shape.static[1], target.shape.static[1])
         and alike(tokens * k, rows.shape.static[0])
     )
@@ -164,17 +164,17 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
 
 def _converted(output: Output, types: Types) -> Output:
     """Return the value before conversions to indices."""
-    while output.node.type == "Convert" and _is_index(output, types):
+    while output.node.type == "Convert" and is_index(output, types):
         output = output.node.inputs[0]
     return output
 
 
-def _is_index(output: Output, types: Types) -> bool:
+def is_index(output: Output, types: Types) -> bool:
     """True for i32 and i64, in which counts and positions are exact."""
     return types.get(output, UNKNOWN).element in INDEX
 
 
-def _uniform(output: Output, types: Types) -> float | None:
+def uniform(output: Output, types: Types) -> float | None:
     """Return the number that all elements of a tensor are equal to; None if it is unknown."""
     for _ in range(_LONGEST):
         value = types.get(output, UNKNOWN).value
@@ -187,7 +187,7 @@ def _uniform(output: Output, types: Types) -> float | None:
     return None
 
 
-def _number(output: Output, types: Types) -> float | None:
+def number(output: Output, types: Types) -> float | None:
     """Return the number in a tensor of one known element."""
     value = types.get(output, UNKNOWN).value
     return None if value is None or value.size != 1 or value.dtype == object else float(value.reshape(-1)[0])

@@ -44,8 +44,8 @@ class Folding:
 
     def __init__(self) -> None:
         self._kept: dict[Output, Constant] = {}
-        self.merged: dict[Node, Node] = {}
-        """Nodes that replace several nodes in schedules, by the last of these."""
+        self.merged: dict[Node, Sequence[Node]] = {}
+        """Nodes that replace several others in schedules, by the last of these."""
 
     def fold(
         self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits

@@ -11,7 +11,7 @@ from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output, ancestors
 from irload.inference import Inference, Inferred
 from irload.plan.accumulators import LoopBody
-from irload.plan.expert_nodes import with_experts
+from irload.plan.experts.merging import with_experts
 from irload.plan.folding import Folding, stored
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.islands import islands
@@ -180,10 +180,14 @@ def schedule_graph(
     is_static = _is_static(scheduled) and all(_is_flat(types.get(o, UNKNOWN)) for o in (*parameters, *returned))
     planned = scheduled
     if plan and folding is not None and not is_static:
-        merged = with_experts(nodes, returned, types, folding.merged)
-        planned = [_scheduled(node, slot, types, counts) for node in merged] if merged is not nodes else scheduled
-        is_static = planned is not scheduled and _is_static(planned)
-        planned = planned if is_static else scheduled
+        merged, new_types = with_experts(nodes, returned, types, constants, folding.merged)
+        if merged is not nodes:
+            types = {**types, **new_types}
+            for output in new_types:
+                slot.setdefault(output, len(slot))
+            planned = [_scheduled(node, slot, types, counts) for node in merged]
+            is_static = _is_static(planned)
+            planned = planned if is_static else scheduled
     if folding is None or not is_static:  # the memory of a plan is counted exactly when offsets are assigned
         require_peak(graph, types, constant_bytes, limits)
     part, rest, groups = None, planned, list[list[Node]]()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.cached_attention import averages_empty_rows
+from irload.plan.ir.expert_sums import expert_sum as expert_sum_steps
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, MatMulStep
+from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, ExpertOrderStep, MatMulStep
 from irload.plan.lowering.values import all_f32
 
 
@@ -23,6 +24,17 @@ def expert_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     if not all_f32([inputs[0], *inputs[2:], *outputs]) or not all(w.is_constant for w in inputs[2:]):
         return None
     return ExpertMatMulStep(inputs, outputs, transpose=node.op.attributes["transpose"])
+
+
+def expert_order(node: Node, inputs: list[Value], outputs: list[Value]) -> Step:
+    """Lower the order of rows by expert."""
+    return ExpertOrderStep(inputs, outputs)
+
+
+def expert_sum(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower the weighted sums of the results of experts."""
+    results, positions, weights = inputs
+    return expert_sum_steps(results, positions, weights, *outputs) if all_f32([results, weights]) else None
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

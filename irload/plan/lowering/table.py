@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irload.graph import Node
-from irload.plan.expert_nodes import ExpertMatMul
+from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
 from irload.plan.ir.program import Step, Value
 from irload.plan.lowering import (
     composed,
@@ -51,6 +51,8 @@ LOWERINGS: dict[str, Lowering] = {
     "Einsum": contractions.einsum,
     "Elu": elementwise.elu,
     ExpertMatMul.type: matrices.expert_matmul,
+    ExpertOrder.type: matrices.expert_order,
+    ExpertSum.type: matrices.expert_sum,
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
     "Gather": gathering.gather,

@@ -24,7 +24,8 @@ from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
-from irload.plan.ir.expression import IDENTITY, Expression, Instruction
+from irload.plan.ir.expert_sums import PRODUCT, expert_sum
+from irload.plan.ir.expression import IDENTITY
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import (
     BroadcastStep,
@@ -44,7 +45,6 @@ from irload.plan.ir.steps import (
 )
 from irload.record import record
 
-PRODUCT = (Instruction("multiply", (0, 1)),)
 I32 = np.dtype(np.int32)
 
 Producers = Mapping[Value, Step]
@@ -137,7 +137,7 @@ class _Rows:
         self._copies: dict[tuple[Value, Value], Value] = {}
         chosen = router.chosen
         shapes = (chosen.size,), (chosen.size,), (router.experts,), chosen.shape
-        self._row, self._expert, self._counts, self._places = outputs = [Value(shape, I32) for shape in shapes]
+        self._row, self._expert, self._counts, self._positions = outputs = [Value(shape, I32) for shape in shapes]
         self._steps: list[Step] = [ExpertOrderStep([chosen], list(outputs), origin=router.origin)]
 
     def of(self, value: Value) -> Value | None:
@@ -147,17 +147,10 @@ class _Rows:
         return self._known[value]
 
     def summed(self, results: Value, total: ReduceStep) -> Sequence[Step]:
-        """Return all steps, including those that add up the sorted results of each row, times their weights."""
-        rows, k = self._router.chosen.shape
-        columns, origin = results.shape[1], total.origin
-        gathered, weighted = (Value((rows, k, columns), results.dtype) for _ in range(2))
-        self._added(GatherStep([results, self._places], [gathered], axis=0), origin)
-        weights = self._reshaped(self._router.weights if self._router.differ else self._last_weights(), (rows, k, 1))
-        product = Expression(2, PRODUCT)
-        self._added(ElementwiseStep([gathered, weights], [weighted], expression=product), origin)
-        added = Value((rows, columns), results.dtype)
-        self._added(ReduceStep([weighted], [added], kind="sum", axes=(1,)), origin)
-        self._added(ReshapeStep([added], total.outputs), origin)
+        """Return all steps; the last ones add up the sorted results of each row, times their weights."""
+        weights = self._router.weights if self._router.differ else self._last_weights()
+        for step in expert_sum(results, self._positions, weights, total.output):
+            self._added(step, total.origin)
         return self._steps
 
     def _last_weights(self) -> Value:

@@ -52,9 +52,9 @@ def test_order_of_pairs(seed: int) -> None:
     step = ExpertOrderStep([Value(chosen.shape, chosen.dtype)], [Value(s, np.dtype(np.int32)) for s in shapes])
     step.check()
     target = TARGETS[seed % len(TARGETS)]
-    row, expert, counts, places = run_step(step, [chosen], target, laid=[None, strided(rng)][seed // 2 % 2])
+    row, expert, counts, positions = run_step(step, [chosen], target, laid=[None, strided(rng)][seed // 2 % 2])
     assert (np.diff(expert) >= 0).all()
     np.testing.assert_array_equal(counts, np.bincount(chosen.reshape(-1), minlength=experts))
-    np.testing.assert_array_equal(np.sort(places, axis=None), np.arange(rows * k))
-    np.testing.assert_array_equal(expert[places], chosen)
-    np.testing.assert_array_equal(row[places], np.repeat(np.arange(rows)[:, None], k, 1))
+    np.testing.assert_array_equal(np.sort(positions, axis=None), np.arange(rows * k))
+    np.testing.assert_array_equal(expert[positions], chosen)
+    np.testing.assert_array_equal(row[positions], np.repeat(np.arange(rows)[:, None], k, 1))

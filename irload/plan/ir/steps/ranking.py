@@ -57,14 +57,14 @@ class ExpertOrderStep(Step):
     """Pairs of a row and an expert, sorted by expert. Input: the experts [rows, k] of each row, all in range.
 
     Outputs, in i32: the row and the expert of each pair in this order [rows · k], the number of pairs of each expert
-    [experts], and the place of each pair in this order [rows, k].
+    [experts], and the position of each pair in this order [rows, k].
     """
 
     def check(self) -> None:
         rules.counts(self, 1, 4)
-        (chosen,), (row, expert, counts, places) = self.inputs, self.outputs
+        (chosen,), (row, expert, counts, positions) = self.inputs, self.outputs
         rules.equal("whether experts are i32 or i64", chosen.dtype.name in INDICES, True)
         rules.equal("the dtype of the outputs", {v.dtype.name for v in self.outputs}, {"int32"})
         rules.equal("the shapes of rows and experts", (row.shape, expert.shape), ((chosen.size,), (chosen.size,)))
-        rules.equal("the shape of the places", places.shape, chosen.shape)
+        rules.equal("the shape of the positions", positions.shape, chosen.shape)
         rules.equal("the rank of the counts", len(counts.shape), 1)

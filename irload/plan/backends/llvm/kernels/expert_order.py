@@ -15,10 +15,10 @@ from irload.record import record
 
 @record()
 class ExpertOrder(Kernel):
-    """The pairs of `rows` rows, of which each has `chosen` experts. Pointers: chosen, row, expert, counts, places.
+    """The pairs of `rows` rows, of which each has `chosen` experts. Pointers: chosen, row, expert, counts, positions.
 
     The results are i32. `index`: bytes of an expert in `chosen`; `strides`: bytes, of both axes of `chosen`, of `row`,
-    `expert` and `counts`, and of both axes of `places`.
+    `expert` and `counts`, and of both axes of `positions`.
     """
 
     rows: int
@@ -49,9 +49,9 @@ class ExpertOrder(Kernel):
 
     def write(self, function: Function) -> None:
         f, given = function, Arguments(function)
-        chosen, row, expert, counts, places = given.pointers(5)
+        chosen, row, expert, counts, positions = given.pointers(5)
         rows, width, experts, *strides = given.integers(10)
-        along, across, row_step, expert_step, count_step, *place_steps = strides
+        along, across, row_step, expert_step, count_step, *position_steps = strides
         ends: Pointer = f["scratch"]
 
         def pairs() -> Iterator[tuple[AnyInt, AnyInt, AnyInt]]:
@@ -71,11 +71,11 @@ class ExpertOrder(Kernel):
             f.store_scalar(start[0], ends, e * WORD)
             start[0] = f.integer(start[0] + total)
         for at, k, e in pairs():
-            place = f.load_int(ends, e * WORD)
-            f.store_scalar(place + 1, ends, e * WORD)
-            _store(f, at, row, place * row_step)
-            _store(f, e, expert, place * expert_step)
-            _store(f, place, places, at * place_steps[0] + k * place_steps[1])
+            position = f.load_int(ends, e * WORD)
+            f.store_scalar(position + 1, ends, e * WORD)
+            _store(f, at, row, position * row_step)
+            _store(f, e, expert, position * expert_step)
+            _store(f, position, positions, at * position_steps[0] + k * position_steps[1])
 
 
 def _store(f: Function, number: AnyInt, pointer: Pointer, offset: AnyInt) -> None:

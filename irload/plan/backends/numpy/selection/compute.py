@@ -88,11 +88,11 @@ def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
     return "sort", [[[(_expert_order, (selector.array(step.inputs[0]), *outputs))]]]
 
 
-def _expert_order(chosen: Array, row: Array, expert: Array, counts: Array, places: Array) -> None:
+def _expert_order(chosen: Array, row: Array, expert: Array, counts: Array, positions: Array) -> None:
     order = np.argsort(chosen, axis=None, kind="stable")
     row[:], expert[:] = order // chosen.shape[1], np.take(chosen, order)
     counts[:] = np.bincount(expert, minlength=len(counts))
-    places[np.unravel_index(order, places.shape)] = np.arange(len(order))
+    positions[np.unravel_index(order, positions.shape)] = np.arange(len(order))
 
 
 def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:

@@ -1,0 +1,111 @@
+"""Replaces mixtures of experts, whose sizes depend on values, by nodes of known shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from irload.core.op import Op
+from irload.core.tensor import TensorType
+from irload.experts import ExpertProduct, expert_product
+from irload.graph import Node, Output
+from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
+from irload.plan.experts.selected import Selected, selected
+
+Replaced = dict[Node, Sequence[Node]]
+"""Nodes that replace several others, by the last of these. Schedules with the same nodes share plans."""
+
+
+def with_experts(
+    nodes: Sequence[Node],
+    results: Iterable[Output],
+    types: Mapping[Output, TensorType],
+    constants: Collection[Output],
+    known: Replaced,
+) -> tuple[Sequence[Node], Mapping[Output, TensorType]]:
+    """Return the nodes with mixtures of experts replaced, and the types of new outputs. The same nodes if none is.
+
+    `results`: values that are read elsewhere. `known`: earlier replacements, which are reused and added to.
+    """
+    replaced: Replaced = {}
+    for node in nodes:
+        if node.type == "Concat" and (product := expert_product(node, types)) is not None:
+            replaced[node] = [_product(node, product)]
+    for node in _last_scatters(nodes):
+        if (mixture := selected(node, types, constants)) is not None:
+            replaced[node] = _mixture(mixture)
+    if not replaced:
+        return nodes, {}
+    for last, new in replaced.items():
+        if last not in known or not _are_alike(known[last], new):
+            known[last] = new
+    merged = [new for node in nodes for new in (known[node] if node in replaced else (node,))]
+    return _used(merged, results), _types([new for last in replaced for new in known[last]], types)
+
+
+def _last_scatters(nodes: Sequence[Node]) -> Iterable[Node]:
+    """Return each ScatterElementsUpdate whose result no other one updates."""
+    scatters = [node for node in nodes if node.type == "ScatterElementsUpdate"]
+    updated = {node.inputs[0].node for node in scatters}
+    return [node for node in scatters if node not in updated]
+
+
+def _product(concat: Node, product: ExpertProduct) -> Node:
+    """Return the node that replaces a Concat of products. It has the same outputs."""
+    inputs = [product.data, product.counts, *product.weights]
+    op = ExpertMatMul(transpose=product.transpose)
+    return Node(concat.id, concat.name, op, inputs, list(concat.outputs), concat.line)
+
+
+def _mixture(mixture: Selected) -> list[Node]:
+    """Return the nodes that compute a mixture. The last one has the outputs of its last Scatter."""
+    last, gather = mixture.last, mixture.gather
+    order = _node(last, ExpertOrder(experts=mixture.experts), [mixture.chosen], 4)
+    row, _, counts, positions = order.outputs
+    rows = _node(gather, gather.op, [gather.inputs[0], row, gather.inputs[2]])
+    nodes, values = [order, rows], dict.fromkeys(mixture.rows, rows.outputs[0])
+    for node in mixture.body:
+        inputs = [values.get(i, i) for i in node.inputs]
+        op = node.op
+        if node in mixture.matrices:
+            op = ExpertMatMul(transpose=op.attributes["transpose_b"])
+            inputs = [inputs[0], counts, *mixture.matrices[node]]
+        nodes.append(_node(node, op, inputs))
+        values[node.outputs[0]] = nodes[-1].outputs[0]
+    inputs = [values[mixture.result], positions, mixture.weights]
+    return [*nodes, Node(last.id, last.name, ExpertSum(), inputs, list(last.outputs), last.line)]
+
+
+def _node(old: Node, op: Op, inputs: list[Output], outputs: int = 1) -> Node:
+    """Return a node with the name of another."""
+    node = Node(old.id, old.name, op, inputs, line=old.line)
+    node.outputs = [Output(node, k) for k in range(outputs)]
+    return node
+
+
+def _are_alike(a: Sequence[Node], b: Sequence[Node]) -> bool:
+    """True if the last nodes have the same inputs, or the nodes replace the same mixture."""
+    return len(a) == len(b) and (len(a) > 1 or a[-1].inputs == b[-1].inputs)
+
+
+def _used(nodes: Sequence[Node], results: Iterable[Output]) -> Sequence[Node]:
+    """Return the nodes whose outputs are read: the operands of replaced nodes may be unused."""
+    uses = Counter(i for node in nodes for i in node.inputs)
+    uses.update(results)
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if node.type == "Assign" or any(uses[o] for o in node.outputs):
+            kept.append(node)
+        else:
+            uses.subtract(node.inputs)
+    return kept[::-1]
+
+
+def _types(nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> Mapping[Output, TensorType]:
+    """Return the types of the outputs of new nodes. Outputs of replaced nodes have one."""
+    new: dict[Output, TensorType] = {}
+    for node in nodes:
+        if node.outputs[0] not in types:
+            inferred = node.op.infer(*(new[i] if i in new else types[i] for i in node.inputs))
+            new.update(zip(node.outputs, inferred if isinstance(inferred, tuple) else (inferred,), strict=True))
+    return new
