@@ -11,7 +11,7 @@ import numpy as np
 
 PRECISIONS = {"f32": "FP32", "f16": "FP16", "bf16": "BF16", "i64": "I64", "i32": "I32", "u8": "U8", "boolean": "BOOL"}
 PRECISIONS |= {name: name.upper() for name in ("u4", "i4", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0")}
-PRECISIONS |= {"f64": "FP64", "i8": "I8", "u32": "U32", "u64": "U64", "string": "STRING"}
+PRECISIONS |= {"f64": "FP64", "i8": "I8", "u32": "U32", "u64": "U64", "u1": "BIN", "string": "STRING"}
 ELEMENTS = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8"}
 ELEMENTS["bool"] = "boolean"
 

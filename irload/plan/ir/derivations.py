@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from irload.core.tensor import Array
+from irload.ops.convolution.binary import from_low_bits
 from irload.record import record
 
 
@@ -37,6 +38,19 @@ class OneGroup:
 
     def __call__(self, array: Array) -> Array:
         return array[None]
+
+
+@record()
+class BinaryFilters:
+    """Filters [O,C,K…] of a BinaryConvolution as weights [1,O,C,K…] in f32: −2 for 0, and 2 for 1."""
+
+    moves: ClassVar[bool] = False
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (1, *shape)
+
+    def __call__(self, array: Array) -> Array:
+        return (4 * from_low_bits(array).astype(np.float32) - 2)[None]
 
 
 @record()

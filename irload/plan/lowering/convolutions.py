@@ -7,11 +7,13 @@ from typing import cast
 
 from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
+from irload.ops.convolution.binary import BinaryConvolution
 from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
-from irload.plan.ir.derivations import OneGroup
+from irload.plan.ir.derivations import BinaryFilters, OneGroup
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ReshapeStep
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, ElementwiseStep, MatMulStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, apart
 
 
@@ -50,6 +52,45 @@ def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
     )
     steps: list[Step] = [ReshapeStep([data], [columns]), ReshapeStep([weights], [rows])]
     return [*steps, MatMulStep([rows, columns], [product]), ReshapeStep([product], outputs)]
+
+
+def binary_convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower a BinaryConvolution of zeros and ones from a FakeQuantize: conv(x, ±2), minus the sum of each filter's ±1.
+
+    Zeros of the padding count as −1, as the zeros of x do; other padding is not lowered.
+    """
+    data, filters = inputs
+    op = cast(BinaryConvolution, node.op)
+    pads = op.pads(data.shape[2:], filters.shape[2:])
+    if filters.source is None or not all_f32([data, *outputs]) or not _is_binary(node.inputs[0].node):
+        return None
+    if op.pad_value != 0 and any(any(pad) for pad in pads):
+        return None
+    how = BinaryFilters()
+    shape = how.shape(filters.shape)
+    weights = filters.source.derived(how, shape, how, dtype=data.dtype)
+    agreeing = Value(outputs[0].shape, data.dtype, name=node.name)
+    each = tuple(range(2, len(shape)))
+    total = Value.of(weights.array.sum(axis=each).reshape(1, -1, 1, 1) / 2, name=node.name)
+    return [
+        ConvStep(
+            [data, Value(shape, data.dtype, weights, name=filters.name)],
+            [agreeing],
+            strides=apart(op.per_axis("strides", 2), outputs[0].shape[2:]),
+            dilations=apart(op.per_axis("dilations", 2), filters.shape[2:]),
+            pads_begin=tuple(b for b, _ in pads),
+            pads_end=tuple(e for _, e in pads),
+        ),
+        ElementwiseStep([agreeing, total], outputs, expression=Expression(2, (Instruction("subtract", (0, 1)),))),
+    ]
+
+
+def _is_binary(node: Node) -> bool:
+    """True for a FakeQuantize that returns zeros and ones."""
+    if node.type != "FakeQuantize" or node.op.attributes["levels"] != 2:
+        return False
+    low, high = (output.type.value for output in node.inputs[3:])
+    return low is not None and high is not None and not low.any() and bool((high == 1).all())
 
 
 def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

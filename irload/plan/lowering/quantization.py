@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.tensor import Array
 from irload.graph import Node
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.instruction_chain import InstructionChain
 from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.lowering.values import all_f32
 
 
@@ -23,8 +26,10 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
         return None
     rank = len(outputs[0].shape)
     low, high, out_low, out_high = (b.reshape(b.shape[max(b.ndim - rank, 0) :]) for b in bounds)
+    if np.all(low == high):
+        return _threshold(inputs[0], low, out_low, out_high, outputs[0])
     if np.any(high <= low):
-        return None  # a step function, or swapped bounds
+        return None  # swapped bounds
     steps = np.float32((node.op.attributes["levels"] - 1) % 2**64)
     if not steps:
         return None  # infinite or NaN bounds
@@ -43,3 +48,20 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     if np.any(out_low):
         chain.append_constant("add", out_low)
     return chain.step(outputs[0])
+
+
+STEP = Expression(
+    4,
+    (
+        Instruction("less", (1, 0)),
+        Instruction("select", (4, 3, 0)),
+        Instruction("less_equal", (0, 1)),
+        Instruction("select", (6, 2, 5)),
+    ),
+)
+"""x, threshold, low, high → low up to the threshold, high above it, x for NaN."""
+
+
+def _threshold(x: Value, bound: Array, low: Array, high: Array, output: Value) -> ElementwiseStep:
+    """Return the step of a FakeQuantize whose input bounds are equal, as in binary networks."""
+    return ElementwiseStep([x, *(Value.of(a, output.name) for a in (bound, low, high))], [output], expression=STEP)

@@ -38,6 +38,7 @@ LOWERINGS: dict[str, Lowering] = {
     "AvgPool": pooling.pooling,
     "BatchNormInference": normalizations.batch_normalization,
     "BatchToSpace": rearranging.rearranged,
+    "BinaryConvolution": convolutions.binary_convolution,
     "Broadcast": movement.broadcast,
     "Clamp": elementwise.clamp,
     "Concat": movement.concat,
