@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import AttentionStep, ConvTransposeStep, GroupNormalizeStep, PoolStep, RecurrentStep
 from irload.plan.memory.layout import Layout, channels_last
@@ -102,11 +103,18 @@ def test_transposed(groups: int, kernel: int, stride: int, dilation: int, begin:
             slice(j * dilation, j * dilation + 6 * stride, stride),
         )
         full[:, g * 3 : g * 3 + 3, rows, columns][:, :, :5, :6] += part
-    expected = full[:, :, begin : begin + sizes[0], begin : begin + sizes[1]]
+    bias = random(1, 3 * groups, 1, 1, seed=2)
+    expected = np.maximum(full[:, :, begin : begin + sizes[0], begin : begin + sizes[1]] + bias, 0)
     a, out = value(*x.shape), value(*expected.shape)
     step = ConvTransposeStep(
-        [a, constant(w)], [out], strides=(stride,) * 2, dilations=(dilation,) * 2, begin=(begin,) * 2
+        [a, constant(w), constant(bias)],
+        [out],
+        strides=(stride,) * 2,
+        dilations=(dilation,) * 2,
+        begin=(begin,) * 2,
+        epilogue=Expression(2, (Instruction("add", (0, 1)), Instruction("relu", (2,)))),
     )
+    step.check()
     close(run([step], {a: x}, [out], threads)[0], expected)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import ElementwiseStep, ProductStep, WithEpilogue
+from irload.plan.ir.steps import ConvTransposeStep, ElementwiseStep, ProductStep, WithEpilogue
 
 
 def fuse_epilogues(program: Program) -> None:
@@ -22,6 +22,8 @@ def fuse_epilogues(program: Program) -> None:
         is_quantized = any(v.dtype == np.uint8 for v in (*consumer.inputs, *consumer.outputs))
         if is_quantized and not (isinstance(step, ProductStep) and step.multiplies_integers):
             continue  # only kernels that read quantized data can write it
+        if isinstance(step, ConvTransposeStep) and any(i.opcode == "select" for i in consumer.expression.instructions):
+            continue  # NumPy, which computes transposed convolutions of long strides, has no selections
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)
             program.replace([step, consumer], [fused])

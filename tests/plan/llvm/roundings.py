@@ -29,7 +29,8 @@ def rounded(step: ConvStep | ConvTransposeStep | MatMulStep) -> Step:
             inputs, outputs, transpose_a=step.transpose_a, transpose_b=step.transpose_b, epilogue=step.epilogue
         )
     if isinstance(step, ConvTransposeStep):
-        return ConvTransposeStep(inputs, outputs, strides=step.strides, dilations=step.dilations, begin=step.begin)
+        numbers = {"strides": step.strides, "dilations": step.dilations, "begin": step.begin}
+        return ConvTransposeStep(inputs, outputs, **numbers, epilogue=step.epilogue)
     return ConvStep(
         inputs,
         outputs,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from irload.plan.backends.llvm.kernels.conv_transpose import phases
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.steps import ConvTransposeStep
-from tests.plan.llvm.convolutions import check_step
+from tests.plan.llvm.convolutions import EPILOGUE, check_step
 from tests.plan.llvm.harness import TARGETS, channels_last
 from tests.plan.programs import constant, random, value
 
@@ -54,8 +56,12 @@ def test_transposed(
         dilations=dilations,
         begin=begin,
     )
+    bias = constant(random(1, groups * channels, *(1,) * len(sizes), seed=2))
+    other = random(*step.output.shape, seed=3)
+    fused = replace(step, inputs=[*step.inputs, bias, value(*other.shape)], epilogue=EPILOGUE)
     for threads, at_end, laid in ((1, True, channels_last), (3, False, channels_last), (1, True, None)):
         check_step(step, [x], target, threads, at_end=at_end, laid=laid)
+        check_step(fused, [x, other], target, threads, at_end=at_end, laid=laid)
 
 
 def test_every_pair_of_element_and_tap_is_in_one_phase() -> None:

@@ -75,7 +75,7 @@ def _near(step: ir.ConvStep | ir.PoolStep) -> bool:
 def _conv_transpose(step: ir.ConvTransposeStep) -> bool:
     from irload.plan.backends.llvm.kernels.conv_transpose import count_phases
 
-    x, w = step.inputs
+    x, w = step.inputs[:2]
     axes = window_axes(x.shape[2:], step.output.shape[2:], w.shape[3:], step.strides, step.dilations, step.begin)
     return count_phases(step) <= MOST_PHASES and all(map(is_near, axes))
 
@@ -92,7 +92,7 @@ def _of_matmul(step: ir.MatMulStep, layouts: Layouts, target: Target) -> Iterabl
 
 
 def _of_conv_transpose(step: ir.ConvTransposeStep, layouts: Layouts, target: Target) -> Iterable[Value]:
-    return (step.inputs[0], step.output) if _multiplies(step, target) else ()
+    return (step.inputs[0], *step.operands, step.output) if _multiplies(step, target) else ()
 
 
 def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Value]:

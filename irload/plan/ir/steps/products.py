@@ -123,13 +123,14 @@ def _sum(step: ProductStep) -> Value:
 
 
 @record(frozen=False, eq=False)
-class ConvTransposeStep(ProductStep):
-    """A transposed convolution. Inputs: data [N,C,X…], constant weights [G,C/G,O/G,K…].
+class ConvTransposeStep(WithEpilogue, ProductStep):
+    """A transposed convolution. Inputs: data [N,C,X…], constant weights [G,C/G,O/G,K…], then the epilogue's inputs.
 
     Element i of the data and element k of the kernel contribute to element i·stride + k·dilation − begin of the output.
     The output's shape determines how many elements are cropped or filled with zeros at the end.
     """
 
+    MAIN_INPUTS = 2
     prefers_channels_last = True
 
     strides: tuple[int, ...] = field(kw_only=True)
@@ -152,8 +153,7 @@ class ConvTransposeStep(ProductStep):
         return 2 * convolution_macs(self.inputs[1].size, prod((self.inputs[0].shape[0], *self.inputs[0].shape[2:])))
 
     def check(self) -> None:
-        rules.counts(self, 2)
-        x, w = self.inputs
+        x, w = self.inputs[:2]
         rules.f32(x, w, self.output)
         groups, depth, per_group, *kernel = w.shape
         rules.constant(w)
@@ -161,6 +161,7 @@ class ConvTransposeStep(ProductStep):
         rules.equal("batch and channels", self.output.shape[:2], (x.shape[0], groups * per_group))
         rules.lengths(self, ("strides", "dilations", "begin"), len(kernel))
         rules.equal("the rank", len(self.output.shape), len(x.shape))
+        rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
 @record(frozen=False, eq=False)

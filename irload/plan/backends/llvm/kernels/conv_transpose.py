@@ -20,7 +20,8 @@ from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.convolution import contracted, convolution_in_f32
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.ir.steps import IDENTITY, ConvTransposeStep
+from irload.plan.backends.llvm.sized_arrays import spread
+from irload.plan.ir.steps import ConvTransposeStep
 from irload.record import record
 
 
@@ -69,16 +70,18 @@ def select_conv_transpose(step: ConvTransposeStep, selector: Selector) -> list[L
 
 def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[ConvProblem]:
     data, out = selector.stored(step.inputs[0]), selector.stored(step.output)
+    operands = [spread(selector.stored(v), out.shape) for v in step.operands]
     groups, depth, channels, *kernel = step.inputs[1].shape
     convs: list[ConvProblem] = []
     geometry = zip(out.shape[2:], data.shape[2:], kernel, step.strides, step.dilations, step.begin, strict=True)
     for parts in product(*(phases(*numbers) for numbers in geometry)):
         taps = tuple(part.taps for part in parts)
+        index = (slice(None), slice(None), *(part.outputs for part in parts))
         conv = ConvProblem(
             data,
-            out[(slice(None), slice(None), *(part.outputs for part in parts))],
-            [],
-            IDENTITY,
+            out[index],
+            [operand[index] for operand in operands],
+            step.epilogue,
             step.inputs[1],
             (groups, channels, depth, *map(len, taps)),
             tuple(part.window for part in parts),

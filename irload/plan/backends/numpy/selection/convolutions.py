@@ -77,7 +77,9 @@ def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
     w = weights.packed("transposed", pack_weights)
     conv = TransposedConv(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
-    return "matmul, then taps", transposed(conv, w, selector.scratch, selector.threads)
+    epilogue = selector.epilogue(step).channels_last(out.ndim).broadcast(out.shape)
+    phases = transposed(conv, w, selector.scratch, selector.threads)
+    return "matmul, then taps", [*phases, *epilogue.phases(out, selector.scratch, selector.threads)]
 
 
 def pool(step: PoolStep, selector: NumpySelector) -> Selected:
