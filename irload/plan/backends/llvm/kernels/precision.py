@@ -46,6 +46,6 @@ def _is_faster(step: ProductStep, target: Target) -> bool:
         return depth >= DEPTH // 2 and channels >= ROWS and reaches(products, LEAST_PRODUCTS)
     if target.tiles:
         return depth >= LEAST_INPUTS and channels >= LEAST_OUTPUTS and reaches(products, LEAST_PRODUCTS)
-    if isinstance(step, ConvTransposeStep):  # its phases, with few taps each, are as fast in f32 (Sapphire Rapids)
-        return False
+    if isinstance(step, ConvTransposeStep):  # all phases multiply the copy, but channels must fill a vector
+        return depth >= LEAST_DEPTH and channels >= ROWS and reaches(products, LEAST_PAIRS)
     return depth >= LEAST_DEPTH and -(-channels // ROWS) * taps >= 2 and reaches(products, LEAST_PAIRS)
