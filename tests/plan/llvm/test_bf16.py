@@ -17,7 +17,7 @@ from irload.plan.backends.channels_last import layouts
 from irload.plan.backends.llvm.compiler import compile_object
 from irload.plan.backends.llvm.executable import LlvmExecutable
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels import few_channels, precision
+from irload.plan.backends.llvm.kernels import few_channels, few_outputs, precision
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile
 from irload.plan.backends.llvm.loader import load
 from irload.plan.backends.llvm.selection import TABLE
@@ -32,6 +32,12 @@ from tests.plan.llvm.harness import BF16, DOTS, TILES, WIDE, channels_last, run_
 from tests.plan.llvm.matmuls import random_matmul
 from tests.plan.llvm.roundings import SIZES, narrowed, random_convolution, rounded, some_convolution
 from tests.plan.programs import constant, run, value
+
+
+@pytest.fixture(autouse=True)
+def sums_along_channels_are_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract convolutions to few channels, too, whose other kernel does not round weights to bf16."""
+    monkeypatch.setattr(few_outputs, "FEW_OUTPUTS_SHARE", 0)
 
 
 def agree(step: ConvStep | MatMulStep, arrays: list[Array], target: Target, threads: int, **how: object) -> None:

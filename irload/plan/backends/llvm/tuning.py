@@ -193,6 +193,11 @@ TILE_LATENCY = 52
 """Cycles until the next product can add to a tile of sums."""
 TILE_LOAD = 16
 """Cycles to load a tile of weights."""
+FEW_OUTPUTS_SHARE = 0.8
+"""Maximum ratio of the cycles with vectors along the sum to the cycles with vectors of output channels."""
+OUTPUT_SPAN, UNROLLED_RUN = 128, 8
+"""Windows of a row per unit of `FewOutputs`, and vectors of a run up to which its loop is unrolled."""
+
 FEW_CHANNELS_SHARE = 0.75
 """Maximum ratio of the cycles in bf16 to the cycles in f32 (at its speed with many channels) for which bf16 is used.
 

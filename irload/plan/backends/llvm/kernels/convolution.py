@@ -6,6 +6,7 @@ from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, largest_group, select_depthwise
+from irload.plan.backends.llvm.kernels.few_outputs import fits_few_outputs, select_few_outputs
 from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, unpadded_copy
 from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
@@ -24,8 +25,8 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 
         return integer_convolution(conv, step.integers, selector)
     in_f32 = not selector.bf16 or _has_small_groups(conv, selector)
-    if in_f32 or (selector.target.dots and fits_winograd(conv, selector)):
-        return convolution_in_f32(conv, selector)  # Winograd saves 3/4 of the products, AVX512_BF16 half of the time
+    if in_f32 or (not selector.target.tiles and _is_faster_in_f32(conv, selector)):
+        return convolution_in_f32(conv, selector)
     dot = chosen_dot(step, selector)
     if dot is not FMA:
         return contracted(conv, dot, selector)
@@ -53,9 +54,16 @@ def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
     """The kernel of a convolution in f32."""
     if _has_small_groups(conv, selector):
         return [select_depthwise(conv, selector)]
+    if fits_few_outputs(conv, selector):
+        return [select_few_outputs(conv, selector)]
     if fits_winograd(conv, selector):
         return [select_winograd(conv, selector)]
     return contracted(conv, FMA, selector)
+
+
+def _is_faster_in_f32(conv: ConvProblem, selector: Selector) -> bool:
+    """True for kernels that save more than AVX512_BF16, which halves the time. Winograd saves 3/4 of the products."""
+    return fits_few_outputs(conv, selector) or fits_winograd(conv, selector)
 
 
 def _has_small_groups(conv: ConvProblem, selector: Selector) -> bool:
