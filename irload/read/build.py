@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from irload.core.element import element_of_precision
 from irload.core.op import Op
 from irload.core.pause import uncollected
@@ -137,7 +135,7 @@ class _Builder:
         parts: dict[str, Any] = {}
         for name, declaration in cls.declared.items():
             if declaration.supplied and name == "data" and layer.values is not None:
-                parts[name] = partial(np.copy, layer.values)
+                parts[name] = partial(layer.values, self.weights)
             elif declaration.supplied and name == "data":
                 parts[name] = constant(layer, self.weights, self.limits, partial(self.warn, layer))
             elif declaration.supplied and name in layer.bodies:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from irload.core.tensor import Array
+from irload.read.weights import Weights
 from irload.record import record
 
 
@@ -39,8 +41,8 @@ class RawLayer:
     rt_info: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     bodies: dict[str, RawGraph] = field(default_factory=dict[str, "RawGraph"])
     maps: dict[str, list[dict[str, str]]] = field(default_factory=dict[str, list[dict[str, str]]])
-    values: Array | None = None
-    """The values of a Const that is not in the .bin file."""
+    values: Callable[[Weights], Array] | None = None
+    """The values of a Const that is not in the .bin file; they may depend on the weights."""
     precision: str | None = None
     """IR v2 to v7: the precision of the layer."""
     blobs: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])

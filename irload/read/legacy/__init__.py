@@ -12,7 +12,7 @@ __all__ = ["modernize"]
 
 for _family in (
     *("activations", "arithmetic", "convolutions", "detection", "endpoints", "movement", "normalizations"),
-    *("poolings", "recurrent", "renamed", "resizing"),
+    *("poolings", "recurrent", "renamed", "reshaping", "resizing"),
 ):
     import_module(f"{__name__}.{_family}")  # registers the functions that rewrite layers
 

@@ -7,6 +7,7 @@ from math import prod
 
 from irload.errors import ReadError, ShapeMismatch
 from irload.read.legacy.layer import LegacyLayer, Wire, listed
+from irload.read.legacy.reshaping import flattened
 from irload.read.legacy.table import rewrites
 from irload.read.legacy.windows import Windows
 
@@ -78,7 +79,7 @@ def fully_connected(layer: LegacyLayer) -> Wire:
     if rank == 0 or rank > len(dims):
         raise ReadError(f"has an input of rank {len(dims)} and an output of rank {rank}")
     rows, length = outputs[:-1], prod(dims) // max(prod(outputs[:-1]), 1)
-    data = layer.input() if len(dims) == rank else layer.reshaped(layer.input(), [*rows, length], "flattened")
+    data = layer.input() if len(dims) == rank else flattened(layer, rows, length)
     weights = layer.blob("weights", [channels, length])
     if weights is None:
         weights = layer.reshaped(layer.input(1), [channels, length], "weights")

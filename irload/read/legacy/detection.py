@@ -13,32 +13,37 @@ _FLAGS = frozenset(
     }
 )
 
+_IMAGE_SIZES = ("img_h", "img_size"), ("img_w", "img_size")
+"""Attributes that state the height and the width of the image, in order of preference."""
+
 _SIZES = ("input_height", "input_width")
 """Attributes that are −1 in files if the boxes are normalized."""
 
 
 @rewrites("PriorBox")
 def prior_box(layer: LegacyLayer) -> Wire:
-    """PriorBox; the declared dims of the inputs are the sizes of the feature map and of the image."""
+    """PriorBox; the dims of the inputs are the sizes of the feature map and of the image."""
     data = _flags(layer, layer.copied(*_BOXES, "clip", "flip", "scale_all_sizes", "step", "offset", "variance"))
     return _priors(layer, "PriorBox", data)
 
 
 @rewrites("PriorBoxClustered")
 def prior_box_clustered(layer: LegacyLayer) -> Wire:
-    """PriorBoxClustered of the declared dims, or of the image size in the attributes."""
+    """PriorBoxClustered of the dims of the inputs, or of the image size in the attributes."""
     data = layer.copied("width", "height", "clip", "step", "step_w", "step_h", "offset", "variance")
     return _priors(layer, "PriorBoxClustered", _flags(layer, data))
 
 
 def _priors(layer: LegacyLayer, type: str, data: dict[str, str]) -> Wire:
-    image = list(layer.input_dims(1)[2:])
-    for axis, names in enumerate((("img_h", "img_size"), ("img_w", "img_size"))):
-        stated = next((layer.integer(name) for name in names if layer.has(name)), 0)
-        image[axis] = stated or image[axis]
-    sizes = layer.constant("grid", list(layer.input_dims()[2:])), layer.constant("image", image)
-    boxes = layer.op(type, *sizes, data=data)
-    return layer.reshaped(boxes, layer.output_dims())
+    rank, dims = len(layer.input_dims(1)), layer.output_dims()
+    stated = [next((layer.integer(name) for name in names if layer.has(name)), 0) for names in _IMAGE_SIZES]
+    if any(stated):
+        declared = layer.input_dims(1)[2:]
+        image = layer.constant("image", [size or declared[axis] for axis, size in enumerate(stated)])
+    else:
+        image = layer.dims_of(layer.input(1), 2, rank, "image")
+    boxes = layer.op(type, layer.dims_of(layer.input(), 2, len(layer.input_dims()), "grid"), image, data=data)
+    return layer.reshaped(boxes, [*dims[:-1], -1])
 
 
 @rewrites("DetectionOutput")
@@ -76,7 +81,12 @@ def region_yolo(layer: LegacyLayer) -> Wire:
     softmax = layer.flag("do_softmax", True)
     data = {"axis": "1", "end_axis": "3"} | layer.copied(*names) | {"do_softmax": str(softmax).lower()}
     output = layer.op("RegionYolo", layer.input(), data=data)
-    return output if softmax and len(layer.output_dims()) < 4 else layer.reshaped(output, layer.output_dims())
+    dims, declared = layer.input_dims(), layer.output_dims()
+    if declared == dims and softmax:
+        return layer.op("Reshape", output, layer.op("ShapeOf", layer.input()), data={"special_zero": "false"})
+    if declared == dims:
+        return output
+    return output if softmax and len(declared) < 4 else layer.reshaped(output, declared)
 
 
 @rewrites("ReorgYolo")

@@ -32,6 +32,7 @@ class _Rewriting:
         self.log = log
         self.new = RawGraph()
         self.ids: Iterator[int] = count(1 + max((layer.id for layer in old.layers), default=0))
+        self.layers = {layer.id: layer for layer in old.layers}
         self.sources = {(e.to_layer, e.to_port): e for e in old.edges}
         self.moved: dict[Ends, Ends] = {}
         """Outputs of legacy layers → the outputs of other layers that replace them."""
@@ -61,7 +62,7 @@ class _Rewriting:
         if rewrite is None:
             self.keep_unknown(raw)
             return
-        layer = LegacyLayer(raw, [self.source(raw, port) for port in raw.inputs])
+        layer = LegacyLayer(raw, [self.source(raw, port) for port in raw.inputs], self.layers)
         try:
             result = rewrite(layer)
         except (ArithmeticError, LookupError, ValueError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from math import prod
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from irload.core.element import element_of_precision
 from irload.core.tensor import Array
 from irload.errors import AttributeInvalid, ReadError
 from irload.read.raw import RawGraph, RawLayer, RawPort
+from irload.read.weights import Weights
 from irload.record import record
 
 T = TypeVar("T", int, float)
@@ -30,7 +33,7 @@ class NewLayer:
     inputs: list[Wire]
     data: dict[str, str]
     outputs: int = 1
-    values: Array | None = None
+    values: Callable[[Weights], Array] | None = None
     bodies: dict[str, RawGraph] = field(default_factory=dict[str, RawGraph])
     maps: dict[str, list[dict[str, str]]] = field(default_factory=dict[str, list[dict[str, str]]])
     rt_info: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -47,9 +50,12 @@ class Wire:
 class LegacyLayer:
     """A layer to rewrite. `operations`: the new operations in order."""
 
-    def __init__(self, raw: RawLayer, inputs: Sequence[Wire | None]) -> None:
+    def __init__(
+        self, raw: RawLayer, inputs: Sequence[Wire | None], layers: Mapping[int, RawLayer] = MappingProxyType({})
+    ) -> None:
         self.raw = raw
         self._inputs = inputs
+        self._layers = layers
         self._data = {_normal(key): value for key, value in raw.data.items()}
         self.operations: list[NewLayer] = []
 
@@ -76,6 +82,12 @@ class LegacyLayer:
         if wire is None:
             raise ReadError(f"has no input {k}")
         return wire
+
+    def producer(self, k: int) -> LegacyLayer | None:
+        """The layer of which an input is an output, without its inputs; None if the input is missing."""
+        wire = self._inputs[k] if k < len(self._inputs) else None
+        raw = None if wire is None or isinstance(wire.source, NewLayer) else self._layers.get(wire.source)
+        return None if raw is None else LegacyLayer(raw, [])
 
     def input_dims(self, k: int = 0) -> tuple[int, ...]:
         """The declared dims of an input."""
@@ -182,7 +194,7 @@ class LegacyLayer:
         element = {"int64": "i64", "float32": "f32"}[array.dtype.name]
         data = {"element_type": element, "shape": listed(array.shape), "offset": "0", "size": str(array.nbytes)}
         wire = self.op("Const", data=data, name=name)
-        self.operations[-1].values = array
+        self.operations[-1].values = partial(_copy, array)
         return wire
 
     def scalar(self, name: str, value: float) -> Wire:
@@ -214,6 +226,12 @@ class LegacyLayer:
         shape = self.constant(f"{name}/shape", list(dims))
         return self.op("Reshape", wire, shape, data={"special_zero": "false"}, name=name)
 
+    def dims_of(self, wire: Wire, begin: int, end: int, name: str = "dims") -> Wire:
+        """The dims `begin` to `end` of a value, as i64."""
+        shape = self.op("ShapeOf", wire, name=f"{name}/ShapeOf")
+        axes, axis = self.constant(f"{name}/axes", list(range(begin, end))), self.constant(f"{name}/axis", 0)
+        return self.op("Gather", shape, axes, axis, name=name)
+
     def as_declared(self, wire: Wire, k: int = 0) -> Wire:
         """The wire, converted to the declared precision of an output: for comparisons and indices."""
         element = element_of_precision(widened(self.precision(k))).name
@@ -243,6 +261,10 @@ def is_integral(precision: str) -> bool:
 def listed(values: Sequence[int] | Sequence[float]) -> str:
     """A list as the text of an attribute."""
     return ",".join(repr(v) if isinstance(v, float) else str(v) for v in values)
+
+
+def _copy(values: Array, weights: Weights) -> Array:
+    return values.copy()
 
 
 def _integer(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Layers that move values: Permute, Reshape, Concat, Split, Crop, Tile, StridedSlice …."""
+"""Layers that move values: Permute, Concat, Split, Crop, Tile, StridedSlice …."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from irload.read.legacy.table import rewrites
 def permute(layer: LegacyLayer) -> Wire:
     """Transpose by `order`."""
     return layer.op("Transpose", layer.input(), layer.constant("order", list(layer.integers("order"))))
-
-
-@rewrites("Reshape", "Flatten")
-def reshape(layer: LegacyLayer) -> Wire:
-    """Reshape to the declared dims. Leading dims that do not change are copied from the input."""
-    before, after = layer.input_dims(), layer.output_dims()
-    same = 0
-    while same < min(len(before), len(after)) and before[same] == after[same]:
-        same += 1
-    shape = layer.constant("shape", [0] * same + list(after[same:]))
-    return layer.op("Reshape", layer.input(), shape, data={"special_zero": "true"})
 
 
 @rewrites("Squeeze", "Unsqueeze")
