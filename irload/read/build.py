@@ -115,6 +115,8 @@ class _Builder:
 
     def operation(self, layer: RawLayer) -> Op:
         version = layer.version
+        if layer.is_faulty:
+            return UnknownOp(layer.type, version, layer.data, layer.bodies)
         if not version:
             self.warn(layer, "has no version; read as opset1")
             version = "opset1"

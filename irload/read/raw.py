@@ -47,6 +47,8 @@ class RawLayer:
     """IR v2 to v7: the precision of the layer."""
     blobs: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """IR v2 to v7: the offset and the size of the weights in the .bin file, by name."""
+    is_faulty: bool = False
+    """IR v2 to v7: True if the type of the layer is known, but it could not be rewritten. Its fault was reported."""
 
 
 @dataclass(slots=True)

@@ -6,10 +6,13 @@ import gzip
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import irload
+from irload.read import read_graph
 from tests.checks.bases import BASES, net
+from tests.read.legacy import legacy_net
 
 ROOT = Path(__file__).parents[2]
 DUMP = (
@@ -84,3 +87,26 @@ def test_the_page_of_rules_is_current():
     spec.loader.exec_module(module)
     written = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     assert module.page() == written, "run python docs/make_rules.py"
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "said"),
+    [
+        ("Convolution", '<data kernel="3,3" output="4"/>', "weights have 8 bytes"),
+        ("Pooling", '<data kernel="3,3,3" strides="1,1,1"/>', "found 3 in kernel, 3 in strides"),
+    ],
+)
+def test_an_invalid_layer_of_an_old_version_is_one_finding(type, data, said, tmp_path):
+    text, blob = legacy_net(type, data, [(1, 3, 6, 6)], [(1, 4, 4, 4)], {"weights": np.zeros(2, np.float32)})
+    (tmp_path / "m.xml").write_bytes(text)
+    findings = irload.check(tmp_path / "m.xml", blob).findings
+    assert [(f.code, said in f.message) for f in findings if f.severity == "error"] == [("IR002", True)]
+    faults: list[irload.IRError] = []
+    assert read_graph(text, blob, faults.append).warnings == []
+    assert [said in f.message for f in faults] == [True]
+
+
+def test_an_unknown_layer_of_an_old_version_is_reported(tmp_path):
+    text, _ = legacy_net("Oddity", "", [(1, 3)], [(1, 3)])
+    (tmp_path / "m.xml").write_bytes(text)
+    assert [f.code for f in irload.check(tmp_path / "m.xml").findings if f.severity == "error"] == ["IR301"]

@@ -69,6 +69,15 @@ FAULTS = [
     ("Convolution", kernel(), [NCHW], [(1, 4, 4, 4)], {"weights": W[:3]}, r"weights have 324 bytes.*432 in f32"),
     ("BinaryConvolution", kernel(), [NCHW], [(1, 4, 4, 4)], {"weights": W}, r"weights have 432 bytes.*14 in u1"),
     ("Convolution", '<data kernel="3,3,3" output="4"/>', [NCHW], [(1, 4, 4, 4)], {"weights": W}, "must have 2 values"),
+    (
+        *(
+            "Pooling",
+            '<data kernel="6,1,6" strides="1,1,1" pads_begin="0,0" pads_end="0,0,0"/>',
+            [NCHW],
+            [(1, 3, 1, 1)],
+        ),
+        *({}, "2 values for an input of rank 4, found 3 in kernel, 3 in strides, 3 in pads_end$"),
+    ),
     ("Convolution", '<data kernel="3,a" output="4"/>', [NCHW], [(1, 4, 4, 4)], {}, "must consist of numbers"),
     ("Pooling", '<data kernel="2,2" pool-method="sum"/>', [NCHW], [(1, 3, 5, 5)], {}, "must be max or avg"),
     ("Eltwise", '<data operation="fold"/>', [NCHW, NCHW], [NCHW], {}, "operation is 'fold'"),

@@ -9,7 +9,7 @@ from irload.checks.subject import Scope, Subject
 from irload.core.op import Op
 from irload.deviations.registry import met_by
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, UnknownOperation
-from irload.graph import UnknownOp
+from irload.graph import Node, UnknownOp
 from irload.ops.registry import LATEST, opset_number, resolve
 from irload.read.raw import RawLayer
 
@@ -30,8 +30,8 @@ def unknown_operation(scope: Scope) -> Iterator[Hit]:
 
     Example: `type="FooOp" version="opset1"`.
     """
-    for layer, node in scope.pairs():
-        if isinstance(node.op, UnknownOp) and not _known_elsewhere(layer):
+    for layer, node in _unknown_layers(scope):
+        if not _known_elsewhere(layer):
             namespace = "" if opset_number(layer.version or "opset1") else f" in the namespace '{layer.version}'"
             yield Hit(
                 layer,
@@ -47,12 +47,19 @@ def wrong_version(scope: Scope) -> Iterator[Hit]:
 
     Example: `type="Gelu" version="opset1"`: Gelu appeared in opset2.
     """
-    for layer, node in scope.pairs():
-        if isinstance(node.op, UnknownOp) and _known_elsewhere(layer):
+    for layer, node in _unknown_layers(scope):
+        if _known_elsewhere(layer):
             try:
                 resolve(layer.type, layer.version or "opset1")
             except UnknownOperation as error:
                 yield Hit(layer, error.message, severity="error" if node.reachable else "warning")
+
+
+def _unknown_layers(scope: Scope) -> Iterator[tuple[RawLayer, Node]]:
+    """The layers without an operation, except layers of IR v2 to v7 that could not be rewritten: IR002 reports them."""
+    for layer, node in scope.pairs():
+        if isinstance(node.op, UnknownOp) and not layer.is_faulty:
+            yield layer, node
 
 
 def _known_elsewhere(layer: RawLayer) -> bool:

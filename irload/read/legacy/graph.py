@@ -47,6 +47,7 @@ class _Rewriting:
                 self.layer(layer)
             except IRError as error:
                 self.report(error.at(Where(self.file, layer.line, layer.id, layer.name, layer.type)))
+                layer.is_faulty = True
                 self.keep_unknown(layer)
         if with_results:
             self.results()

@@ -10,6 +10,8 @@ from irload.record import record
 
 Pads = tuple[Sequence[int], Sequence[int]]
 _AXES = ("z", "y", "x")
+_LISTS = {"kernel": "kernel-x", "strides": "stride-x", "dilations": "dilation-x", "pads_begin": "pad-x"}
+"""The lists, and an attribute that overrides each by axis."""
 _ENDS = {"x": "pad-r", "y": "pad-b", "z": "pad-back"}
 
 
@@ -30,6 +32,7 @@ class Windows:
         rank = len(layer.input_dims()) - 2
         if not 1 <= rank <= 3:
             raise ShapeMismatch(f"has an input of rank {rank + 2}, expected 3 to 5")
+        _require_values(layer, rank)
         begin = _by_axis(layer, rank, "pads_begin", "pad", 0)
         return Windows(
             _by_axis(layer, rank, "kernel", "kernel", None),
@@ -105,8 +108,15 @@ def _ends(layer: LegacyLayer, rank: int, begin: Sequence[int]) -> tuple[int, ...
 def _list(layer: LegacyLayer, rank: int, name: str) -> tuple[int, ...]:
     """Return one value per axis. A single value applies to all axes."""
     values = layer.integers(name)
-    if len(values) == 1:
-        values *= rank
-    if len(values) != rank:
-        raise AttributeInvalid(f"attribute {name} must have {rank} values, found {len(values)}")
-    return values
+    return values * rank if len(values) == 1 else values
+
+
+def _require_values(layer: LegacyLayer, rank: int) -> None:
+    """Raise AttributeInvalid, which names all lists that have neither a single value nor one per axis."""
+    lists = [name for name, by_axis in _LISTS.items() if not layer.has(by_axis)] + ["pads_end"]
+    counts = {name: len(layer.integers(name)) for name in lists if layer.has(name)}
+    wrong = [f"{count} in {name}" for name, count in counts.items() if count not in (1, rank)]
+    if wrong:
+        raise AttributeInvalid(
+            f"attributes must have {rank} values for an input of rank {rank + 2}, found {', '.join(wrong)}"
+        )
