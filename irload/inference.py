@@ -331,7 +331,9 @@ def _bounded(tensor: TensorType, bounds: Bounds | None) -> TensorType:
 
 
 def _declared(node: Node) -> tuple[TensorType, ...]:
-    """Return the declared types of the outputs, for nodes that cannot be inferred."""
+    """Return the declared types of the outputs, for nodes that cannot be inferred. A Const states its type itself."""
+    if node.type == "Const" and not isinstance(node.op, UnknownOp):
+        return (TensorType(node.op.attributes["element_type"], node.op.attributes["shape"]),) * len(node.outputs)
     return tuple(
         UNKNOWN if o.declared is None else TensorType(o.declared.element or UNKNOWN.element, o.declared.shape)
         for o in node.outputs

@@ -18,10 +18,10 @@ from irload.model import Model
 from irload.read import read_graph
 from irload.safety.limits import Limits
 from tests.hostile.test_graph import handing_on, nested, net_of
-from tests.read.texts import BASE, PARAMETER, RELU, RESULT, net
+from tests.read.texts import BASE, PARAMETER, RELU, RESULT, const_net, net
 
 
-def inferred(text: str | bytes, weights: bytes = b"") -> tuple[Model, Inference, list[tuple[str, str]]]:
+def inferred(text: str | bytes, weights: bytes | None = b"") -> tuple[Model, Inference, list[tuple[str, str]]]:
     """A model as it was read, an inference of it, and its errors: (layer, message)."""
     model = read_graph(text if isinstance(text, bytes) else text.encode(), weights)
     errors: list[tuple[str, str]] = []
@@ -147,6 +147,12 @@ def test_an_input_from_an_output_that_the_operation_lacks() -> None:
         run.node(out)
     out.inputs = [Output(relu, 0)]
     run.node(out)
+
+
+def test_a_constant_without_weights_has_its_type() -> None:
+    model, run, errors = inferred(const_net('element_type="f16" shape="2,3" offset="0" size="12"', "FP16"), None)
+    assert [name for name, _ in errors] == ["c"]
+    assert str(run.types[node(model, "c").outputs[0]]) == "f16[2,3]"
 
 
 def test_faulty_declarations_are_replaced_by_declared_port_types() -> None:

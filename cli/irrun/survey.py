@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from irload import IRError, Limits, Model, Port, ReadError
+from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.graph import Graph, Node, UnknownOp
 from irload.inference import ShapeLike, as_shape
@@ -73,13 +74,17 @@ def infer_all(surveyed: Survey) -> None:
 
 
 def _trust_declared(model: Model) -> None:
-    """Without weights, shapes that depend on constants are unknown; use the declared ones instead."""
+    """Without weights, shapes that depend on constants are unknown; use the declared ones instead.
+
+    The element types are unknown for parts of a VariadicSplit whose number is unknown.
+    """
     for graph in model.walk():
         for node in graph.nodes:
             for output in node.outputs:
-                met = None if output.declared is None else output.type.shape.meet(output.declared.shape)
-                if met is not None:
-                    output.type = TensorType(output.type.element, met)
+                declared, element = output.declared, output.type.element
+                met = None if declared is None else output.type.shape.meet(declared.shape)
+                if declared is not None and met is not None:
+                    output.type = TensorType(declared.element or dynamic if element is dynamic else element, met)
 
 
 def warnings_of(surveyed: Survey) -> list[str]:

@@ -57,12 +57,7 @@ class ResilientInference(Inference):
             self.tainted.add(node)
 
     def _fail(self, node: Node) -> None:
-        if node.type == "Const" and not isinstance(
-            node.op, UnknownOp
-        ):  # its weights are missing, but its type is known
-            attributes = node.op.attributes
-            for output in node.outputs:
-                self.types[output] = TensorType(attributes["element_type"], attributes["shape"])
+        if node.type == "Const" and not isinstance(node.op, UnknownOp):  # its values are missing, but its type is known
             self.tainted.add(node)
         else:
             self.failed.add(node)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset8 as ops
 
 from irload.core import element as et
 from irload.core.shape import Shape
@@ -132,6 +135,18 @@ def test_write_needs_no_weights(irrun, tmp_path):
     file = broken(tmp_path, weights=False)
     assert irrun("infer", file, "--write", tmp_path / "fixed.xml").code == OK
     assert (tmp_path / "fixed.xml").read_bytes() == DIGITS.read_bytes()
+
+
+def test_parts_of_an_unknown_number_have_the_declared_type_without_weights(irrun, tmp_path):
+    x = ops.parameter([1, 4], np.float32)
+    lengths = ops.reshape(ops.constant(np.array([[1, 3]])), ops.constant(np.array([-1])), special_zero=False)
+    split = ops.variadic_split(x, ops.constant(np.array(1)), lengths)
+    ov.save_model(ov.Model(split.outputs(), [x]), tmp_path / "split.xml")
+    (tmp_path / "split.bin").unlink()
+    outcome = irrun("infer", tmp_path / "split.xml")
+    assert outcome.code == OK
+    assert "dynamic" not in outcome.out
+    assert all(outcome.out.count(text) >= 2 for text in ("f32[1,1]", "f32[1,3]")), "inferred and declared"
 
 
 def test_write_and_shape_exclude_each_other(irrun, tmp_path):
