@@ -6,13 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset8 as ops
 
+import irload
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, IRError, ShapeMismatch, TypeMismatch
 from tests.harness.direct import computed, operation
+from tests.harness.runtime import core
 
 INF, NAN = float("inf"), float("nan")
 
@@ -139,3 +143,24 @@ def test_inputs_that_are_refused(
 def test_attributes_that_are_refused(type: str, attributes: dict[str, Any]) -> None:
     with pytest.raises(AttributeInvalid):
         operation(type, "opset1", **attributes)
+
+
+@pytest.mark.parametrize("with_relu", [False, True])
+@pytest.mark.parametrize("whole", [False, True], ids=["HSigmoid", "HSwish"])
+@pytest.mark.parametrize(("scale", "effective"), [(float(np.float16(1 / 6)), 1 / 6), (1 / 6 - 2e-4, 1 / 6 - 2e-4)])
+def test_the_runtime_divides_by_six_for_scales_close_to_it(
+    tmp_path, with_relu: bool, whole: bool, scale: float, effective: float
+) -> None:
+    """A deviation of the runtime: irload multiplies by the scale of the file."""
+    x = ops.parameter([1, 64], np.float32)
+    shifted = ops.add(x, np.float32(3))
+    gate = ops.minimum(ops.relu(shifted), np.float32(6)) if with_relu else ops.clamp(shifted, 0.0, 6.0)
+    scaled = ops.multiply(gate, np.float32(scale))
+    model = ov.Model([ops.multiply(x, scaled) if whole else scaled], [x])
+    ov.save_model(model, tmp_path / "gate.xml", compress_to_fp16=False)
+    data = np.linspace(-4, 9, 64, dtype=np.float32)[None]
+    exact = np.clip(data.astype(np.float64) + 3, 0, 6) * (data if whole else 1)
+    theirs = core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(data)[0]
+    np.testing.assert_allclose(theirs, exact * effective, rtol=1e-5, atol=1e-6)
+    ours = irload.compile_model(tmp_path / "gate.xml")(data)[0]
+    np.testing.assert_allclose(ours, exact * scale, rtol=1e-5, atol=1e-6)
