@@ -12,7 +12,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.program import Value
 from tests.plan.llvm.convolutions import check_step, convolution
-from tests.plan.llvm.harness import TARGETS, channels_last, guarded, kernel_names, run_step
+from tests.plan.llvm.harness import TARGETS, WIDE, channels_last, guarded, kernel_names, run_step
 from tests.plan.programs import run
 
 pytest.importorskip("llvmlite")
@@ -20,8 +20,8 @@ pytest.importorskip("llvmlite")
 GEOMETRIES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((7, 40), (3, 3), {"pads": ((1, 1), (1, 1))}),
     ((9, 300), (5, 5), {"pads": ((2, 2), (2, 2)), "strides": (2, 2)}),
-    ((5, 23), (9, 9), {"pads": ((4, 4), (4, 4))}),
-    ((6, 19), (3, 2), {"pads": ((0, 4), (3, 0)), "dilations": (2, 1), "strides": (1, 2)}),
+    ((5, 30), (9, 9), {"pads": ((4, 4), (4, 4))}),
+    ((6, 44), (3, 2), {"pads": ((0, 4), (3, 0)), "dilations": (2, 1), "strides": (1, 2)}),
     ((6, 6), (3, 3), {"pads": ((9, 9), (9, 9))}),
     ((8, 35), (3, 3), {}),
     ((4, 5, 20), (3, 2, 3), {"pads": ((1, 1), (0, 1), (1, 1))}),
@@ -50,7 +50,12 @@ def test_few_outputs(
 )
 def test_sums_must_fill_vectors(depth: int, outputs: int, kernel: int, expected: str) -> None:
     step, _ = convolution(np.random.default_rng(0), (30, 30), (1, outputs, depth, kernel, kernel))
-    assert kernel_names(step, TARGETS[1], laid=channels_last)[-1] == expected
+    assert kernel_names(step, WIDE, laid=channels_last)[-1] == expected
+
+
+def test_windows_of_short_rows_are_contracted() -> None:
+    step, _ = convolution(np.random.default_rng(0), (30, 12), (1, 1, 64, 3, 3))
+    assert kernel_names(step, WIDE, laid=channels_last)[-1] != "FewOutputs"
 
 
 def in_bf16(value: Value, plain: Array) -> Array:

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from irload.core.size import is_size
+from irload.core.size import hint, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY, column_key
@@ -213,13 +213,13 @@ def cycles_per_window(lanes: int, rows: int, run: int) -> float:
 
 
 def fits_few_outputs(conv: ConvProblem, selector: Selector) -> bool:
-    """True for channels-last data of which the lanes of a vector hold more than output channels would fill."""
+    """True for wide channels-last maps of which a run fills more lanes than the output channels would."""
     groups, outputs, depth, *kernel = conv.shape
     data, width, lanes = conv.data, conv.windows[-1], selector.target.lanes
     column = data.strides[-1]
     if groups > 1 or width.dilation != 1 or is_size(column) or column != depth * data.itemsize:
         return False
-    if not is_contiguous(data, 1) or outputs >= lanes:
+    if not is_contiguous(data, 1) or outputs >= lanes or hint(width.count) - width.kernel < lanes:
         return False
     rows, run = prod(kernel[:-1]), kernel[-1] * depth
     return outputs * cycles_per_window(lanes, rows, run) <= FEW_OUTPUTS_SHARE * rows * run / 2
