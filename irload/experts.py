@@ -1,23 +1,24 @@
-"""Products of mixture-of-experts layers: rows are sorted by expert, and multiplied by the matrix of their expert.
+"""Mixture-of-experts layers: rows are sorted by expert, and each is multiplied by the matrices of its expert.
 
-Exporters write Concat(MatMul(Slice(data, 0, c₀), w₀), MatMul(Slice(data, c₀, c₀ + c₁), w₁), …), where `counts` are the
-tokens that the router assigned to each expert. The shapes of the slices depend on values. Their rows add up to the rows
-of the data, because the router chooses k different experts for each token.
+Exporters write Concat(f₀(Slice(data, 0, c₀)), f₁(Slice(data, c₀, c₀ + c₁)), …), where `counts` are the tokens that the
+router assigned to each expert. The shapes of the slices depend on values. Their rows add up to the rows of the data,
+because the router chooses k different experts for each token. An expert is one MatMul (Granite) or several (DeepSeek).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from irload.core.element import INDEX
+from irload.core.element import INDEX, f32
 from irload.core.size import alike
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Node, Output
+from irload.ops.elementwise import Binary, Unary
 from irload.record import record
 
-__all__ = ["ExpertProduct", "expert_product", "is_index", "number", "uniform"]
+__all__ = ["ExpertBody", "ExpertProduct", "ExpertRows", "Signature", "expert_product", "is_index", "number", "uniform"]
 
 Types = Mapping[Output, TensorType]
 
@@ -29,38 +30,126 @@ _LONGEST = 64
 """Maximum operations of _UNIFORM in a sequence."""
 
 
+Signature = tuple[object, ...]
+"""Describes how rows are computed, without the weights of MatMuls."""
+
+
+class ExpertRows:
+    """The nodes that compute rows [rows, columns] of one expert, each from the same row of a source.
+
+    `nodes`: in order; `matrices`: the MatMuls among them; `sources`: the rows from which they start.
+    """
+
+    def __init__(self, types: Types, source: Callable[[Output], Signature | None]) -> None:
+        self.nodes: list[Node] = []
+        self.matrices: list[Node] = []
+        self.sources: list[Output] = []
+        self.result: Output | None = None
+        self.signature: Signature | None = None
+        self._types = types
+        self._source = source
+        self._known: dict[Output, Signature | None] = {}
+
+    def match(self, output: Output) -> bool:
+        """True if a value is computed row by row, and multiplied by weights. `source` returns signatures of sources."""
+        self.result, self.signature = output, self._of(output)
+        return self.signature is not None and bool(self.matrices)
+
+    def _of(self, output: Output) -> Signature | None:
+        if output not in self._known:
+            self._known[output] = self._computed(output)
+        return self._known[output]
+
+    def _computed(self, output: Output) -> Signature | None:
+        node = output.node
+        if self._types.get(output, UNKNOWN).rank != 2:
+            return None
+        source = self._source(output)
+        if source is not None:
+            self.sources.append(output)
+            return source
+        if node.type == "MatMul":
+            return self._product(node)
+        if not isinstance(node.op, Unary | Binary) and node.type != "Swish":
+            return None
+        operands = [self._operand(i) for i in node.inputs]
+        if None in operands or all(o is None or o[0] == "number" for o in operands):
+            return None
+        self.nodes.append(node)
+        return node.type, node.op.opset, repr(node.op.attributes), *operands
+
+    def _operand(self, output: Output) -> Signature | None:
+        single, rank = number(output, self._types), self._types.get(output, UNKNOWN).rank
+        return ("number", single) if single is not None and rank is not None and rank <= 2 else self._of(output)
+
+    def _product(self, node: Node) -> Signature | None:
+        matrix, transposes = self._types.get(node.inputs[1], UNKNOWN), node.op.attributes
+        if matrix.rank != 2 or not matrix.is_static or transposes["transpose_a"]:
+            return None
+        data = self._of(node.inputs[0])
+        if data is None:
+            return None
+        self.nodes.append(node)
+        self.matrices.append(node)
+        return "MatMul", transposes["transpose_b"], matrix.shape.static, data
+
+
+@record(eq=False)
+class ExpertBody:
+    """The nodes of the first expert from rows of its `sources` to its `result`, and the `weights` of all experts.
+
+    Only the weights differ between experts. They are listed by MatMul of the first expert.
+    """
+
+    sources: Sequence[Output]
+    nodes: Sequence[Node]
+    result: Output
+    weights: Mapping[Node, Sequence[Output]]
+
+    @staticmethod
+    def of(experts: Sequence[ExpertRows]) -> ExpertBody | None:
+        """Return the common body of experts; None if more than their weights differs."""
+        first = experts[0]
+        if first.result is None or any(e.signature != first.signature for e in experts):
+            return None
+        columns = zip(*(e.matrices for e in experts), strict=True)
+        weights = {nodes[0]: [node.inputs[1] for node in nodes] for nodes in columns}
+        return ExpertBody(first.sources, first.nodes, first.result, weights)
+
+
 @record(eq=False)
 class ExpertProduct:
-    """The rows of `data`, sorted by expert, times the weights of each expert.
-
-    `counts`: the number of rows per expert. `transpose`: whether the weights are transposed, [columns, depth].
-    """
+    """Functions of the rows of `data`, sorted by expert. `counts`: the number of rows per expert."""
 
     data: Output
     counts: Output
-    weights: tuple[Output, ...]
-    transpose: bool
+    body: ExpertBody
 
 
 def expert_product(concat: Node, types: Types) -> ExpertProduct | None:
     """Return the product that a Concat computes, if the types prove that its parts contain all rows of the data."""
-    products = [i.node for i in concat.inputs]
-    if len(products) < 2 or any(p.type != "MatMul" or p.inputs[0].node.type != "Slice" for p in products):
+    if len(concat.inputs) < 2 or concat.op.attributes["axis"] not in (0, -2):
         return None
-    slices = [p.inputs[0].node for p in products]
-    data, transposes = slices[0].inputs[0], {p.op.attributes["transpose_b"] for p in products}
-    if (
-        types.get(data, UNKNOWN).rank != 2
-        or concat.op.attributes["axis"] not in (0, -2)
-        or len(transposes) > 1
-        or any(p.op.attributes["transpose_a"] or types.get(p.inputs[1], UNKNOWN).rank != 2 for p in products)
-        or any(s.inputs[0] is not data or not _is_range(s, types) for s in slices)
-    ):
+    experts: list[ExpertRows] = []
+    slices: list[Node] = []
+    for part in concat.inputs:
+        expert = ExpertRows(types, lambda output: _slice(output, types))
+        if not expert.match(part) or len({o.node for o in expert.sources}) != 1:
+            return None
+        experts.append(expert)
+        slices.append(expert.sources[0].node)
+    data, body = slices[0].inputs[0], ExpertBody.of(experts)
+    counts = _counts(slices, types) if body is not None else None
+    if body is None or counts is None or not _covers(data, counts, types):
         return None
-    counts = _counts(slices, types)
-    if counts is None or not _covers(data, counts, types):
-        return None
-    return ExpertProduct(data, counts, tuple(p.inputs[1] for p in products), transposes.pop())
+    return ExpertProduct(data, counts, body)
+
+
+def _slice(output: Output, types: Types) -> Signature | None:
+    """Return the signature of consecutive rows of a matrix."""
+    node = output.node
+    is_part = node.type == "Slice" and types.get(node.inputs[0], UNKNOWN).rank == 2 and _is_range(node, types)
+    return ("rows", node.inputs[0]) if is_part else None
 
 
 def _is_range(node: Node, types: Types) -> bool:
@@ -105,17 +194,26 @@ class _Sums:
             return None
         if number(output, self._types) == 0:
             return frozenset()
-        if node.type == "Gather":
-            index = number(node.inputs[1], self._types)
-            if index is None or index < 0 or self._types.get(node.inputs[0], UNKNOWN).rank != 1:
-                return None
-            self.counts.add(node.inputs[0])
-            return frozenset((int(index),))
+        if node.type in ("Gather", "Split"):
+            index = self._element(output)
+            if index is not None:
+                self.counts.add(node.inputs[0])
+            return None if index is None else frozenset((index,))
         terms = [self._terms[i] for i in _operands(output)]
         if not terms or any(t is None for t in terms):
             return None
         together = frozenset[int]().union(*(t for t in terms if t is not None))
         return together if len(together) == sum(len(t) for t in terms if t is not None) else None
+
+    def _element(self, output: Output) -> int | None:
+        """Return the index of the element of a vector that a Gather or a Split returns."""
+        node, vector = output.node, self._types.get(output.node.inputs[0], UNKNOWN)
+        if vector.rank != 1:
+            return None
+        if node.type == "Split":
+            return output.index if vector.shape == (node.op.attributes["num_splits"],) else None
+        index = number(node.inputs[1], self._types)
+        return None if index is None or index < 0 else int(index)
 
 
 def _operands(output: Output) -> list[Output]:
@@ -134,8 +232,8 @@ def _covers(data: Output, counts: Output, types: Types) -> bool:
     total = _converted(counts, types).node
     if total.type != "ReduceSum" or total.op.attributes["keep_dims"] or number(total.inputs[1], types) != 0:
         return False
-    if not is_index(total.inputs[0], types):
-        return False  # the sum would be rounded, or wrap
+    if not is_index(total.inputs[0], types) and types.get(total.inputs[0], UNKNOWN).element is not f32:
+        return False  # the sum would be rounded, or wrap; f32 counts up to 2²⁴ tokens
     scatter = _converted(total.inputs[0], types).node
     if scatter.type != "ScatterElementsUpdate" or scatter.op.attributes.get("reduction", "none") != "none":
         return False

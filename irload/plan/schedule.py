@@ -180,7 +180,7 @@ def schedule_graph(
     is_static = _is_static(scheduled) and all(_is_flat(types.get(o, UNKNOWN)) for o in (*parameters, *returned))
     planned = scheduled
     if plan and folding is not None and not is_static:
-        merged, new_types = with_experts(nodes, returned, types, constants, folding.merged)
+        merged, new_types = with_experts(nodes, returned, types, folding.merged)
         if merged is not nodes:
             types = {**types, **new_types}
             for output in new_types:

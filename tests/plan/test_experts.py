@@ -21,7 +21,11 @@ EXPERTS, DEPTH, COLUMNS, CHOSEN = 5, 24, 40, 2
 
 
 class Experts:
-    """A model that routes tokens [tokens, DEPTH] to CHOSEN of EXPERTS matrices, and returns rows sorted by expert."""
+    """A model that routes tokens [tokens, DEPTH] to CHOSEN of EXPERTS, and returns rows sorted by expert.
+
+    An expert is a MatMul, or with `gated` the three MatMuls of DeepSeek. `listed`: the counts are split into numbers,
+    instead of gathered. `odd`: the activation of the second expert.
+    """
 
     def __init__(
         self,
@@ -32,27 +36,40 @@ class Experts:
         element: str = "f32",
         transpose: bool = True,
         counted: str = "i64",
+        gated: bool = False,
+        listed: bool = False,
+        odd: str = "Swish",
     ) -> None:
         self.net = net = Net()
+        self._element, self._transpose, self._gated = element, transpose, gated
         x = self.x = net.input(tokens, DEPTH)
         scores = net.op("MatMul", x, net.weights(DEPTH, EXPERTS), transpose_a=False, transpose_b=False)
         chosen = net.ops("TopK", scores, net.constant(CHOSEN), version="opset11", outputs=2, axis=1, **RANKED)[1]
         rows = self._rows(x, chosen)
         counts = self._counts(scores, chosen, one, counted)
-        ends = self._ends(counts)
+        ends = self._ends(counts, listed=listed)
         starts = [net.constant([skipped]), *ends[:-1]]
         parts = [
-            net.op(
-                "MatMul",
+            self._expert(
                 net.op("Slice", rows, start, end, net.constant([1]), net.constant([0]), version="opset8"),
-                self._matrix(element, transpose),
-                transpose_a=False,
-                transpose_b=transpose,
+                odd if k == 1 else "Swish",
             )
-            for start, end in zip(starts, ends, strict=True)
+            for k, (start, end) in enumerate(zip(starts, ends, strict=True))
         ]
         product = net.concat(*parts, axis=0)
         self.model = net.model(net.op("Multiply", product, net.constant(np.float32(0.5))))
+
+    def _expert(self, rows: ir.Ref, activation: str) -> ir.Ref:
+        """The result of an expert for its rows."""
+        net = self.net
+        if not self._gated:
+            return self._product(rows, COLUMNS)
+        gate = net.op(activation, self._product(rows, COLUMNS), version="opset4" if activation == "Swish" else "opset1")
+        return self._product(net.op("Multiply", gate, self._product(rows, COLUMNS)), COLUMNS, COLUMNS)
+
+    def _product(self, x: ir.Ref, columns: int, depth: int = DEPTH) -> ir.Ref:
+        weights = self._matrix(self._element, (columns, depth) if self._transpose else (depth, columns))
+        return self.net.op("MatMul", x, weights, transpose_a=False, transpose_b=self._transpose)
 
     def _rows(self, x: ir.Ref, chosen: ir.Ref) -> ir.Ref:
         """The rows of the tokens, sorted by expert."""
@@ -73,19 +90,24 @@ class Experts:
         ones = net.op("Broadcast", net.constant(np.float32(one)), ones_shape, version="opset3", mode="numpy")
         attributes: dict[str, Any] = {"reduction": "none", "use_init_val": True}
         hot = net.op("ScatterElementsUpdate", zeros, chosen, ones, net.constant(1), version="opset12", **attributes)
-        hot = net.op("Convert", hot, destination_type=counted)
+        hot = hot if counted == "f32" else net.op("Convert", hot, destination_type=counted)
         return net.op("Convert", net.op("ReduceSum", hot, net.constant(0), keep_dims=False), destination_type="i64")
 
-    def _ends(self, counts: ir.Ref) -> list[ir.Ref]:
+    def _ends(self, counts: ir.Ref, *, listed: bool) -> list[ir.Ref]:
         net, total, ends = self.net, None, list[ir.Ref]()
+        zero = net.constant(0)
+        numbers = net.ops("Split", counts, zero, outputs=EXPERTS, num_splits=EXPERTS) if listed else None
         for expert in range(EXPERTS):
-            count = net.op("Gather", counts, net.constant(expert), net.constant(0), version="opset8", batch_dims=0)
+            if numbers is None:
+                count = net.op("Gather", counts, net.constant(expert), zero, version="opset8", batch_dims=0)
+            else:
+                count = net.op("Squeeze", numbers[expert], zero)
             total = count if total is None else net.op("Add", total, count)
             ends.append(net.reshape(total, -1))
         return ends
 
-    def _matrix(self, element: str, transpose: bool) -> ir.Ref:
-        net, shape = self.net, (COLUMNS, DEPTH) if transpose else (DEPTH, COLUMNS)
+    def _matrix(self, element: str, shape: tuple[int, int]) -> ir.Ref:
+        net = self.net
         if element == "f32":
             return net.weights(*shape)
         if element == "computed":
@@ -110,6 +132,15 @@ def steps(model: Model, tokens: int) -> list[type]:
 def test_one_step_multiplies_the_rows_of_all_experts(tokens: int, transpose: bool) -> None:
     model = Experts(tokens, transpose=transpose).model
     assert ExpertMatMulStep in steps(model, tokens)
+    agrees(model, [(tokens, DEPTH)])
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 64])
+@pytest.mark.parametrize("counted", ["i64", "f32"])
+def test_experts_of_several_products(tokens: int, counted: str) -> None:
+    """As DeepSeek is exported: the counts are sums of f32 numbers, and split."""
+    model = Experts(tokens, gated=True, listed=True, counted=counted).model
+    assert steps(model, tokens).count(ExpertMatMulStep) == 3
     agrees(model, [(tokens, DEPTH)])
 
 
@@ -138,8 +169,8 @@ def test_experts_without_rows() -> None:
         close(irload.compile_model(model)(x)[0], irload.compile_model(model, optimize=False)(x)[0], 1e-5)
 
 
-@pytest.mark.parametrize("changes", [{"one": 2.0}, {"skipped": 1}])
-def test_rows_that_may_be_missing_are_not_planned(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("changes", [{"one": 2.0}, {"skipped": 1}, {"gated": True, "odd": "Sigmoid"}])
+def test_rows_that_may_be_missing_or_differ_are_not_planned(changes: dict[str, Any]) -> None:
     model = Experts(4, **changes).model
     compiled, plain = irload.compile_model(model), irload.compile_model(model, optimize=False)
     x = np.random.default_rng(2).standard_normal((4, DEPTH)).astype(np.float32)

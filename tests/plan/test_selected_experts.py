@@ -133,6 +133,13 @@ def test_compressed_weights(tokens: int) -> None:
     agrees(model, [(tokens, DEPTH)])
 
 
+def test_computed_weights() -> None:
+    """The shape is known, but the products run by the operation."""
+    model = Mixture(6, element="computed").model
+    assert ExpertMatMulStep not in steps(model, 6)
+    agrees(model, [(6, DEPTH)])
+
+
 @pytest.mark.parametrize("jit", ["off", "auto"])
 def test_any_number_of_tokens(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the second number on, one plan serves all."""
@@ -155,7 +162,6 @@ def test_any_number_of_tokens(jit: str, monkeypatch: pytest.MonkeyPatch) -> None
         pytest.param({"off": 2}, id="the mask selects all experts"),
         pytest.param({"reduction": "max"}, id="results are not added"),
         pytest.param({"odd": "Sigmoid"}, id="an expert differs"),
-        pytest.param({"element": "computed"}, id="weights are computed"),
         pytest.param({"seen": True}, id="sums of some experts are returned"),
     ],
 )

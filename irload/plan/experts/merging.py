@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from irload.core.op import Op
 from irload.core.tensor import TensorType
-from irload.experts import ExpertProduct, expert_product
+from irload.experts import ExpertBody, ExpertProduct, expert_product
 from irload.graph import Node, Output
 from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
 from irload.plan.experts.selected import Selected, selected
@@ -20,7 +20,6 @@ def with_experts(
     nodes: Sequence[Node],
     results: Iterable[Output],
     types: Mapping[Output, TensorType],
-    constants: Collection[Output],
     known: Replaced,
 ) -> tuple[Sequence[Node], Mapping[Output, TensorType]]:
     """Return the nodes with mixtures of experts replaced, and the types of new outputs. The same nodes if none is.
@@ -30,9 +29,9 @@ def with_experts(
     replaced: Replaced = {}
     for node in nodes:
         if node.type == "Concat" and (product := expert_product(node, types)) is not None:
-            replaced[node] = [_product(node, product)]
+            replaced[node] = _product(node, product)
     for node in _last_scatters(nodes):
-        if (mixture := selected(node, types, constants)) is not None:
+        if (mixture := selected(node, types)) is not None:
             replaced[node] = _mixture(mixture)
     if not replaced:
         return nodes, {}
@@ -50,11 +49,11 @@ def _last_scatters(nodes: Sequence[Node]) -> Iterable[Node]:
     return [node for node in scatters if node not in updated]
 
 
-def _product(concat: Node, product: ExpertProduct) -> Node:
-    """Return the node that replaces a Concat of products. It has the same outputs."""
-    inputs = [product.data, product.counts, *product.weights]
-    op = ExpertMatMul(transpose=product.transpose)
-    return Node(concat.id, concat.name, op, inputs, list(concat.outputs), concat.line)
+def _product(concat: Node, product: ExpertProduct) -> list[Node]:
+    """Return the nodes that compute all parts of a Concat. The last one has its outputs."""
+    nodes = _merged(product.body, product.data, product.counts)
+    nodes[-1].outputs = list(concat.outputs)
+    return nodes
 
 
 def _mixture(mixture: Selected) -> list[Node]:
@@ -63,17 +62,23 @@ def _mixture(mixture: Selected) -> list[Node]:
     order = _node(last, ExpertOrder(experts=mixture.experts), [mixture.chosen], 4)
     row, _, counts, positions = order.outputs
     rows = _node(gather, gather.op, [gather.inputs[0], row, gather.inputs[2]])
-    nodes, values = [order, rows], dict.fromkeys(mixture.rows, rows.outputs[0])
-    for node in mixture.body:
-        inputs = [values.get(i, i) for i in node.inputs]
-        op = node.op
-        if node in mixture.matrices:
+    nodes = [order, rows, *_merged(mixture.body, rows.outputs[0], counts)]
+    inputs = [*nodes[-1].outputs, positions, mixture.weights]
+    return [*nodes, Node(last.id, last.name, ExpertSum(), inputs, list(last.outputs), last.line)]
+
+
+def _merged(body: ExpertBody, rows: Output, counts: Output) -> list[Node]:
+    """Return the nodes that compute the results of all experts from their rows, sorted by expert."""
+    nodes: list[Node] = []
+    values = dict.fromkeys(body.sources, rows)
+    for node in body.nodes:
+        inputs, op = [values.get(i, i) for i in node.inputs], node.op
+        if node in body.weights:
             op = ExpertMatMul(transpose=op.attributes["transpose_b"])
-            inputs = [inputs[0], counts, *mixture.matrices[node]]
+            inputs = [inputs[0], counts, *body.weights[node]]
         nodes.append(_node(node, op, inputs))
         values[node.outputs[0]] = nodes[-1].outputs[0]
-    inputs = [values[mixture.result], positions, mixture.weights]
-    return [*nodes, Node(last.id, last.name, ExpertSum(), inputs, list(last.outputs), last.line)]
+    return nodes
 
 
 def _node(old: Node, op: Op, inputs: list[Output], outputs: int = 1) -> Node:
@@ -84,8 +89,10 @@ def _node(old: Node, op: Op, inputs: list[Output], outputs: int = 1) -> Node:
 
 
 def _are_alike(a: Sequence[Node], b: Sequence[Node]) -> bool:
-    """True if the last nodes have the same inputs, or the nodes replace the same mixture."""
-    return len(a) == len(b) and (len(a) > 1 or a[-1].inputs == b[-1].inputs)
+    """True if the nodes read the same values of the graph."""
+    old, new = ({o for n in nodes for o in n.outputs} for nodes in (a, b))
+    given = [[i for n in nodes for i in n.inputs if i not in outputs] for nodes, outputs in ((a, old), (b, new))]
+    return len(a) == len(b) and given[0] == given[1]
 
 
 def _used(nodes: Sequence[Node], results: Iterable[Output]) -> Sequence[Node]:

@@ -11,20 +11,18 @@ The rows of each expert are functions of rows of x, in which only the weights of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 
 from irload.core.element import f32
 from irload.core.shape import Dim
 from irload.core.size import alike, is_size
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.experts import is_index, number, uniform
+from irload.experts import ExpertBody, ExpertRows, Signature, is_index, number, uniform
 from irload.graph import Node, Output
-from irload.ops.elementwise import Binary, Unary
 from irload.record import record
 
 Types = Mapping[Output, TensorType]
-Signature = tuple[object, ...]
 
 MOVES = ("Reshape", "Squeeze", "Unsqueeze")
 """Operations that keep the order of the elements."""
@@ -35,8 +33,7 @@ class Selected:
     """A mixture of experts. `last`: the Scatter of the last expert.
 
     `gather`: the node that selects the rows of the first expert; `chosen` [tokens, k]: the experts of each token;
-    `weights`: their weights, tokens · k elements; `rows`: the rows of the first expert, in several shapes; `body`: its
-    nodes from there to its `result`; `matrices`: the weights of all experts, by MatMul of the first one.
+    `weights`: their weights, tokens · k elements.
     """
 
     last: Node
@@ -44,34 +41,29 @@ class Selected:
     chosen: Output
     weights: Output
     experts: int
-    rows: Sequence[Output]
-    body: Sequence[Node]
-    result: Output
-    matrices: Mapping[Node, Sequence[Output]]
+    body: ExpertBody
 
 
-def selected(last: Node, types: Types, constants: Collection[Output]) -> Selected | None:
+def selected(last: Node, types: Types) -> Selected | None:
     """Return the mixture whose last Scatter is a node. None for any other node."""
     experts: dict[int, _Expert] = {}
     router: _Router | None = None
     scatter = last
     while scatter.type == "ScatterElementsUpdate":
-        expert = _Expert.of(scatter, types, constants)
+        expert = _Expert.of(scatter, types)
         if expert is None or expert.index in experts or (router is not None and router.mask is not expert.router.mask):
             return None
         router, experts[expert.index] = expert.router, expert
         scatter = scatter.inputs[0].node
     if router is None or sorted(experts) != list(range(router.experts)):
         return None
-    first, *others = (experts[k] for k in range(router.experts))
-    if any(e.signature != first.signature or e.weights is not first.weights for e in others):
+    ordered = [experts[k] for k in range(router.experts)]
+    first, body = ordered[0], ExpertBody.of([expert.rows for expert in ordered])
+    if body is None or any(e.weights is not first.weights for e in ordered):
         return None
     if first.gather is None or first.weights is None or uniform(scatter.outputs[0], types) != 0:
         return None
-    columns = zip(*(expert.matrices for expert in (first, *others)), strict=True)
-    matrices = {nodes[0]: [node.inputs[1] for node in nodes] for nodes in columns}
-    given = router.chosen, first.weights, router.experts
-    return Selected(last, first.gather, *given, first.rows, first.body, first.result, matrices)
+    return Selected(last, first.gather, router.chosen, first.weights, router.experts, body)
 
 
 @record()
@@ -111,25 +103,19 @@ def _in_range(chosen: Output, experts: float, types: Types) -> bool:
 
 
 class _Expert:
-    """The nodes of one expert: see `Selected`. `signature`: describes the body without the weights."""
+    """One expert: see `Selected`."""
 
-    def __init__(self, nonzero: Node, router: _Router, index: int, types: Types, constants: Collection[Output]) -> None:
+    def __init__(self, nonzero: Node, router: _Router, index: int, types: Types) -> None:
         self.router = router
         self.index = index
-        self.rows: list[Output] = []
-        self.body: list[Node] = []
-        self.matrices: list[Node] = []
-        self._nonzero = nonzero
-        self._types = types
-        self._constants = constants
-        self._signatures: dict[Output, Signature | None] = {}
+        self.rows = ExpertRows(types, self._source)
         self.gather: Node | None = None
         self.weights: Output | None = None
-        self.signature: Signature = ()
-        self.result: Output
+        self._nonzero = nonzero
+        self._types = types
 
     @staticmethod
-    def of(scatter: Node, types: Types, constants: Collection[Output]) -> _Expert | None:
+    def of(scatter: Node, types: Types) -> _Expert | None:
         """Return the expert whose results a Scatter adds; None for any other Scatter."""
         data, indices, updates, axis = scatter.inputs
         shape = types.get(data, UNKNOWN)
@@ -147,18 +133,16 @@ class _Expert:
         masked = None if nonzero is None else _masked(nonzero, types)
         if nonzero is None or masked is None or product is None or product.node.type != "Multiply":
             return None
-        expert = _Expert(nonzero, *masked, types, constants)
+        expert = _Expert(nonzero, *masked, types)
         fits = alike(masked[0].tokens, tokens) and types[product].shape.dims[1].is_same(Dim.of(columns))
         return expert if fits and expert._matches(product.node) else None
 
     def _matches(self, product: Node) -> bool:
         """Match the result times the weights of the router."""
         for result, weights in (product.inputs, product.inputs[::-1]):
-            source = self._weights(weights)
-            signature = None if source is None else self._signature(result)
-            if signature is not None and self.matrices:
-                self.weights, self.signature, self.result = source, signature, result
-                return True
+            self.weights = self._weights(weights)
+            if self.weights is not None:
+                return self._types.get(result, UNKNOWN).element is f32 and self.rows.match(result)
         return False
 
     def _weights(self, output: Output) -> Output | None:
@@ -185,47 +169,10 @@ class _Expert:
             for token, k in (product.inputs, product.inputs[::-1])
         )
 
-    def _signature(self, output: Output) -> Signature | None:
-        """Return the signature of rows [rows, columns]; None if they are not computed row by row from x."""
-        if output not in self._signatures:
-            self._signatures[output] = self._computed(output)
-        return self._signatures[output]
-
-    def _computed(self, output: Output) -> Signature | None:
-        tensor, node = self._types.get(output, UNKNOWN), output.node
-        if tensor.rank != 2 or tensor.element is not f32:
-            return None
-        if node.type in (*MOVES, "Gather"):
-            return self._rows(output)
-        if node.type == "MatMul":
-            return self._product(node)
-        if not isinstance(node.op, Unary | Binary) and node.type != "Swish":
-            return None
-        operands = [self._operand(i) for i in node.inputs]
-        if None in operands or all(o is None or o[0] == "number" for o in operands):
-            return None
-        self.body.append(node)
-        return node.type, node.op.opset, repr(node.op.attributes), *operands
-
-    def _operand(self, output: Output) -> Signature | None:
-        single, rank = number(output, self._types), self._types.get(output, UNKNOWN).rank
-        if output in self._constants and single is not None and rank is not None and rank <= 2:
-            return "number", single
-        return self._signature(output)
-
-    def _product(self, node: Node) -> Signature | None:
-        data, weights = node.inputs
-        signature, matrix = self._signature(data), self._types.get(weights, UNKNOWN)
-        if signature is None or matrix.rank != 2 or weights not in self._constants or node.op.attributes["transpose_a"]:
-            return None
-        self.body.append(node)
-        self.matrices.append(node)
-        return "MatMul", node.op.attributes["transpose_b"], matrix.shape.static, signature
-
-    def _rows(self, output: Output) -> Signature | None:
+    def _source(self, output: Output) -> Signature | None:
         """Return the signature of rows of x."""
         gather = _moved(output).node
-        if not _selects_rows(gather, self._types):
+        if output.node.type not in (*MOVES, "Gather") or not _selects_rows(gather, self._types):
             return None
         source = self._types.get(gather.inputs[0], UNKNOWN)
         columns = self._types[output].shape.dims[1]
@@ -235,7 +182,6 @@ class _Expert:
         if not of_tokens or not alike(source.shape.static[0], self.router.tokens):
             return None
         self.gather = gather
-        self.rows.append(output)
         return "rows", gather.inputs[0]
 
 
