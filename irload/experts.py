@@ -56,9 +56,12 @@ class ExpertRows:
         return self.signature is not None and bool(self.matrices)
 
     def _of(self, output: Output) -> Signature | None:
-        if output not in self._known:
-            self._known[output] = self._computed(output)
-        return self._known[output]
+        """Return the signature of rows at their first use, then their number: signatures include shared rows."""
+        if output in self._known:
+            return None if self._known[output] is None else ("again", list(self._known).index(output))
+        signature = self._computed(output)
+        self._known[output] = signature
+        return signature
 
     def _computed(self, output: Output) -> Signature | None:
         node = output.node

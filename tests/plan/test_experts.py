@@ -24,7 +24,7 @@ class Experts:
     """A model that routes tokens [tokens, DEPTH] to CHOSEN of EXPERTS, and returns rows sorted by expert.
 
     An expert is a MatMul, or with `gated` the three MatMuls of DeepSeek. `listed`: the counts are split into numbers,
-    instead of gathered. `odd`: the activation of the second expert.
+    instead of gathered. `odd`: the activation of the second expert, or "shared" for one product instead of two.
     """
 
     def __init__(
@@ -64,8 +64,10 @@ class Experts:
         net = self.net
         if not self._gated:
             return self._product(rows, COLUMNS)
-        gate = net.op(activation, self._product(rows, COLUMNS), version="opset4" if activation == "Swish" else "opset1")
-        return self._product(net.op("Multiply", gate, self._product(rows, COLUMNS)), COLUMNS, COLUMNS)
+        first = self._product(rows, COLUMNS)
+        second = first if activation == "shared" else self._product(rows, COLUMNS)
+        gate = net.op("Sigmoid", first) if activation == "Sigmoid" else net.op("Swish", first, version="opset4")
+        return self._product(net.op("Multiply", gate, second), COLUMNS, COLUMNS)
 
     def _product(self, x: ir.Ref, columns: int, depth: int = DEPTH) -> ir.Ref:
         weights = self._matrix(self._element, (columns, depth) if self._transpose else (depth, columns))
@@ -169,7 +171,10 @@ def test_experts_without_rows() -> None:
         close(irload.compile_model(model)(x)[0], irload.compile_model(model, optimize=False)(x)[0], 1e-5)
 
 
-@pytest.mark.parametrize("changes", [{"one": 2.0}, {"skipped": 1}, {"gated": True, "odd": "Sigmoid"}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"one": 2.0}, {"skipped": 1}, {"gated": True, "odd": "Sigmoid"}, {"gated": True, "odd": "shared"}],
+)
 def test_rows_that_may_be_missing_or_differ_are_not_planned(changes: dict[str, Any]) -> None:
     model = Experts(4, **changes).model
     compiled, plain = irload.compile_model(model), irload.compile_model(model, optimize=False)
