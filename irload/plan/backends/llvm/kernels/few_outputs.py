@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from irload.core.size import hint, is_size
+from irload.core.size import is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY, column_key
@@ -219,7 +219,8 @@ def fits_few_outputs(conv: ConvProblem, selector: Selector) -> bool:
     column = data.strides[-1]
     if groups > 1 or width.dilation != 1 or is_size(column) or column != depth * data.itemsize:
         return False
-    if not is_contiguous(data, 1) or outputs >= lanes or hint(width.count) - width.kernel < lanes:
+    is_short = not conv.resized and width.count - width.kernel < lanes
+    if not is_contiguous(data, 1) or outputs >= lanes or is_short:
         return False
     rows, run = prod(kernel[:-1]), kernel[-1] * depth
     return outputs * cycles_per_window(lanes, rows, run) <= FEW_OUTPUTS_SHARE * rows * run / 2
