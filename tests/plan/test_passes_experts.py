@@ -25,7 +25,7 @@ class Mixture:
     """A model of x [rows, DEPTH] in which k of several experts have weights other than zero.
 
     `zero`: the weight of the others; `ranks`: the number of TopKs that choose experts, at most k; `infinite`: whether
-    the first expert returns infinity.
+    the first expert returns infinity; `halves`: whether two experts share rows of twice the length.
     """
 
     def __init__(
@@ -40,12 +40,14 @@ class Mixture:
         zero: float = 0,
         ranks: int = 1,
         infinite: bool = False,
+        halves: bool = False,
     ) -> None:
         self.net = net = Net(experts)
         self._experts, self._element, self._transpose = experts, element, transpose
         x = self._x = net.input(rows, DEPTH)
         weights = self._routed(x, k, zero, ranks)
-        tiled = net.reshape(net.op("Tile", x, net.constant([experts, 1])), experts, -1, DEPTH)
+        repeated, times = (net.concat(x, net.op("Abs", x)), experts // 2) if halves else (x, experts)
+        tiled = net.reshape(net.op("Tile", repeated, net.constant([times, 1])), experts, -1, DEPTH)
         if gated:
             gate = net.op("Swish", self._product(tiled, DEPTH, WIDTH), version="opset4")
             hidden = net.op("Multiply", gate, self._product(tiled, DEPTH, WIDTH), **NUMPY)
@@ -142,6 +144,7 @@ def test_any_number_of_rows(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"zero": 0.25}, id="other experts count"),
         pytest.param({"k": 4}, id="most experts are chosen"),
         pytest.param({"element": "computed"}, id="weights are computed"),
+        pytest.param({"halves": True}, id="experts multiply different rows"),
     ],
 )
 def test_other_sums_multiply_all_rows(other: dict[str, Any]) -> None:

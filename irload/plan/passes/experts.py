@@ -234,13 +234,16 @@ class _Rows:
 
     def _repeated(self, value: Value) -> Value | None:
         """Return the rows of a value that consists of the same rows for each expert."""
+        columns = value.shape[-1]
         while isinstance(step := self._producers.get(value), ReshapeStep):
             value = step.inputs[0]
         if not isinstance(step, BroadcastStep):
             return None
         (source,) = step.inputs
         repeats = len(source.shape) == len(value.shape) and all(map(alike, source.shape[1:], value.shape[1:]))
-        return self._gathered(source, self._row, step) if repeats and alike(source.shape[0], 1) else None
+        if not repeats or not alike(source.shape[0], 1) or not alike(source.shape[-1], columns):
+            return None
+        return self._gathered(source, self._row, step)
 
     def _gathered(self, source: Value, indices: Value, reader: Step) -> Value | None:
         """Return the rows of a value [rows…, columns], or of a value [experts, 1…, columns], for all pairs."""
