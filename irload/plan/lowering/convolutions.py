@@ -20,13 +20,17 @@ from irload.plan.lowering.values import all_f32, apart
 def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
     """Lower convolutions with constant filters, and 1×1 convolutions with computed filters."""
     data, weights = inputs
-    spatial = len(data.shape) - 2
     if not all_f32([*inputs, *outputs]):
         return None
     if weights.source is None:
         return _by_matmul(node, inputs, outputs)
     weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
-    op = cast(Windowed, node.op)
+    return _convolved(node, data, weights, outputs)
+
+
+def _convolved(node: Node, data: Value, weights: Value, outputs: list[Value]) -> ConvStep:
+    """Return the convolution of data by weights [G,O,C,K…], with the windows of a node."""
+    op, spatial = cast(Windowed, node.op), len(data.shape) - 2
     pads = op.pads(data.shape[2:], weights.shape[3:])
     return ConvStep(
         [data, weights],
@@ -73,14 +77,7 @@ def binary_convolution(node: Node, inputs: list[Value], outputs: list[Value]) ->
     each = tuple(range(2, len(shape)))
     total = Value.of(weights.array.sum(axis=each).reshape(1, -1, 1, 1) / 2, name=node.name)
     return [
-        ConvStep(
-            [data, Value(shape, data.dtype, weights, name=filters.name)],
-            [agreeing],
-            strides=apart(op.per_axis("strides", 2), outputs[0].shape[2:]),
-            dilations=apart(op.per_axis("dilations", 2), filters.shape[2:]),
-            pads_begin=tuple(b for b, _ in pads),
-            pads_end=tuple(e for _, e in pads),
-        ),
+        _convolved(node, data, Value(shape, data.dtype, weights, name=filters.name), [agreeing]),
         ElementwiseStep([agreeing, total], outputs, expression=Expression(2, (Instruction("subtract", (0, 1)),))),
     ]
 

@@ -22,7 +22,15 @@ from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.loops import digits, offset, repeat
-from irload.plan.backends.llvm.kernels.windows import WindowAxes, axis_key, clipped_taps, emit_taps, five, three_axes
+from irload.plan.backends.llvm.kernels.windows import (
+    WindowAxes,
+    axis_key,
+    clipped_taps,
+    emit_taps,
+    five,
+    three_axes,
+    whole_windows,
+)
 from irload.plan.backends.llvm.operands import load_lanes, read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, folded
@@ -128,9 +136,9 @@ class FewOutputs(Kernel):
         width, pitch = self.axes[2], self.strides[0][4]
         first = part * OUTPUT_SPAN
         last = f.minimum(first + OUTPUT_SPAN, count)
-        span = (width.kernel - 1) * width.dilation + 1 - width.begin
-        inside = f.minimum(f.maximum(max(-(-width.begin // width.stride), 0), first), last)
-        stop = f.maximum(f.minimum(f.maximum(size - (span - width.stride), 0) // width.stride, last), inside)
+        whole, end = whole_windows(f, width, size, count)
+        inside = f.minimum(f.maximum(whole, first), last)
+        stop = f.maximum(f.minimum(end, last), inside)
         runtime = {f"column{k}": c for k, c in enumerate(columns) if isinstance(c, Int)}
 
         def call(name: str, at: AnyInt, more: Mapping[str, AnyInt]) -> None:

@@ -104,13 +104,18 @@ def emit_blocks(
 
     The body is emitted for both cases.
     """
-    first = max(-(-axis.begin // axis.stride), 0)
-    span = dilated(axis.kernel, axis.dilation) - axis.begin
-    stop = f.minimum(f.maximum(size - (span - axis.stride), 0) // axis.stride, count)
+    first, stop = whole_windows(f, axis, size, count)
     for at in f.range(0, count, windows):
         inside = at + windows <= stop
         for at_end in either(f, (at >= first) & inside if first else inside, False, True):
             yield at, at_end
+
+
+def whole_windows(f: Function, axis: WindowAxis, size: AnyInt, count: AnyInt) -> tuple[int, AnyInt]:
+    """Emit the range of windows without taps outside the map; its end may precede its begin."""
+    span = dilated(axis.kernel, axis.dilation) - axis.begin
+    stop = f.minimum(f.maximum(size - (span - axis.stride), 0) // axis.stride, count)
+    return max(-(-axis.begin // axis.stride), 0), stop
 
 
 def emit_ends(
