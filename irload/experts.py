@@ -44,7 +44,6 @@ class ExpertRows:
         self.nodes: list[Node] = []
         self.matrices: list[Node] = []
         self.sources: list[Output] = []
-        self.result: Output | None = None
         self.signature: Signature | None = None
         self._types = types
         self._source = source
@@ -52,15 +51,17 @@ class ExpertRows:
 
     def match(self, output: Output) -> bool:
         """True if a value is computed row by row, and multiplied by weights. `source` returns signatures of sources."""
-        self.result, self.signature = output, self._of(output)
+        self.signature = self._of(output)
         return self.signature is not None and bool(self.matrices)
 
     def _of(self, output: Output) -> Signature | None:
-        """Return the signature of rows at their first use, then their number: signatures include shared rows."""
+        """Return the signature of rows, or their number if another node reads them again.
+
+        Experts with equal signatures thus share rows in the same way.
+        """
         if output in self._known:
             return None if self._known[output] is None else ("again", list(self._known).index(output))
-        signature = self._computed(output)
-        self._known[output] = signature
+        signature = self._known[output] = self._computed(output)
         return signature
 
     def _computed(self, output: Output) -> Signature | None:
@@ -99,25 +100,25 @@ class ExpertRows:
 
 @record(eq=False)
 class ExpertBody:
-    """The nodes of the first expert from rows of its `sources` to its `result`, and the `weights` of all experts.
+    """The nodes of the first expert, from rows of its `sources` to its result, and the `weights` of all experts.
 
-    Only the weights differ between experts. They are listed by MatMul of the first expert.
+    Only the weights differ between experts. They are listed by MatMul of the first expert. The last node computes the
+    result.
     """
 
     sources: Sequence[Output]
     nodes: Sequence[Node]
-    result: Output
     weights: Mapping[Node, Sequence[Output]]
 
     @staticmethod
     def of(experts: Sequence[ExpertRows]) -> ExpertBody | None:
         """Return the common body of experts; None if more than their weights differs."""
         first = experts[0]
-        if first.result is None or any(e.signature != first.signature for e in experts):
+        if any(e.signature != first.signature for e in experts):
             return None
         columns = zip(*(e.matrices for e in experts), strict=True)
         weights = {nodes[0]: [node.inputs[1] for node in nodes] for nodes in columns}
-        return ExpertBody(first.sources, first.nodes, first.result, weights)
+        return ExpertBody(first.sources, first.nodes, weights)
 
 
 @record(eq=False)
@@ -134,18 +135,16 @@ def expert_product(concat: Node, types: Types) -> ExpertProduct | None:
     if len(concat.inputs) < 2 or concat.op.attributes["axis"] not in (0, -2):
         return None
     experts: list[ExpertRows] = []
-    slices: list[Node] = []
     for part in concat.inputs:
-        expert = ExpertRows(types, lambda output: _slice(output, types))
-        if not expert.match(part) or len({o.node for o in expert.sources}) != 1:
+        experts.append(ExpertRows(types, lambda output: _slice(output, types)))
+        if not experts[-1].match(part) or len({o.node for o in experts[-1].sources}) != 1:
             return None
-        experts.append(expert)
-        slices.append(expert.sources[0].node)
-    data, body = slices[0].inputs[0], ExpertBody.of(experts)
-    counts = _counts(slices, types) if body is not None else None
-    if body is None or counts is None or not _covers(data, counts, types):
+    body = ExpertBody.of(experts)
+    if body is None:
         return None
-    return ExpertProduct(data, counts, body)
+    slices = [expert.sources[0].node for expert in experts]
+    data, counts = slices[0].inputs[0], _counts(slices, types)
+    return ExpertProduct(data, counts, body) if counts is not None and _covers(data, counts, types) else None
 
 
 def _slice(output: Output, types: Types) -> Signature | None:
@@ -199,9 +198,10 @@ class _Sums:
             return frozenset()
         if node.type in ("Gather", "Split"):
             index = self._element(output)
-            if index is not None:
-                self.counts.add(node.inputs[0])
-            return None if index is None else frozenset((index,))
+            if index is None:
+                return None
+            self.counts.add(node.inputs[0])
+            return frozenset((index,))
         terms = [self._terms[i] for i in _operands(output)]
         if not terms or any(t is None for t in terms):
             return None
@@ -289,6 +289,7 @@ def uniform(output: Output, types: Types) -> float | None:
 
 
 def number(output: Output, types: Types) -> float | None:
-    """Return the number in a tensor of one known element."""
+    """Return the number in a tensor of one known element, which may be a part of a shape."""
     value = types.get(output, UNKNOWN).value
-    return None if value is None or value.size != 1 or value.dtype == object else float(value.reshape(-1)[0])
+    item = None if value is None or value.size != 1 else value.reshape(-1)[0]
+    return float(item) if isinstance(item, int | float | np.number | np.bool_) else None

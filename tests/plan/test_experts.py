@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import irload
-from irload.core import element as et
 from irload.model import Model
 from irload.plan.ir.steps import ExpertMatMulStep
 from irload.plan.sanitizing import sanitizing
 from models import ir
 from tests.plan.exact import plan_of
+from tests.plan.expert_weights import RANKED, ExpertWeights
 from tests.plan.graphs import Net, agrees, close
 
-RANKED: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
 EXPERTS, DEPTH, COLUMNS, CHOSEN = 5, 24, 40, 2
 
 
@@ -41,8 +40,9 @@ class Experts:
         odd: str = "Swish",
     ) -> None:
         self.net = net = Net()
-        self._element, self._transpose, self._gated = element, transpose, gated
-        x = self.x = net.input(tokens, DEPTH)
+        self._gated = gated
+        x = net.input(tokens, DEPTH)
+        self._weights = ExpertWeights(net, x, element, transpose=transpose)
         scores = net.op("MatMul", x, net.weights(DEPTH, EXPERTS), transpose_a=False, transpose_b=False)
         chosen = net.ops("TopK", scores, net.constant(CHOSEN), version="opset11", outputs=2, axis=1, **RANKED)[1]
         rows = self._rows(x, chosen)
@@ -63,15 +63,11 @@ class Experts:
         """The result of an expert for its rows."""
         net = self.net
         if not self._gated:
-            return self._product(rows, COLUMNS)
-        first = self._product(rows, COLUMNS)
-        second = first if activation == "shared" else self._product(rows, COLUMNS)
+            return self._weights.product(rows, DEPTH, COLUMNS)
+        first = self._weights.product(rows, DEPTH, COLUMNS)
+        second = first if activation == "shared" else self._weights.product(rows, DEPTH, COLUMNS)
         gate = net.op("Sigmoid", first) if activation == "Sigmoid" else net.op("Swish", first, version="opset4")
-        return self._product(net.op("Multiply", gate, second), COLUMNS, COLUMNS)
-
-    def _product(self, x: ir.Ref, columns: int, depth: int = DEPTH) -> ir.Ref:
-        weights = self._matrix(self._element, (columns, depth) if self._transpose else (depth, columns))
-        return self.net.op("MatMul", x, weights, transpose_a=False, transpose_b=self._transpose)
+        return self._weights.product(net.op("Multiply", gate, second), COLUMNS, COLUMNS)
 
     def _rows(self, x: ir.Ref, chosen: ir.Ref) -> ir.Ref:
         """The rows of the tokens, sorted by expert."""
@@ -107,21 +103,6 @@ class Experts:
             total = count if total is None else net.op("Add", total, count)
             ends.append(net.reshape(total, -1))
         return ends
-
-    def _matrix(self, element: str, shape: tuple[int, int]) -> ir.Ref:
-        net = self.net
-        if element == "f32":
-            return net.weights(*shape)
-        if element == "computed":
-            row = net.op("ReduceMean", self.x, net.constant([0, 1]), keep_dims=True)
-            return net.op("Add", net.weights(*shape), row)
-        rng = np.random.default_rng(len(net.shapes))
-        if element == "f16":
-            stored = net.constant(rng.standard_normal(shape).astype(np.float16))
-            return net.op("Convert", stored, destination_type="f32")
-        codes = net.codes(rng.integers(-8, 8, shape).astype(np.int8), {"i4": et.i4, "i8": et.i8}[element])
-        scales = net.constant(rng.uniform(0.05, 0.1, (shape[0], 1)).astype(np.float32))
-        return net.op("Multiply", net.op("Convert", codes, destination_type="f32"), scales)
 
 
 def steps(model: Model, tokens: int) -> list[type]:

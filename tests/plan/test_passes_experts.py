@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import irload
-from irload.core import element as et
 from irload.model import Model
 from irload.plan.ir.steps import ExpertMatMulStep, ExpertOrderStep, MatMulStep
 from irload.plan.sanitizing import sanitizing
 from models import ir
 from tests.plan.exact import plan_of
+from tests.plan.expert_weights import RANKED, ExpertWeights
 from tests.plan.graphs import Net, agrees, close
 
-RANKED: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
 NUMPY = {"auto_broadcast": "numpy"}
 DEPTH, WIDTH = 24, 20
 
@@ -43,22 +42,25 @@ class Mixture:
         halves: bool = False,
     ) -> None:
         self.net = net = Net(experts)
-        self._experts, self._element, self._transpose = experts, element, transpose
-        x = self._x = net.input(rows, DEPTH)
+        self._experts = experts
+        x = net.input(rows, DEPTH)
+        self._matrices = ExpertWeights(net, x, element, transpose=transpose, lead=(experts,))
         weights = self._routed(x, k, zero, ranks)
         repeated, times = (net.concat(x, net.op("Abs", x)), experts // 2) if halves else (x, experts)
         tiled = net.reshape(net.op("Tile", repeated, net.constant([times, 1])), experts, -1, DEPTH)
         if gated:
-            gate = net.op("Swish", self._product(tiled, DEPTH, WIDTH), version="opset4")
-            hidden = net.op("Multiply", gate, self._product(tiled, DEPTH, WIDTH), **NUMPY)
+            gate = net.op("Swish", self._matrices.product(tiled, DEPTH, WIDTH), version="opset4")
+            hidden = net.op("Multiply", gate, self._matrices.product(tiled, DEPTH, WIDTH), **NUMPY)
         else:
-            both = net.op("Add", self._product(tiled, DEPTH, 2 * WIDTH), net.weights(experts, 1, 2 * WIDTH), **NUMPY)
+            both = net.op(
+                "Add", self._matrices.product(tiled, DEPTH, 2 * WIDTH), net.weights(experts, 1, 2 * WIDTH), **NUMPY
+            )
             even, odd = (self._every_second(both, first) for first in (0, 1))
             even = net.op("Multiply", even, net.constant(np.float32(0.5)), **NUMPY)
             hidden = net.op("Multiply", net.op("Clamp", even, min=-7, max=7), odd, **NUMPY)
         bias = np.random.default_rng(5).standard_normal((experts, 1, DEPTH)).astype(np.float32)
         bias[0] = np.inf if infinite else 0
-        result = net.op("Add", self._product(hidden, WIDTH, DEPTH), net.constant(bias), **NUMPY)
+        result = net.op("Add", self._matrices.product(hidden, WIDTH, DEPTH), net.constant(bias), **NUMPY)
         weighted = net.op("Multiply", net.reshape(result, experts, 1, -1, DEPTH), weights, **NUMPY)
         self.sums = net.op("ReduceSum", weighted, net.constant([0]), keep_dims=False)
 
@@ -86,19 +88,6 @@ class Mixture:
     def _every_second(self, x: ir.Ref, first: int) -> ir.Ref:
         bounds = (self.net.constant([n]) for n in (first, 2 * WIDTH, 2, 2))
         return self.net.op("Slice", x, *bounds, version="opset8")
-
-    def _product(self, x: ir.Ref, depth: int, columns: int) -> ir.Ref:
-        net, transpose = self.net, self._transpose
-        shape = (self._experts, columns, depth) if transpose else (self._experts, depth, columns)
-        weights = net.weights(*shape)
-        if self._element == "computed":
-            weights = net.op("Add", weights, net.op("ReduceMean", self._x, net.constant([0, 1]), keep_dims=False))
-        elif self._element == "i4":
-            codes = np.random.default_rng(len(net.shapes)).integers(-8, 8, shape).astype(np.int8)
-            scale = net.constant(np.full((self._experts, *((columns, 1) if transpose else (1, columns))), 0.1, "f4"))
-            widened = net.op("Convert", net.codes(codes, et.i4), destination_type="f32")
-            weights = net.op("Multiply", widened, scale, **NUMPY)
-        return net.op("MatMul", x, weights, transpose_a=False, transpose_b=transpose)
 
 
 def steps(model: Model, rows: int) -> list[type]:

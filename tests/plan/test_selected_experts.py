@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import irload
-from irload.core import element as et
 from irload.model import Model
 from irload.plan.ir.steps import ExpertMatMulStep
 from irload.plan.sanitizing import sanitizing
 from models import ir
 from tests.plan.exact import plan_of
+from tests.plan.expert_weights import RANKED, ExpertWeights
 from tests.plan.graphs import Net, agrees, close
 
-RANKED: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64", "stable": False}
 NUMPY = {"auto_broadcast": "numpy"}
 DEPTH, WIDTH, EXPERTS = 24, 20, 5
 
@@ -45,9 +44,9 @@ class Mixture:
         seen: bool = False,
     ) -> None:
         self.net = net = Net(k)
-        self._k, self._reduction, self._element, self._transpose = k, reduction, element, transpose
-        self._squeezed = squeezed
+        self._k, self._reduction, self._squeezed = k, reduction, squeezed
         x = self._x = net.input(tokens, DEPTH)
+        self._matrices = ExpertWeights(net, x, element, transpose=transpose)
         scores = net.op("MatMul", x, net.weights(DEPTH, EXPERTS), transpose_a=False, transpose_b=False)
         best, chosen = net.ops("TopK", scores, net.constant(k), version="opset11", outputs=2, axis=1, **RANKED)
         hot = net.op("OneHot", chosen, net.constant(EXPERTS), net.constant(1), net.constant(off), axis=2)
@@ -76,10 +75,10 @@ class Mixture:
         rows = net.op("Gather", self._x, token, zero, version="opset8", batch_dims=0)
         rows = net.reshape(net.op("Reshape", rows, net.constant([1, -1, DEPTH]), special_zero=True), -1, DEPTH)
         version = "opset4" if activation == "Swish" else "opset1"
-        gate = net.op(activation, self._product(rows, DEPTH, WIDTH), version=version)
-        hidden = net.op("Multiply", gate, self._product(rows, DEPTH, WIDTH), **NUMPY)
+        gate = net.op(activation, self._matrices.product(rows, DEPTH, WIDTH), version=version)
+        hidden = net.op("Multiply", gate, self._matrices.product(rows, DEPTH, WIDTH), **NUMPY)
         hidden = net.op("Multiply", hidden, net.constant(np.full((1, 1), 0.5, np.float32)), **NUMPY)
-        result = net.op("Multiply", self._product(hidden, WIDTH, DEPTH), self._weights(token, column), **NUMPY)
+        result = net.op("Multiply", self._matrices.product(hidden, WIDTH, DEPTH), self._weights(token, column), **NUMPY)
         row = net.op("Slice", sums, *(net.constant(n) for n in ([0, 0], [1, 9999], [1, 1], [0, 1])), version="opset8")
         token, result = (
             net.op("Broadcast", v, self._shape(row), version="opset3", mode="bidirectional")
@@ -97,19 +96,6 @@ class Mixture:
             "Gather", net.reshape(self._best, -1, 1), pair, net.constant(0), version="opset8", batch_dims=0
         )
         return net.op("Reshape", weights, net.constant([0, 1]), special_zero=True)
-
-    def _product(self, x: ir.Ref, depth: int, columns: int) -> ir.Ref:
-        net, transpose = self.net, self._transpose
-        shape = (columns, depth) if transpose else (depth, columns)
-        weights = net.weights(*shape)
-        if self._element == "computed":
-            weights = net.op("Add", weights, net.op("ReduceMean", self._x, net.constant([0, 1]), keep_dims=False))
-        elif self._element == "i4":
-            codes = np.random.default_rng(depth).integers(-8, 8, shape).astype(np.int8)
-            scale = net.constant(np.full((columns, 1) if transpose else (1, columns), 0.1, np.float32))
-            widened = net.op("Convert", net.codes(codes, et.i4), destination_type="f32")
-            weights = net.op("Multiply", widened, scale, **NUMPY)
-        return net.op("MatMul", x, weights, transpose_a=False, transpose_b=transpose)
 
 
 def steps(model: Model, tokens: int) -> list[type]:

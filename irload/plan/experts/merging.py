@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from irload.core.op import Op
 from irload.core.tensor import TensorType
-from irload.experts import ExpertBody, ExpertProduct, expert_product
+from irload.experts import ExpertBody, expert_product
 from irload.graph import Node, Output
 from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
 from irload.plan.experts.selected import Selected, selected
@@ -26,20 +26,21 @@ def with_experts(
 
     `results`: values that are read elsewhere. `known`: earlier replacements, which are reused and added to.
     """
-    replaced: Replaced = {}
+    found: Replaced = {}
     for node in nodes:
         if node.type == "Concat" and (product := expert_product(node, types)) is not None:
-            replaced[node] = _product(node, product)
+            found[node] = _merged(product.body, product.data, product.counts)
     for node in _last_scatters(nodes):
         if (mixture := selected(node, types)) is not None:
-            replaced[node] = _mixture(mixture)
-    if not replaced:
+            found[node] = _mixture(node, mixture)
+    if not found:
         return nodes, {}
-    for last, new in replaced.items():
-        if last not in known or not _are_alike(known[last], new):
-            known[last] = new
-    merged = [new for node in nodes for new in (known[node] if node in replaced else (node,))]
-    return _used(merged, results), _types([new for last in replaced for new in known[last]], types)
+    replaced: Replaced = {}
+    for last, new in found.items():
+        new[-1].outputs = list(last.outputs)
+        replaced[last] = known.setdefault(last, new)
+    merged = [new for node in nodes for new in replaced.get(node, (node,))]
+    return _used(merged, results), _types([new for each in replaced.values() for new in each], types)
 
 
 def _last_scatters(nodes: Sequence[Node]) -> Iterable[Node]:
@@ -49,22 +50,14 @@ def _last_scatters(nodes: Sequence[Node]) -> Iterable[Node]:
     return [node for node in scatters if node not in updated]
 
 
-def _product(concat: Node, product: ExpertProduct) -> list[Node]:
-    """Return the nodes that compute all parts of a Concat. The last one has its outputs."""
-    nodes = _merged(product.body, product.data, product.counts)
-    nodes[-1].outputs = list(concat.outputs)
-    return nodes
-
-
-def _mixture(mixture: Selected) -> list[Node]:
-    """Return the nodes that compute a mixture. The last one has the outputs of its last Scatter."""
-    last, gather = mixture.last, mixture.gather
+def _mixture(last: Node, mixture: Selected) -> list[Node]:
+    """Return the nodes that compute a mixture, whose last Scatter is `last`."""
+    gather = mixture.gather
     order = _node(last, ExpertOrder(experts=mixture.experts), [mixture.chosen], 4)
     row, _, counts, positions = order.outputs
     rows = _node(gather, gather.op, [gather.inputs[0], row, gather.inputs[2]])
     nodes = [order, rows, *_merged(mixture.body, rows.outputs[0], counts)]
-    inputs = [*nodes[-1].outputs, positions, mixture.weights]
-    return [*nodes, Node(last.id, last.name, ExpertSum(), inputs, list(last.outputs), last.line)]
+    return [*nodes, _node(last, ExpertSum(), [*nodes[-1].outputs, positions, mixture.weights])]
 
 
 def _merged(body: ExpertBody, rows: Output, counts: Output) -> list[Node]:
@@ -86,13 +79,6 @@ def _node(old: Node, op: Op, inputs: list[Output], outputs: int = 1) -> Node:
     node = Node(old.id, old.name, op, inputs, line=old.line)
     node.outputs = [Output(node, k) for k in range(outputs)]
     return node
-
-
-def _are_alike(a: Sequence[Node], b: Sequence[Node]) -> bool:
-    """True if the nodes read the same values of the graph."""
-    old, new = ({o for n in nodes for o in n.outputs} for nodes in (a, b))
-    given = [[i for n in nodes for i in n.inputs if i not in outputs] for nodes, outputs in ((a, old), (b, new))]
-    return len(a) == len(b) and given[0] == given[1]
 
 
 def _used(nodes: Sequence[Node], results: Iterable[Output]) -> Sequence[Node]:

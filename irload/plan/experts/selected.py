@@ -16,7 +16,7 @@ from math import prod
 
 from irload.core.element import f32
 from irload.core.shape import Dim
-from irload.core.size import alike, is_size
+from irload.core.size import alike
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.experts import ExpertBody, ExpertRows, Signature, is_index, number, uniform
 from irload.graph import Node, Output
@@ -30,13 +30,12 @@ MOVES = ("Reshape", "Squeeze", "Unsqueeze")
 
 @record(eq=False)
 class Selected:
-    """A mixture of experts. `last`: the Scatter of the last expert.
+    """A mixture of experts.
 
     `gather`: the node that selects the rows of the first expert; `chosen` [tokens, k]: the experts of each token;
     `weights`: their weights, tokens · k elements.
     """
 
-    last: Node
     gather: Node
     chosen: Output
     weights: Output
@@ -63,7 +62,7 @@ def selected(last: Node, types: Types) -> Selected | None:
         return None
     if first.gather is None or first.weights is None or uniform(scatter.outputs[0], types) != 0:
         return None
-    return Selected(last, first.gather, router.chosen, first.weights, router.experts, body)
+    return Selected(first.gather, router.chosen, first.weights, router.experts, body)
 
 
 @record()
@@ -165,7 +164,7 @@ class _Expert:
         """True for the positions of the tokens' first weights, k · token."""
         product = _moved(output).node
         return product.type == "Multiply" and any(
-            _nonzero(token, 1, self._types) is self._nonzero and _integer(k, self._types) == self.router.k
+            _nonzero(token, 1, self._types) is self._nonzero and number(k, self._types) == self.router.k
             for token, k in (product.inputs, product.inputs[::-1])
         )
 
@@ -229,11 +228,3 @@ def _masked(nonzero: Node, types: Types) -> tuple[_Router, int] | None:
 def _selects_rows(node: Node, types: Types) -> bool:
     """True for a Gather along the first axis."""
     return node.type == "Gather" and number(node.inputs[2], types) == 0
-
-
-def _integer(output: Output, types: Types) -> int | None:
-    """Return the number in a tensor of one known element, which may be a part of a shape."""
-    value = types.get(output, UNKNOWN).value
-    if value is None or value.size != 1 or is_size(value.reshape(-1)[0]):
-        return None
-    return int(value.reshape(-1)[0])

@@ -9,7 +9,7 @@ from irload.plan.ir.steps import ElementwiseStep, GatherStep, ReduceStep, Reshap
 PRODUCT = (Instruction("multiply", (0, 1)),)
 
 
-def expert_sum(results: Value, positions: Value, weights: Value, output: Value) -> list[Step]:
+def sum_experts(results: Value, positions: Value, weights: Value, output: Value) -> list[Step]:
     """Return the steps that add up results [rows · k, columns], sorted by expert, times their weights.
 
     `positions` [rows, k]: the position of each pair of a row and an expert. `weights`: rows · k elements in any shape.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.cached_attention import averages_empty_rows
-from irload.plan.ir.expert_sums import expert_sum as expert_sum_steps
+from irload.plan.ir.expert_sums import sum_experts
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, ExpertOrderStep, MatMulStep
 from irload.plan.lowering.values import all_f32
@@ -34,7 +34,7 @@ def expert_order(node: Node, inputs: list[Value], outputs: list[Value]) -> Step:
 def expert_sum(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower the weighted sums of the results of experts."""
     results, positions, weights = inputs
-    return expert_sum_steps(results, positions, weights, *outputs) if all_f32([results, weights]) else None
+    return sum_experts(results, positions, weights, *outputs) if all_f32([results, weights]) else None
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:

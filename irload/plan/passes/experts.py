@@ -24,9 +24,10 @@ from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
-from irload.plan.ir.expert_sums import PRODUCT, expert_sum
+from irload.plan.ir.expert_sums import PRODUCT, sum_experts
 from irload.plan.ir.expression import IDENTITY
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.reshaping import reshaped
 from irload.plan.ir.steps import (
     BroadcastStep,
     ComputeStep,
@@ -149,7 +150,7 @@ class _Rows:
     def summed(self, results: Value, total: ReduceStep) -> Sequence[Step]:
         """Return all steps; the last ones add up the sorted results of each row, times their weights."""
         weights = self._router.weights if self._router.differ else self._last_weights()
-        for step in expert_sum(results, self._positions, weights, total.output):
+        for step in sum_experts(results, self._positions, weights, total.output):
             self._added(step, total.origin)
         return self._steps
 
@@ -256,10 +257,7 @@ class _Rows:
         return self._copies[source, indices]
 
     def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """Return the value in another shape; a constant is reshaped immediately."""
-        if value.constant is not None:
-            return Value.of(value.constant.reshape(shape), value.name)
-        return self._added(ReshapeStep([value], [Value(shape, value.dtype, name=value.name)]), self._router.origin)
+        return reshaped(value, shape, self._steps, self._router.origin)
 
     def _like(self, value: Value) -> Value:
         """Return a new value for the rows of another."""

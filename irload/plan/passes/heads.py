@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.reshaping import reshaped
 from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import AttentionStep, BroadcastStep, ReshapeStep
 
@@ -31,7 +32,7 @@ def share_heads(program: Program) -> None:
             continue
         steps: list[Step] = []
         members = (*lead, heads, group)
-        queries = _viewed(q, (*members, *q.shape[-2:]), steps)
+        queries = reshaped(q, (*members, *q.shape[-2:]), steps)
         wide = [_widened(mask, heads, group, steps, known) for mask in masks]
         out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
         grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
@@ -59,14 +60,5 @@ def _widened(mask: Value, heads: int, group: int, steps: list[Step], known: dict
     shape = (*lead, *((1, 1) if mask_heads == 1 else (heads, group)), rows, keys)
     key = mask, hashable(shape)
     if key not in known:
-        known[key] = _viewed(mask, shape, steps)
+        known[key] = reshaped(mask, shape, steps)
     return known[key]
-
-
-def _viewed(value: Value, shape: tuple[int, ...], steps: list[Step]) -> Value:
-    """Return the value in another shape; a constant is reshaped immediately."""
-    if value.constant is not None:
-        return Value.of(value.constant.reshape(shape), value.name)
-    seen = Value(shape, value.dtype, name=value.name)
-    steps.append(ReshapeStep([value], [seen]))
-    return seen

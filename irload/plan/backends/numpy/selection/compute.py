@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from irload.ops.arithmetic.cumsum import CumSum
     from irload.ops.image.grid_sample import GridSample
     from irload.ops.sort.topk import TopK
+    from irload.plan.experts.operations import ExpertOrder
 
 
 def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
@@ -83,16 +84,17 @@ def _scatter(out: Array, axis: int, data: Array, positions: Array, updates: Arra
 
 
 def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
-    """Sort pairs of a row and an expert."""
-    outputs = [selector.array(v) for v in step.outputs]
-    return "sort", [[[(_expert_order, (selector.array(step.inputs[0]), *outputs))]]]
+    """Run the `compute` of ExpertOrder."""
+    from irload.plan.experts.operations import ExpertOrder  # rarely used, so imported on demand
+
+    _, _, counts, _ = outputs = [selector.array(v) for v in step.outputs]
+    op = ExpertOrder(experts=len(counts))
+    return "compute", [[[(_expert_order, (outputs, op, selector.array(step.inputs[0])))]]]
 
 
-def _expert_order(chosen: Array, row: Array, expert: Array, counts: Array, positions: Array) -> None:
-    order = np.argsort(chosen, axis=None, kind="stable")
-    row[:], expert[:] = order // chosen.shape[1], np.take(chosen, order)
-    counts[:] = np.bincount(expert, minlength=len(counts))
-    positions[np.unravel_index(order, positions.shape)] = np.arange(len(order))
+def _expert_order(outputs: Sequence[Array], op: ExpertOrder, chosen: Array) -> None:
+    for out, result in zip(outputs, op.compute(chosen), strict=True):
+        np.copyto(out, result)
 
 
 def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:

@@ -1,0 +1,16 @@
+"""Values in another shape, for passes."""
+
+from __future__ import annotations
+
+from irload.graph import Node
+from irload.plan.ir.program import Step, Value
+from irload.plan.ir.steps import ReshapeStep
+
+
+def reshaped(value: Value, shape: tuple[int, ...], steps: list[Step], origin: tuple[Node, ...] = ()) -> Value:
+    """Return the value in another shape, by a step that is appended; a constant is reshaped immediately."""
+    if value.constant is not None:
+        return Value.of(value.constant.reshape(shape), value.name)
+    result = Value(shape, value.dtype, name=value.name)
+    steps.append(ReshapeStep([value], [result], origin=origin))
+    return result
