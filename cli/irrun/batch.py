@@ -129,9 +129,8 @@ def command(
       irrun batch model.xml rows.parquet -o scores.parquet --engine ray --workers 8
       irrun batch folder/ texts.parquet --column text -o embeddings.parquet
 
-    Each result equals the result of the sample run alone. The manifest in OUTPUT/.batch (or OUTPUT.batch) records
-    input, output, digest and status of every item; the same command with --resume continues after a crash, a full disk
-    or Ctrl-C.
+    Batching changes results only by rounding. The manifest in OUTPUT/.batch (or OUTPUT.batch) records input, output,
+    digest and status of every item; the same command with --resume continues after a crash, a full disk or Ctrl-C.
     """
     gc.enable()
     from irload.batch.items import WorkerOptions

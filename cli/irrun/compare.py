@@ -96,7 +96,10 @@ class TableOptions:
 )
 @click.option("--all", "every", is_flag=True, help="Show every layer, not only diverging ones.")
 @click.option(
-    "--sort", type=click.Choice(ORDERS), default="order", help="Sort by own error or total error, greatest first."
+    "--sort",
+    type=click.Choice(ORDERS),
+    default="order",
+    help="Sort by own error (local) or total error, greatest first.",
 )
 @extension_option
 @limit_option
@@ -111,14 +114,14 @@ def command(
     table: TableOptions,
     as_json: bool,
 ) -> int:
-    r"""Compare A with B layer by layer and report the first layer that diverges by its own error.
+    r"""Compare A with B layer by layer and report the first layer whose local error exceeds the tolerance.
 
-    The own error of a layer is its error on the same inputs as on the other side; the total error includes the errors
-    of all layers before it.
+    The local error of a layer, its own error, is measured on the inputs of this layer on the other side. The total
+    error includes the errors of all layers before it.
 
-    A and B are each one of: a MODEL (.xml), run without fusions; plain, fast (planned, in NumPy), jit (with compiled
-    kernels) or openvino (openvino:bf16), ways to run the model of the other side; a folder or .npz with outputs by
-    name, as written by run --dump; an ONNX file, run by ONNX Runtime. Inputs are given as for irrun run.
+    A and B are each one of: a MODEL (.xml), run without fusions; a way to run the model of the other side: plain, fast
+    (planned, in NumPy), jit (with compiled kernels), openvino or openvino:bf16; a folder or .npz with outputs by name,
+    as written by run --dump; an ONNX file, run by ONNX Runtime. Inputs are given as for irrun run.
 
     \b
       irrun compare original.xml exported.xml image.npy

@@ -158,7 +158,7 @@ STEPS = {
     "pure-layout": EditStep(
         partial(_layout, transposes=False),
         "PORT=NHWC",
-        "The same without an additional Transpose: merge it with the model's.",
+        "Like --layout, but merge the Transpose with one of the model instead of adding it.",
     ),
     "embed": EditStep(
         _embed, "STEPS", "Add preprocessing, such as 'type=u8 resize=linear mean=127.5 scale=127.5 layout=NHWC'."
@@ -171,6 +171,8 @@ STEPS = {
         "FORMAT",
         "Store weights as fp16, bf16, int8, int8_sym, int4 or int4_asym, for example int4,group=64,all-layers.",
     ),
-    "strip": EditStep(_strip, "PART", "Remove names, rt-info or unused (layers).", ("names", "rt-info", "unused")),
+    "strip": EditStep(
+        _strip, "PART", "Remove names, rt-info or unused layers (unused).", ("names", "rt-info", "unused")
+    ),
 }
 """The steps by the name of their option."""

@@ -30,7 +30,7 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--top-p",
             type=click.FloatRange(0, 1),
             metavar="P",
-            help="Sample from the most probable tokens whose sum reaches P.",
+            help="Sample from the fewest tokens whose probabilities add up to P.",
         ),
         click.option(
             "--min-p",

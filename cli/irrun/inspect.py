@@ -43,8 +43,8 @@ from irrun.records import Source, records
 def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts: Any) -> int:
     """Show the contents of MODEL (.xml): inputs, outputs, operations, weights, metadata.
 
-    Of the folder of a language model: its models, vocabulary, special tokens, state and settings together.
-    --layers, --layer, --constants, --macs, --memory, --metadata, --tree and --sha256 each show a different view;
+    MODEL may be the folder of a language model: inspect then shows its models, vocabulary, special tokens, state and
+    settings. --layers, --layer, --constants, --macs, --memory, --metadata, --tree and --sha256 each show one part;
     --type and --name filter its layers. The .bin file is optional, and unknown operations or inconsistent layers do
     not stop the command.
     """

@@ -42,7 +42,7 @@ def compare(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Comparison:
-    """Compare two sides layer by layer and find the first layer that diverges by its own error.
+    """Compare two sides layer by layer and find the first layer whose local error exceeds its tolerance.
 
     - `a`, `b`: each is one of
       - a Model or its path, run layer by layer without fusions;

@@ -35,7 +35,7 @@ class LayerError:
 
     @property
     def passed(self) -> bool:
-        """Whether the own error or the total error is within the tolerance."""
+        """Whether the local error (`own`) or the total error is within the tolerance."""
         if self.cleared:
             return True
         if self.problem or self.inherited:
@@ -68,9 +68,9 @@ class Comparison:
 
     @property
     def first(self) -> LayerError | None:
-        """The first layer that diverges by its own error.
+        """The first layer whose local error exceeds its tolerance; None if the comparison passed.
 
-        If outputs diverge but every layer is within its tolerance: the first layer with a nonzero own error if both
+        If outputs diverge but every layer is within its tolerance: the first layer with a nonzero local error if both
         sides run the same code (`exact`), else the output.
         """
         for layer in self.layers:
