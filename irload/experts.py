@@ -57,7 +57,7 @@ class ExpertRows:
     def _of(self, output: Output) -> Signature | None:
         """Return the signature of rows, or their number if another node reads them again.
 
-        Experts with equal signatures thus share rows in the same way.
+        Experts with equal signatures therefore reuse rows in the same way.
         """
         if output in self._known:
             return None if self._known[output] is None else ("again", list(self._known).index(output))
@@ -102,8 +102,8 @@ class ExpertRows:
 class ExpertBody:
     """The nodes of the first expert, from rows of its `sources` to its result, and the `weights` of all experts.
 
-    Only the weights differ between experts. They are listed by MatMul of the first expert. The last node computes the
-    result.
+    Only the weights differ between experts. Each MatMul of the first expert has a list of weights, one per expert. The
+    last node computes the result.
     """
 
     sources: Sequence[Output]

@@ -44,7 +44,10 @@ class Accumulation:
 
     @staticmethod
     def of(loop: Subgraph) -> Accumulation:
-        """Return the accumulators of a loop, which nothing else reads in the body that runs."""
+        """Return the accumulators of a loop, and its body without them.
+
+        A value that another node of the body reads is not an accumulator.
+        """
         body = cast(Graph, loop.body)
         gathered = {m.inner for m in loop.outputs if m.axis is not None or m.purpose}
         chosen = [c for c in _candidates(loop, body) if c.accumulator.result not in gathered]
@@ -65,7 +68,7 @@ class Accumulation:
 
 
 def _results(body: Graph, returned: Mapping[int, Output]) -> list[Node]:
-    """Return the results of a body, of which some are replaced by other values."""
+    """Return the results of a body, where `returned` replaces the values of some, by position."""
     return [
         Node(result.id, result.name, result.op, [returned[k]], result.outputs) if k in returned else result
         for k, result in enumerate(body.results)
@@ -113,7 +116,7 @@ def _counters(loop: Subgraph, body: Graph) -> dict[Output, int | None]:
 
 
 def _moved(output: Output) -> Output:
-    """Return the value whose only element another one contains, in any shape and type."""
+    """Return the source of a number: the value before operations that preserve its only element."""
     while output.node.type in MOVES:
         output = output.node.inputs[0]
     return output

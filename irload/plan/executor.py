@@ -58,7 +58,7 @@ class Executor:
         shared: SharedData | None = None,
         carried: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """`carried`: (output, input) that may share memory: the next run of the plan reads the output as this input."""
+        """`carried`: (output, input) that may share memory, because the next run gets the output as this input."""
         offered = backends(options) if offered is None else offered
         shared = {} if shared is None else shared
         owners, requests = divide(program, offered, _check)

@@ -45,7 +45,7 @@ class Folding:
     def __init__(self) -> None:
         self._kept: dict[Output, Constant] = {}
         self.merged: dict[Node, Sequence[Node]] = {}
-        """Nodes that replace several others in schedules, by the last of these."""
+        """The nodes that replace a group of nodes in schedules, by the last node of the group."""
 
     def fold(
         self, nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], limits: Limits

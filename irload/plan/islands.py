@@ -56,7 +56,7 @@ def _sources(nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> dict[
 
 
 def _in_turns(nodes: Sequence[Node], keys: Mapping[Node, Sources]) -> Iterator[tuple[Sources, list[Node]]]:
-    """Yield the nodes in an executable order, as many as possible with the same key in sequence."""
+    """Yield groups of nodes with the same key in an executable order. Each group has as many nodes as possible."""
     readers: dict[Node, list[Node]] = {node: [] for node in nodes}
     missing: dict[Node, int] = {}
     for node in nodes:

@@ -95,9 +95,9 @@ def tail_of(
 
 
 def passed_through(tail: Tail, types: Mapping[Output, TensorType]) -> tuple[int, ...] | None:
-    """Return for each result of a tail the Parameter to which it is equal, as it replaces none of its elements.
+    """Return the position of the Parameter that equals each result of a tail, or None if it calculates any result.
 
-    Without rows for an expert, the scatter of its products returns its data. None if some results are calculated.
+    A result equals a Parameter if all scatters between them have no indices, as for an expert without rows.
     """
     numbers = {p.outputs[0]: k for k, p in enumerate(tail.parameters)}
     passed: list[int] = []

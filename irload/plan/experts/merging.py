@@ -13,7 +13,7 @@ from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
 from irload.plan.experts.selected import Selected, selected
 
 Replaced = dict[Node, Sequence[Node]]
-"""Nodes that replace several others, by the last of these. Schedules with the same nodes share plans."""
+"""The nodes that replace a group of nodes, by the last node of the group. Schedules with the same nodes share plans."""
 
 
 def with_experts(
@@ -22,9 +22,10 @@ def with_experts(
     types: Mapping[Output, TensorType],
     known: Replaced,
 ) -> tuple[Sequence[Node], Mapping[Output, TensorType]]:
-    """Return the nodes with mixtures of experts replaced, and the types of new outputs. The same nodes if none is.
+    """Return the nodes with mixtures of experts replaced, and the types of new outputs.
 
-    `results`: values that are read elsewhere. `known`: earlier replacements, which are reused and added to.
+    Without mixtures, returns the same nodes. `results`: values that are read elsewhere. `known`: earlier replacements,
+    which are reused; new ones are added.
     """
     found: Replaced = {}
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Match mixtures of experts whose rows NonZero selects, as optimum-intel exported them before version 2.
+"""Matches mixtures of experts whose rows NonZero selects, as optimum-intel exported them before version 2.
 
 Exporters write a ScatterElementsUpdate for each expert:
 
@@ -203,7 +203,7 @@ def _before_broadcast(output: Output, columns: int, types: Types) -> Output | No
 
 
 def _nonzero(output: Output, row: int, types: Types) -> Node | None:
-    """Return the NonZero of whose result a value is a row."""
+    """Return the NonZero whose result has the value as this row; None for any other value."""
     while output.node.type in MOVES or (output.node.type == "Convert" and is_index(output, types)):
         output = output.node.inputs[0]
     split = output.node

@@ -53,9 +53,9 @@ class Expression:
         return self.results or (self.operands + len(self.instructions) - 1 if self.instructions else 0,)
 
     def may_grow(self, other: Expression) -> bool:
-        """True if this expression can be merged into `other`: it has one result, and both have few instructions.
+        """True if this expression can be merged into `other`.
 
-        The maximum of their sum is LONGEST.
+        It has one result, and the two expressions have at most LONGEST instructions together.
         """
         return not self.results and len(self.instructions) + len(other.instructions) <= LONGEST
 

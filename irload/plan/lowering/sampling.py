@@ -87,7 +87,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
     weights = filters.source.by(JoinedTaps(op.group))
 
     def product(first: int, count: int) -> Value:
-        """`count` outputs from `first` on."""
+        """Append the steps for `count` outputs, starting at output `first`. Returns their value."""
         part = slice(first * taps, (first + count) * taps)
         operands = [maps_of_parts, at[:, part].value, (factors[:, part] if mask else factors).value, images]
         samples = Value((*maps_of_parts.shape[:2], count * taps), data.dtype, name=node.name)

@@ -80,10 +80,10 @@ class Aliases:
                 self._aliases[step.output] = Alias(source, self.root(source), seen)
 
     def _carry(self, program: Program, requests: MemoryRequests) -> bool:
-        """Let results share the memory of the inputs as which the next run reads them. True if any does.
+        """Let results share the memory of the inputs that receive them in the next run. True if any does.
 
-        Every step that reads the input must precede the step that writes the result, or be this step, if it reads each
-        element before it writes it.
+        All other steps that read the input must precede the step that writes the result. The latter may read the
+        input, too, if it reads each element before it overwrites it.
         """
         when = {step: k for k, step in enumerate(program.steps)}
         producers = program.producers()
@@ -115,7 +115,7 @@ class Aliases:
 
 
 def _reads_in_place(step: Step, given: Value, seen: set[Value]) -> bool:
-    """True if a step reads an input, of which `seen` are views, only at the positions of its result."""
+    """True if a step reads each element of `given` only to compute the result at this position. `seen`: its views."""
     return isinstance(step, ElementwiseStep) and all(v is given for v in step.inputs if v in seen)
 
 

@@ -22,7 +22,8 @@ class MemoryRequests:
       are shared.
     - `appending_concats`: Concats that append to their first input in place. Its buffer, which is not in the arena, has
       room for the output, and the axis of the Concat is outermost.
-    - `carried`: for results of the program, the input as which the next run reads them. If possible, they share memory.
+    - `carried`: for results of the program, the inputs that receive them in the next run. They share memory if
+      possible.
     - `caller_inputs`: inputs of the program that are read from the caller's memory, without a copy.
     """
 

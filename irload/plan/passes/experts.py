@@ -80,7 +80,7 @@ class _Router:
 
 
 def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
-    """Return the steps that replace a sum over experts; None unless it is one that a router weights."""
+    """Return the steps that replace a sum over experts; None unless its terms have the weights of a router."""
     product = producers.get(total.inputs[0])
     if not isinstance(product, ElementwiseStep) or product.expression.instructions != PRODUCT:
         return None
@@ -95,7 +95,7 @@ def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
 
 
 def _router(weights: Value, producers: Producers) -> _Router | None:
-    """Return the router whose weights a value [experts, rows…, 1] has."""
+    """Return the router that computes weights [experts, rows…, 1]; None for any other value."""
     experts = weights.shape[0]
     while isinstance(step := producers.get(weights), ReshapeStep) and alike(step.inputs[0].shape[0], experts):
         weights = step.inputs[0]
@@ -221,7 +221,7 @@ class _Rows:
         return self._added(mapped, step.origin)
 
     def _operand(self, value: Value, step: ElementwiseStep) -> Value | None:
-        """Return the rows of an operand of a step, of which several rows or experts may share elements."""
+        """Return the rows of an operand of a step, which may broadcast along rows, or along rows and experts."""
         rank = len(step.output.shape)
         sorted_rows = self.of(value) if len(value.shape) == rank else None
         if sorted_rows is not None:

@@ -103,7 +103,7 @@ def _result(step: ComputeStep, intervals: Mapping[Value, Interval]) -> Interval 
 
 
 def _replace_gather(program: Program, step: GatherStep, interval: Interval | None) -> None:
-    """Replace a Gather by a slice, if its indices count up within the data."""
+    """Replace a Gather by a slice, if its indices are consecutive and within the data."""
     if interval is None or not interval.counts or step.shared or step.widens:
         return
     (data, indices), axis = step.inputs, step.axis

@@ -1,4 +1,4 @@
-"""Steps on positions of elements along an axis: TopK, updates of elements at positions, and their order."""
+"""Steps on positions of elements along an axis: TopK, updates at positions, and the order of rows by expert."""
 
 from __future__ import annotations
 

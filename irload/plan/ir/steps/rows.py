@@ -249,11 +249,11 @@ class SampleSumStep(Step):
     """Weighted sums of bilinear samples: y[l,c,p] = Σ_s factors[l,p,s] · data[images[l],c] at points[l,p,s].
 
     Inputs: data [N,C,H,W]; points [L,P,S,2], the (y, x) of samples in pixels; factors, which broadcast to [L,P,S];
-    images [L] in i64. Pixels outside the image are 0 (`padding` zeros) or the nearest pixel inside (border). By
-    `bounds`, samples are 0 unless each coordinate is in 0 ≤ y < size (image), −1 < y < size (border) or −1 ≤ y ≤ size
+    images [L] in i64. Pixels outside the image are 0 (`padding` zeros) or the nearest pixel inside (border). Samples
+    are 0 unless each coordinate is within `bounds`: 0 ≤ y < size (image), −1 < y < size (border), −1 ≤ y ≤ size
     (margin).
 
-    Only compiled kernels run it: without them, the lowered operations are faster with their `compute`.
+    Only compiled kernels run this step. Without them, the operation is not lowered, because its `compute` is faster.
     """
 
     prefers_channels_last = True

@@ -9,7 +9,7 @@ from irload.plan.ir.steps import RecurrentStep
 
 
 def recurrent(step: RecurrentStep, selector: NumpySelector) -> Selected:
-    """Selects the kernel of a recurrent step, with one part per direction because directions are independent."""
+    """Select the kernel of a recurrent step, with one part per direction because directions are independent."""
     x, *states = (selector.array(v) for v in (step.inputs[0], *step.states))
     w, r, b = (selector.weights(v) for v in step.weights)
     inner = b.array
