@@ -15,10 +15,10 @@ from irload.ops.sliding import WindowAxis, reduce_windows
 
 
 class LRN(Op, since=1):
-    """Divides by (bias + alpha / size^len(axes) · Σ data²)^beta, summed over a region of side `size` around it.
+    """Divides each element by (bias + alpha / size^len(axes) · Σ data²)^beta, the sum over a region around the element.
 
-    Specification: LRN-1. The region is centred, clipped at the edges, and extends (size − 1) // 2 elements to either
-    side.
+    Specification: LRN-1. The region extends (size − 1) // 2 elements to either side along each of `axes`, and is
+    clipped at the edges.
     """
 
     alpha = attr.number(default=0.0, spec_required=True)
@@ -48,7 +48,7 @@ class LRN(Op, since=1):
 class NormalizeL2(Op, since=1):
     """Divides by √(Σ data² + eps) over `axes`, or by √max(Σ data², eps) with eps_mode max.
 
-    Specification: NormalizeL2-1. Without axes x / x: 1, and 0 for zeros.
+    Specification: NormalizeL2-1. If `axes` is empty, the result is 1, and 0 for zeros.
     """
 
     eps = attr.number(default=0.0, rule=attr.advised(attr.non_negative), spec_required=True)

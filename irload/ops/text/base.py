@@ -6,6 +6,6 @@ from irload.core.op import Op
 
 
 class Text(Op):
-    """Base of operations on texts. Their types depend on no values but lengths, so inference at run time is cached."""
+    """Base of operations on texts. Output types depend only on lengths, so inference at run time is cached."""
 
     infers_from_scalars = True

@@ -23,7 +23,7 @@ class RaggedToDense(Text, opset="extension"):
 
     Inputs: begins and ends of rows, i32, data with rows along the first axis, the length, a default value, and
     optionally a boolean that replaces `pad_right`. Outputs: the dense tensor, and a mask that is true for elements of
-    data. `m_pad_max_length` copies as many elements as the length, for rows of any length.
+    data. With `m_pad_max_length`, each row has `length` elements from its begin, even beyond its end.
     """
 
     pad_right = attr.boolean(default=True)

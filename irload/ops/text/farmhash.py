@@ -1,4 +1,4 @@
-"""FarmHash's 64-bit fingerprint: the hash that TensorFlow assigns strings to buckets by."""
+"""FarmHash's 64-bit fingerprint: the hash by which TensorFlow assigns strings to buckets."""
 
 from __future__ import annotations
 

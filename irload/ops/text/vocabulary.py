@@ -26,7 +26,7 @@ from irload.ops.text.tokens import ranges
 class VocabEncoder(Text, opset="extension"):
     """The id of each string in a vocabulary, or the default id.
 
-    Inputs: a tensor of strings, the vocabulary as a tensor of strings, their ids, i32 or i64, and the default id. Of
+    Inputs: a tensor of strings, the vocabulary as a tensor of strings, its ids, i32 or i64, and the default id. Of
     equal tokens the first one counts. Output: ids of the shape of the strings.
     """
 
