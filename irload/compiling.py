@@ -22,22 +22,24 @@ def compile_model(
     """Compile a model. A model with static inputs is planned now, any other model at its first inference.
 
     - `model`: a Model, or the path of an XML file.
-    - `threads`: worker threads. None uses the environment variable IRLOAD_NUM_THREADS, or else one per processor.
+    - `threads`: worker threads. None uses the environment variable IRLOAD_NUM_THREADS, or else one thread per processor
+      that is available to the process.
     - `optimize`: False runs the operations one by one, by their reference `compute`.
-    - `precise`: True excludes kernels that round more than a plain sum (Winograd), which are about twice as fast.
+    - `precise`: True excludes Winograd kernels, which are about twice as fast but round more than a plain sum.
     - `tune`: True times alternative kernels when a plan is created, and stores the fastest in the user's cache
       (IRLOAD_CACHE_DIR).
     - `jit`: True requires compiled kernels (`irload[jit]`), False uses NumPy only, None uses them if available.
     - `precision`: the arithmetic of products. "f32"; "bf16", which requires a processor with AMX or AVX512_BF16; or
-      "auto": int8 for quantized data and weights, otherwise bf16 if the processor is faster in it.
+      "auto": int8 for quantized data and weights, and for compressed weights; otherwise bf16 if the processor is
+      faster in bf16 than in f32.
     - `limits`: bounds on planning and running. None uses the limits with which the model was read.
-    - `strict`: True raises DeclaredDiffers for a port whose declaration contradicts the inferred type, now or in an
-      inference with shapes that contradict it. Otherwise contradictions are warnings (`CompiledModel.warnings`).
+    - `strict`: True raises DeclaredDiffers for a port whose declaration contradicts the inferred type, here or in the
+      inference whose shapes reveal it. Otherwise contradictions are warnings (`CompiledModel.warnings`).
     - `mmap`: for a path, map its .bin file (see `read_model`).
     - `cache`: for a path, load the plan from the user's cache if an earlier process has stored it, without reading the
       model; otherwise store it, if all steps are compiled kernels (up to 1 GB in total; IRLOAD_MODEL_CACHE=off disables
-      this). For a model with dynamic inputs, the first inference stores the plan of its shape, and the inference that
-      creates the plan for many shapes stores that, without the weights. Files are identified by content.
+      this). For a model with dynamic inputs, the plan of the first shape and the plan for many shapes are stored when
+      they are created; the latter without weights. Files are identified by content.
 
     Raises Unsupported for a `jit` or `precision` that this machine cannot provide, InputInvalid for one that
     contradicts other `options` or the environment, TypeError for an unknown option, UnknownOperation naming every

@@ -7,8 +7,7 @@ An attribute is declared in the class body of an operation. Reading it from an i
         rounding_type = attr.choice("floor", "ceil", default="floor")
         exclude_pad = attr.boolean(name="exclude-pad")
 
-Text is parsed as OpenVINO's reader parses it (docs/ir-format.md); text that OpenVINO accepts silently although it is
-malformed causes a warning.
+Text is parsed as OpenVINO's reader parses it. Malformed text that OpenVINO accepts silently causes a warning.
 """
 
 from __future__ import annotations

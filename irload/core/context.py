@@ -57,14 +57,14 @@ class RunContext(Protocol):
         ...
 
     def iterations(self, loop: Subgraph, carried: Collection[int]) -> AbstractContextManager[RunBody]:
-        """Return a context of the function that runs the body of a loop, in each iteration.
+        """Return a context manager for one run of a loop. Its value is a function that runs the body once.
 
         `carried`: the positions of results that are valid only until the next call.
         """
         ...
 
     def accumulators(self, loop: Subgraph) -> Sequence[Accumulator]:
-        """The values of a loop whose body returns only the part that each iteration adds, in this run."""
+        """The accumulators of a loop in this run: its body returns only the part that an iteration adds to them."""
         ...
 
     def spend_iteration(self) -> None:

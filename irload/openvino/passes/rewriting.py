@@ -15,7 +15,7 @@ from irload.openvino.passes.matching import Matcher
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "Manager", "MatcherPass", "ModelPass", "PassBase"]
 
 ROUNDS = 10_000
-"""Maximum number of new nodes that rewriting one graph matches as well, which bounds its time."""
+"""Maximum number of new nodes that are matched while one graph is rewritten, which bounds the time."""
 
 
 class PassBase:

@@ -84,7 +84,7 @@ class LegacyLayer:
         return wire
 
     def producer(self, k: int) -> LegacyLayer | None:
-        """The layer of which an input is an output, without its inputs; None if the input is missing."""
+        """The layer that produces an input, without the inputs of that layer; None if the input is missing."""
         wire = self._inputs[k] if k < len(self._inputs) else None
         raw = None if wire is None or isinstance(wire.source, NewLayer) else self._layers.get(wire.source)
         return None if raw is None else LegacyLayer(raw, [])

@@ -1,4 +1,4 @@
-"""Reshape and Flatten, and the targets of reshapes, which follow the input where the layer does.
+"""Reshape and Flatten, with targets that are valid for any batch and image size if possible.
 
 The declared dims describe one batch and one image size. Targets copy (0) or compute (−1) dims that depend on the input,
 so that models can be reshaped.
@@ -123,7 +123,7 @@ class _StoredTarget:
     offset: int
 
     def __call__(self, weights: Weights) -> Array:
-        """The target; that of the declared dims if the values are not in the file."""
+        """The target in the file; without values in the file, the target of the declared dims."""
         return np.array(target(self.before, self.after, self._values(weights)), np.int64)
 
     def _values(self, weights: Weights) -> list[int] | None:

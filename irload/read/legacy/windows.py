@@ -79,7 +79,7 @@ class Windows:
         return [0] * len(total) if self.auto_pad == "valid" else self.pads_begin
 
     def _pads(self, total: Sequence[int], data: Sequence[int], outputs: Sequence[int]) -> Pads:
-        """The stated pads if they result in the declared outputs, otherwise with end pads that do."""
+        """The stated pads; the end pads are changed if the result would not have the declared dims."""
         begin = self._begin(total)
         stated = self.pads_end if self.auto_pad == "explicit" else [0] * len(total)
         ends = [
