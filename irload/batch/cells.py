@@ -18,7 +18,7 @@ CellValue = Array | bytes | str
 
 
 def cells_of(column: Any) -> Iterator[CellValue]:
-    """Each cell of a column: numbers and text as arrays, bytes unchanged, anything else as its fault."""
+    """Each cell of a column: numbers and text as arrays, bytes unchanged; for any other cell its fault."""
     arrow = extra("pyarrow", "parquet")
     if isinstance(column, arrow.ChunkedArray):
         for chunk in column.chunks:

@@ -102,7 +102,7 @@ class Listing:
         return any(is_inside(real(path), output) for output in self._outputs)
 
     def _files(self, pattern: str) -> Iterator[str]:
-        """The files in a folder (recursively), those matching a pattern, or the named file."""
+        """The files in a folder (recursively), the files that match a pattern, or the named file."""
         if os.path.lexists(pattern) and self._is_output(os.path.realpath(pattern)):
             raise InputInvalid(f"{shown(pattern)} is the output of this job, or inside it; choose another output")
         if os.path.isdir(pattern):

@@ -51,9 +51,9 @@ class ValueRange:
 class NonFinite:
     """A layer that outputs non-finite or subnormal values, or a constant that contains them.
 
-    `kind` is the kind of value of which the layer is the first source: `nan`, `infinity`, `overflow` (an infinity of a
-    type narrower than f32 from finite inputs) or `subnormal`; for a constant the kind that it contains. `inputs` are
-    empty for a constant.
+    `kind`: no earlier layer outputs this kind of value: `nan`, `infinity`, `overflow` (an infinity of a type narrower
+    than f32 from finite inputs) or `subnormal`; for a constant, the kind that it contains. `inputs` are empty for a
+    constant.
     """
 
     kind: str

@@ -26,7 +26,7 @@ def length(net: Net, x: ir.Ref) -> ir.Ref:
 
 
 def masked(start: int, relation: str, query: int) -> Model:
-    """x [1,n] plus 0 or −5, by the n elements of a mask [1,m] from `start` on, and by k `relation` n + `query`."""
+    """x [1,n] plus 0 where k `relation` n + `query` and element `start` + k of a mask [1,m] are true, else plus −5."""
     net = Net()
     x, mask = net.input(1, -1), net.integers(1, -1)
     count = length(net, x)

@@ -36,7 +36,7 @@ COMPARISONS: Mapping[str, tuple[str, ...]] = {
     "Less": ("less",),
     "NotEqual": ("equal", NOT),
 }
-"""Operations on two operands of any type, likewise."""
+"""Operations on two operands of any type, in the form of LOGIC."""
 ARITHMETIC: Mapping[str, tuple[str, ...]] = {
     "Add": ("add",),
     "Maximum": ("maximum",),
@@ -44,7 +44,7 @@ ARITHMETIC: Mapping[str, tuple[str, ...]] = {
     "Multiply": ("multiply",),
     "Subtract": ("subtract",),
 }
-"""Operations on two integers, likewise."""
+"""Operations on two integers, in the form of LOGIC."""
 SWAPPED: Mapping[str, str] = {"Greater": "less", "GreaterEqual": "less_equal"}
 """Operations on two operands whose opcodes have the operands in reverse order."""
 
