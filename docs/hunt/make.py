@@ -1,4 +1,4 @@
-"""Makes the int8 version of models/digits that docs/debugging.md looks into: `python docs/hunt/make.py [FOLDER]`.
+"""Writes the int8 digits of docs/tutorials/debug-a-conversion.md: `python docs/hunt/make.py [FOLDER]`.
 
 FakeQuantize quantizes the input of every convolution and matmul to 256 levels, and its weights to 255 per channel.
 Ranges are measured on some images, except for the mistake: conv1 has the range of conv0's input.
@@ -25,7 +25,7 @@ INPUTS = {"conv0": "scaled", "conv1": "pool0", "dense": "flat"}
 
 
 def ranges(model: irload.Model) -> dict[str, float]:
-    """The greatest value of each of these tensors over the images; the least is 0, they come from ReLUs."""
+    """The greatest value of each of these tensors over the images; the least is 0, because ReLUs compute them."""
     compiled = irload.compile_model(model)
     found = dict.fromkeys(INPUTS.values(), 0.0)
     for image in sorted(DIGITS.glob("digit_*.npy")):
