@@ -13,7 +13,7 @@ from irload.ops.detection.boxes import IOU, Iou, Suppressing, suppress
 from irload.ops.registry import resolve
 from irload.plan.backends.llvm import available
 from irload.plan.backends.llvm.backend import LlvmBackend
-from irload.plan.backends.llvm.kernels.suppression import suppressor
+from irload.plan.backends.llvm.kernels.suppression import cells_of, suppressor
 from irload.plan.backends.llvm.target import Target
 from tests.plan.graphs import Net
 from tests.plan.llvm.harness import TARGETS, guarded
@@ -23,12 +23,14 @@ ODD = np.array([0, -0.0, 1, 2, 3.5, -1, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.
 
 
 def random_boxes(rng: np.random.Generator, count: int) -> Array:
-    kind = rng.integers(4)
+    kind = rng.integers(5)
     if kind == 0:
         return rng.choice(ODD, (count, 4))
     corners = rng.integers(0, 12, (count, 2, 2)) if kind == 1 else rng.random((count, 2, 2)) * 10
     boxes = np.concatenate([corners.min(1), corners.max(1)], -1).astype(F)
-    return boxes if kind < 3 else rng.permuted(boxes, axis=1)  # corners in any order
+    if kind == 4:  # classes apart, along one axis or both
+        boxes += (rng.integers(0, 40, (count, 1)) * rng.choice([0, 1, 12], 4)[[0, 1, 0, 1]]).astype(F)
+    return boxes if kind < 3 or kind == 4 else rng.permuted(boxes, axis=1)  # corners in any order
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -47,6 +49,25 @@ def test_the_same_boxes_are_selected(seed: int, target: Target) -> None:
         selected = suppressor(target)(memory, threshold, limit, eta=eta, overlap=how)
     assert selected.tolist() == wanted.tolist()
     assert selected.dtype == wanted.dtype
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_boxes_that_overlap_are_in_neighbouring_cells(axis: int, offset: float) -> None:
+    rng = np.random.default_rng(axis)
+    corners = rng.integers(0, 5, (600, 2)).astype(F)
+    corners[:, axis] += 5 * rng.integers(0, 50, 600)
+    boxes = np.concatenate([corners, corners + rng.integers(0, 5, (600, 2))], -1).astype(F)
+    cells = cells_of(boxes, offset)
+    overlaps = Iou(offset, bridge=True)(boxes[:, None], boxes) > 0
+    assert np.abs(cells[:, None] - cells)[overlaps].max() == 1
+    assert cells.min() == 1
+    assert cells.max() > 40
+
+
+@pytest.mark.parametrize("boxes", [np.zeros((300, 4), F), np.full((300, 4), 3e38, F), np.eye(300, 4, dtype=F)])
+def test_boxes_without_a_length_and_huge_boxes_are_in_one_cell(boxes: Array) -> None:
+    assert (cells_of(boxes, 0) == 1).all()
 
 
 def test_other_types_and_other_overlaps_are_left_to_numpy() -> None:

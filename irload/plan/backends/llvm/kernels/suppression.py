@@ -1,4 +1,9 @@
-"""Greedy non-maximum suppression: each box is compared with vectors of selected boxes until one of them overlaps it."""
+"""Greedy non-maximum suppression: each box is compared with vectors of selected boxes until one of them overlaps it.
+
+Selected boxes are stored by cell. Cells divide one axis into intervals as long as the longest box, so a box overlaps
+only boxes of the same cell and of the two neighbours. Detectors that suppress all classes at once shift the boxes of
+each class by an offset, which yields at least one cell per class.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,11 @@ _COLUMNS = 5
 """Columns of selected boxes: the lower corner, the upper corner, the area."""
 MARGIN, SMALLEST = 2.0**-20, 1e-30
 """The relative margin of the bound of common areas, and an absolute one, for products that are subnormal."""
-_SELECTED, _FLOATS, _HEAD = 64, 72, 96
+MANY_BOXES, FEW_CELLS, FARTHEST = 256, 8, 1e15
+"""From this number of boxes on, cells are determined; below this number of cells, or if coordinates are so large that
+areas may overflow, all boxes are in one cell.
+"""
+_SELECTED, _FLOATS, _HEAD = 80, 88, 112
 """Offsets in the memory of a call, after its arguments: the number of selected boxes, the f64, the columns."""
 
 
@@ -33,8 +42,9 @@ class BoxSuppression(Standalone):
     """Boxes [n, 4], best first → the indices of selected boxes, and their number.
 
     Arguments: the boxes; the indices; the columns, initially zeros; threshold, factor and offset as f64; the number of
-    selected boxes; then n, the limit, and the bytes of a column. `bridge`: see `iou`. `shrinks`: while the threshold is
-    above 0.5, it is multiplied by the factor after each selected box. `finite`: all coordinates are finite.
+    selected boxes; the cell of each box, from 1 on; for each cell, the range of its selected boxes in the columns, with
+    an empty cell at both ends; then n, the limit, and the bytes of a column. `bridge`: see `iou`. `shrinks`: while the
+    threshold is above 0.5, each selected box multiplies it by the factor. `finite`: all coordinates are finite.
     """
 
     bridge: bool
@@ -44,7 +54,7 @@ class BoxSuppression(Standalone):
     def write(self, function: Function) -> None:
         f = function
         arguments = Arguments(f)
-        boxes, indices, columns, floats, selected = arguments.pointers(5)
+        boxes, indices, columns, floats, selected, cells, ranges = arguments.pointers(7)
         n, limit, nbytes = arguments.integers(3)
         v, overlap_limit = LocalIntegers(f, "next", "count", "at", "apart"), f.local(8)
         v["next"] = 0
@@ -56,11 +66,17 @@ class BoxSuppression(Standalone):
             corners = [f.broadcast(boxes + index * 16, 4 * k) for k in range(4)]
             area = (corners[2] - corners[0] + offset) * (corners[3] - corners[1] + offset)
             threshold = f.load_scalar(overlap_limit, 0, "f64")
-            self._compare(f, [*corners, area], columns, nbytes, offset, f.splat(threshold.cast("fptrunc", "f32")), v)
+            factor = f.splat(threshold.cast("fptrunc", "f32"))
+            cell = ranges + f.load_int(cells, index * 8) * 16
+            v["apart"] = 1
+            for at in f.range(-16, 32, 16):
+                v["at"] = f.load_int(cell, at)
+                self._compare(f, [*corners, area], columns, f.load_int(cell, at + 8), nbytes, offset, factor, v)
             with f.when(f.differ(v["apart"], 0)):
-                count = v["count"]
+                count, end = v["count"], f.load_int(cell, 8)
                 for k, value in enumerate([*corners, area]):
-                    f.store_scalar(value.lane(0), columns + nbytes * k, count * 4)
+                    f.store_scalar(value.lane(0), columns + nbytes * k, end * 4)
+                f.store_scalar(end + 1, cell, 8)
                 f.store_scalar(index, indices, count * 8)
                 v["count"] = count + 1
                 if self.shrinks:
@@ -70,13 +86,18 @@ class BoxSuppression(Standalone):
         f.store_scalar(v["count"], selected)
 
     def _compare(
-        self, f: Function, box: list[Vec], columns: Pointer, nbytes: Int, offset: Vec, threshold: Vec, v: LocalIntegers
+        self,
+        f: Function,
+        box: list[Vec],
+        columns: Pointer,
+        end: Int,
+        nbytes: Int,
+        offset: Vec,
+        threshold: Vec,
+        v: LocalIntegers,
     ) -> None:
-        """Set `apart` to 1 if no selected box overlaps this one, else to 0."""
-        count = v["count"]
-        v["at"] = 0
-        v["apart"] = 1
-        for _ in f.until(lambda: (v["at"] >= count) | f.equal(v["apart"], 0)):
+        """Set `apart` to 0 if one of the selected boxes from `at` to `end` overlaps this one."""
+        for _ in f.until(lambda: (v["at"] >= end) | f.equal(v["apart"], 0)):
             at = v["at"]
             others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
             common = self._common(f, box, others, offset)
@@ -118,13 +139,17 @@ def suppressor(target: Target) -> Suppress:
         if limit <= 0 or not np.float32(0) <= np.float32(threshold):
             return np.zeros(0, np.int64)
         boxes = np.ascontiguousarray(boxes)
-        length = -(-limit // target.lanes) * target.lanes
+        finite = bool(np.isfinite(boxes).all())
+        cells = cells_of(boxes, overlap.offset) if finite and n >= MANY_BOXES else np.ones(n, np.int64)
+        capacities = -(-np.minimum(np.bincount(cells), limit) // target.lanes) * target.lanes
+        ranges = np.repeat(np.cumsum([*capacities, 0]) - [*capacities, 0], 2)
+        length = int(ranges[-1])
         indices, block = np.empty(limit, np.int64), np.zeros(_HEAD + 4 * _COLUMNS * length, np.uint8)
         start, numbers = address(block), block[:_HEAD].view(np.int64)
         pointers = (address(boxes), address(indices), start + _HEAD, start + _FLOATS, start + _SELECTED)
-        numbers[:8] = (*pointers, n, limit, 4 * length)
+        numbers[:10] = (*pointers, address(cells), address(ranges), n, limit, 4 * length)
         block[_FLOATS:_HEAD].view(np.float64)[:] = (threshold, eta, overlap.offset)
-        kind = overlap.bridge, eta < 1, bool(np.isfinite(boxes).all())
+        kind = overlap.bridge, eta < 1, finite
         if kind not in codes:
             codes[kind] = function(BoxSuppression(*kind), target)
         call, _ = codes[kind]
@@ -132,3 +157,21 @@ def suppressor(target: Target) -> Suppress:
         return indices[: numbers[_SELECTED // 8]]
 
     return compiled
+
+
+def cells_of(boxes: Array, offset: float) -> Array:
+    """The cell of each box, from 1 on: boxes that overlap are in the same cell or in neighbouring cells.
+
+    The axis is the one with more cells, which are as long as the longest box. There are at most as many as boxes, and
+    only one if few would not reduce the comparisons.
+    """
+    corners = boxes.T.astype(np.float64, order="C")
+    low, high = corners[:2], corners[2:]
+    least = low.min(1)
+    span = low.max(1) - least
+    lengths = np.maximum(np.maximum((high - low).max(1) + offset, span / len(boxes)), 1e-300)
+    lengths *= 1 + 1e-6  # a margin for the rounding of quotients
+    axis = int(np.argmax(span / lengths))
+    if span[axis] < FEW_CELLS * lengths[axis] or np.abs(corners).max() > FARTHEST:
+        return np.ones(len(boxes), np.int64)
+    return ((low[axis] - least[axis]) / lengths[axis]).astype(np.int64) + 1
