@@ -85,6 +85,19 @@ class KeptTaps:
 
 
 @record()
+class ColumnsAsChannels:
+    """Weights [G,C,O,K…,k] of a transposed convolution as [G,C,k·O,K…,1]."""
+
+    moves: ClassVar[bool] = True
+
+    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:2], shape[-1] * shape[2], *shape[3:-1], 1)
+
+    def __call__(self, array: Array) -> Array:
+        return np.moveaxis(array, -1, 2).reshape(self.shape(array.shape))
+
+
+@record()
 class KeptChannels:
     """Weights [G,O,C,K…] with these ranges of channels C."""
 

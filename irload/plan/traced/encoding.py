@@ -26,7 +26,15 @@ from irload.ops.registry import resolve
 from irload.plan.backends.compiled import NotStorable
 from irload.plan.ir import steps
 from irload.plan.ir.constant import SMALL, WIDENED, Constant
-from irload.plan.ir.derivations import JoinedTaps, KeptChannels, KeptTaps, OneGroup, Scaled
+from irload.plan.ir.derivations import (
+    BinaryFilters,
+    ColumnsAsChannels,
+    JoinedTaps,
+    KeptChannels,
+    KeptTaps,
+    OneGroup,
+    Scaled,
+)
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps.rows import SizedTaps
@@ -35,7 +43,7 @@ from irload.plan.memory.layout import Layout, RowCodes
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
-DERIVATIONS = (JoinedTaps, KeptChannels, KeptTaps, OneGroup, Scaled)
+DERIVATIONS = (BinaryFilters, ColumnsAsChannels, JoinedTaps, KeptChannels, KeptTaps, OneGroup, Scaled)
 """The functions of weights for which plans store the function and its parameters instead of its result."""
 RECORDS: Mapping[str, type] = {
     cls.__name__: cls
