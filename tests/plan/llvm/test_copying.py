@@ -9,6 +9,7 @@ pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.kernels.permuting import permuted_blocks
 from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
@@ -100,6 +101,33 @@ def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
         step = TransposeStep([Value(x.shape, dtype)], [Value((2, 3, n), dtype)], order=(1, 0, 2))
         (output,) = run_step(step, [x], target, 2)
         np.testing.assert_array_equal(output, x.swapaxes(0, 1))
+
+
+@targets
+@pytest.mark.parametrize("block", [(8, 2, 2), (3, 4, 2), (5, 2, 3), (16, 2, 2), (12, 1, 4), (20, 3, 1)], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_blocks_are_permuted(dtype: np.dtype, block: tuple[int, int, int], target: Target) -> None:
+    """From depth to space and back, for one row and for more rows than a unit has."""
+    for columns in (1, 70):
+        x = random_array(np.random.default_rng(0), (2, columns, *block), dtype)
+        wanted = x.transpose(0, 3, 1, 4, 2)
+        to_space = TransposeStep([Value(x.shape, dtype)], [Value(wanted.shape, dtype)], order=(0, 3, 1, 4, 2))
+        to_depth = TransposeStep([Value(wanted.shape, dtype)], [Value(x.shape, dtype)], order=(0, 2, 4, 1, 3))
+        for step, given, expected in ((to_space, x, wanted), (to_depth, wanted, x)):
+            for at_end in (True, False):
+                (output,) = run_step(step, [given], target, 2, at_end=at_end)
+                np.testing.assert_array_equal(output, expected)
+
+
+def test_the_blocks_of_a_permuted_copy() -> None:
+    rows, columns = Axis(9, (1664, 1664)), Axis(13, (64, 128))
+    block = [Axis(2, (32, 4)), Axis(2, (832, 8)), Axis(8, (4, 16))]
+    assert permuted_blocks([rows, block[1], columns, block[0], block[2]], 4) == ((rows, columns), tuple(block))
+    turned = [Axis(axis.size, axis.strides[::-1]) for axis in (rows, columns, *block)]
+    assert permuted_blocks(turned, 4) == (tuple(turned[:2]), tuple(turned[2:]))
+    assert permuted_blocks([rows, Axis(26, (4, 4))], 4) is None  # a run in both
+    assert permuted_blocks([Axis(9, (4, 80)), Axis(20, (36, 4))], 4) is None  # no run of the target in a block
+    assert permuted_blocks(block, 4) is None  # one block
 
 
 @targets

@@ -14,6 +14,7 @@ from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
 from irload.plan.backends.llvm.kernels.loops import either
+from irload.plan.backends.llvm.kernels.permuting import PermutedCopy, permuted_blocks
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.kernels.runs import move, move_short
 from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
@@ -116,15 +117,18 @@ def _quantize(x: Array, to: Array, codes: RowCodes, selector: Selector) -> list[
 
 def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:
     """The kernel that copies elements of `itemsize` bytes between tensors of one shape."""
-    axes = axes_of(target.strided.shape, target.strided.strides, source.strided.strides)
-    axes = by_memory([*axes, Axis(itemsize, (1, 1))])
+    elements = axes_of(target.strided.shape, target.strided.strides, source.strided.strides)
+    blocks = permuted_blocks(by_memory(elements), itemsize)
+    if blocks is not None:
+        return Launch(PermutedCopy(itemsize, *blocks), [target.start, source.start], [*target.keep, *source.keep])
+    axes = by_memory([*elements, Axis(itemsize, (1, 1))])
     if not axes or axes[-1].strides != (1, 1):
         axes.append(Axis(1, (1, 1)))
     kernel: Kernel = RunCopy(selector.target.lanes, tuple(axes))
     if itemsize == 4 and axes[-1].size == 4:
-        elements = tuple(axes[:-1]) or (Axis(1, (4, 4)),)
-        ends = contiguous_axes(elements)
-        kernel = Pointwise(selector.target.lanes, elements, IDENTITY, (F32, F32))
+        words = tuple(axes[:-1]) or (Axis(1, (4, 4)),)
+        ends = contiguous_axes(words)
+        kernel = Pointwise(selector.target.lanes, words, IDENTITY, (F32, F32))
         if ends is not None:
             kernel = TransposedCopy(selector.target.lanes, *ends)
     return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])
