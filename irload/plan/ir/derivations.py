@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -28,16 +27,18 @@ class Derivation(Protocol):
 
 
 @record()
-class OneGroup:
-    """Weights of a convolution [O,C,K…] as [1,O,C,K…]."""
+class Reshaped:
+    """The same elements in another shape."""
+
+    sizes: tuple[int, ...]
 
     moves: ClassVar[bool] = True
 
     def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (1, *shape)
+        return self.sizes
 
     def __call__(self, array: Array) -> Array:
-        return array[None]
+        return array.reshape(self.sizes)
 
 
 @record()
@@ -51,21 +52,6 @@ class BinaryFilters:
 
     def __call__(self, array: Array) -> Array:
         return (4 * from_low_bits(array).astype(np.float32) - 2)[None]
-
-
-@record()
-class JoinedTaps:
-    """Weights of a convolution [O,C,K…] in groups, with all taps along one axis: [groups,O/groups,C,taps]."""
-
-    groups: int
-
-    moves: ClassVar[bool] = True
-
-    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return (self.groups, shape[0] // self.groups, shape[1], prod(shape[2:]))
-
-    def __call__(self, array: Array) -> Array:
-        return array.reshape(self.shape(array.shape))
 
 
 @record()

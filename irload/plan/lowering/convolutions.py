@@ -10,7 +10,7 @@ from irload.ops.convolution.backward import BackpropBase
 from irload.ops.convolution.binary import BinaryConvolution
 from irload.ops.windows import Windowed
 from irload.plan.ir.constant import Constant
-from irload.plan.ir.derivations import BinaryFilters, OneGroup
+from irload.plan.ir.derivations import BinaryFilters, Reshaped
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, ElementwiseStep, MatMulStep, ReshapeStep
@@ -110,4 +110,5 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
 
 def _one_group(weights: Value, source: Constant) -> Value:
     """Return the weights with a leading axis of groups."""
-    return Value((1, *weights.shape), weights.dtype, source.by(OneGroup()), name=weights.name)
+    shape = (1, *weights.shape)
+    return Value(shape, weights.dtype, source.by(Reshaped(shape)), name=weights.name)

@@ -16,7 +16,7 @@ from irload.graph import Node
 from irload.ops.convolution.deformable import DeformableConvolution
 from irload.ops.detection.roi_align import ROIAlign
 from irload.ops.generation.range import Range4
-from irload.plan.ir.derivations import JoinedTaps
+from irload.plan.ir.derivations import Reshaped
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
@@ -84,7 +84,8 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
     maps_of_parts = Rearranged(data, steps).reshape(maps, channels // op.deformable_group, *size).value
     images = _progression(0, 1, (maps,), i64, steps)
     padding, bounds = ("zeros", "border") if op.bilinear_interpolation_pad else ("border", "image")
-    weights = filters.source.by(JoinedTaps(op.group))
+    outputs_of_group = filters.shape[0] // op.group
+    weights = filters.source.by(Reshaped((op.group, outputs_of_group, filters.shape[1], prod(filters.shape[2:]))))
 
     def product(first: int, count: int) -> Value:
         """Append the steps for `count` outputs, starting at output `first`. Returns their value."""

@@ -17,6 +17,7 @@ from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.padding import fuse_padding
 from irload.plan.passes.phases import merge_columns
+from irload.plan.passes.planes import convolve_planes
 from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.routing import recognise_routing
@@ -53,6 +54,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_elementwise,
     recognise_functions,
     merge_columns,  # after all fusions, when the operands of epilogues are final
+    convolve_planes,  # likewise
     drop_subnormals,  # after all fusions, when the operands of products are final
     separate_numbers,  # last: other passes match instructions with numbers
 )

@@ -29,10 +29,9 @@ from irload.plan.ir.constant import SMALL, WIDENED, Constant
 from irload.plan.ir.derivations import (
     BinaryFilters,
     ColumnsAsChannels,
-    JoinedTaps,
     KeptChannels,
     KeptTaps,
-    OneGroup,
+    Reshaped,
     Scaled,
 )
 from irload.plan.ir.expression import Expression, Instruction
@@ -43,7 +42,7 @@ from irload.plan.memory.layout import Layout, RowCodes
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
-DERIVATIONS = (BinaryFilters, ColumnsAsChannels, JoinedTaps, KeptChannels, KeptTaps, OneGroup, Scaled)
+DERIVATIONS = (BinaryFilters, ColumnsAsChannels, KeptChannels, KeptTaps, Reshaped, Scaled)
 """The functions of weights for which plans store the function and its parameters instead of its result."""
 RECORDS: Mapping[str, type] = {
     cls.__name__: cls
