@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.contraction import tile_blocks
-from irload.plan.backends.llvm.kernels.contraction.tile_blocks import TileBlocks
+from irload.plan.backends.llvm.kernels.contraction import tile_product
+from irload.plan.backends.llvm.kernels.contraction.tile_product import TileProduct
 from irload.plan.backends.llvm.kernels.reorder import Reorder
 from irload.plan.backends.llvm.target import Target
 from tests.plan.llvm.convolutions import convolution
@@ -26,13 +26,13 @@ from tests.plan.llvm.test_bf16 import agree, launches
 def test_blocks_are_grouped_by_the_size_of_the_cache(
     monkeypatch: pytest.MonkeyPatch, target: Target, cached: int, largest: int
 ) -> None:
-    monkeypatch.setattr(tile_blocks, "TILE_NEAR", 0)
-    monkeypatch.setattr(tile_blocks, "TILE_DATA", cached)
-    monkeypatch.setattr(tile_blocks, "TILE_PANEL", largest)
+    monkeypatch.setattr(tile_product, "TILE_NEAR", 0)
+    monkeypatch.setattr(tile_product, "TILE_DATA", cached)
+    monkeypatch.setattr(tile_product, "TILE_PANEL", largest)
     rng = np.random.default_rng(cached)
     step, arrays = convolution(rng, (20, 20), (1, 70, 64, 3, 2), pads=((1, 1), (1, 0)))
     kernel = launches(step, target, innermost=True)[-1].kernel
-    assert isinstance(kernel, TileBlocks)
+    assert isinstance(kernel, TileProduct)
     group = kernel.count if largest else 1
     assert (kernel.group == group) if cached == 1 or largest else 1 < kernel.group < kernel.count
     for threads in (1, 2):
@@ -60,7 +60,7 @@ def test_short_lines_share_tiles_if_the_copy_is_cheaper(
     step, arrays = convolution(rng, sizes, weights, **how)
     copy, product = (launch.kernel for launch in launches(step, TILES, innermost=True))
     assert isinstance(copy, Reorder)
-    assert isinstance(product, TileBlocks)
+    assert isinstance(product, TileProduct)
     assert product.columns == columns
     assert copy.spatial[-1].by_tap == by_tap  # lines of one tap are consecutive in any copy
     for threads, laid in ((1, channels_last), (2, None)):
@@ -74,7 +74,7 @@ def test_samples_and_positions_of_sequences_share_weights(size: int) -> None:
         weights = (1, 128, 64, *kernel)
         step = convolution(np.random.default_rng(0), sizes, weights, pads=((1, 1),) * len(sizes), batch=batch)[0]
         product = launches(step, TILES, innermost=True)[-1].kernel
-        assert isinstance(product, TileBlocks)
+        assert isinstance(product, TileProduct)
         return product.width
 
     assert len({width((size, size), (3, 3), batch) for batch in (1, 2, 5)}) == 1
@@ -98,7 +98,7 @@ def test_the_data_that_blocks_read(seed: int) -> None:
     """The estimate is at least the number of bytes that the blocks read, and in total about twice as much at most."""
     step, _ = random_convolution(np.random.default_rng(seed))
     kernel = launches(step, TILES, innermost=True)[-1].kernel
-    assert isinstance(kernel, TileBlocks)
+    assert isinstance(kernel, TileProduct)
     own = sum(stride != 0 for stride in kernel.weights)
     outer = [*zip(kernel.outer, kernel.x.outer, strict=True)][own:]
     lines = np.zeros((), np.int64)

@@ -139,7 +139,7 @@ def test_precision_chooses_kernels(target: Target, product: str) -> None:
 def test_small_networks_stay_in_f32(length: int, depth: int, hidden: int, element: str) -> None:
     recurrence = launches(recurrent("lstm", (False,), 1, length, depth, hidden)[0], TILES)[-1].kernel
     assert isinstance(recurrence, Recurrence)
-    assert recurrence.sums.element == element
+    assert recurrence.arithmetic == element
 
 
 @pytest.mark.parametrize(("target", "way"), [(TILES, "AMX"), (DOTS, "AVX512_BF16")])

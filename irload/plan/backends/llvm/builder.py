@@ -245,6 +245,10 @@ class Function:
         size = SIZES[value.element] if isinstance(value, Vec) else 8
         self.emit(f"store {self._typed(value)}, ptr {pointer + offset}, align {size}")
 
+    def store_i32(self, number: AnyInt, pointer: Pointer, offset: AnyInt = 0) -> None:
+        """Store the lower half of an i64."""
+        self.store_scalar(self.integer(number).cast("trunc", "i32"), pointer, offset)
+
     def mask(self, count: AnyInt) -> Bool:
         """A mask of the first `count` lanes."""
         if isinstance(count, Int):

@@ -181,8 +181,3 @@ def byte_dot(target: Target, *, saturates: bool) -> Dot:
     if target.vnni:
         return VNNI
     return WIDENED_BYTES if saturates else BYTE_PAIRS
-
-
-def vector_dot(element: str) -> Dot:
-    """The dot with vectors as accumulators, for data of this type."""
-    return {F32: FMA, BF16: PAIRS}[element]

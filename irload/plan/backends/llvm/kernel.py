@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.target import Target
 from irload.record import record
+
+if TYPE_CHECKING:
+    from irload.plan.backends.llvm.dot import Dot
 
 PARAMETERS = ("ptr arguments", "i64 begin", "i64 end", "ptr scratch", "ptr ahead")
 """Parameters of the function `kernel` of every kernel: a table of pointers and numbers, the range of units, scratch
@@ -49,14 +52,19 @@ class Kernel(ABC):
         return type(self).__name__
 
     @property
+    def instruction(self) -> Dot | None:
+        """The instruction by which the kernel multiplies; None for FMA, or if it computes no products."""
+        return None
+
+    @property
     def why(self) -> str:
         """The reason for its selection, for explanations."""
-        return "compiled"
+        return "compiled" if self.instruction is None else self.instruction.why
 
     @property
     def arithmetic(self) -> str:
         """The type in which the kernel multiplies: f32, bf16 or int8."""
-        return F32
+        return F32 if self.instruction is None else self.instruction.arithmetic
 
     @property
     def code(self) -> Kernel:

@@ -92,17 +92,13 @@ library = Library()
 
 
 @cache
-def function(kernel: Kernel, target: Target, *, keeps_lock: bool = False) -> tuple[Callable[..., Any], Code]:
-    """The code of a kernel as a Python callable, and the object that owns its memory.
-
-    `keeps_lock`: do not release the GIL, which is faster for very short calls.
-    """
+def function(kernel: Kernel, target: Target) -> tuple[Callable[..., Any], Code]:
+    """The code of a kernel as a Python callable, and the object that owns its memory."""
     loaded = library.code(kernel, target)
-    return kernel_function(loaded.address, keeps_lock=keeps_lock), loaded
+    return kernel_function(loaded.address), loaded
 
 
-def kernel_function(address: int, *, keeps_lock: bool = False) -> Callable[..., Any]:
-    """Machine code at an address as a Python callable."""
+def kernel_function(address: int) -> Callable[..., Any]:
+    """Machine code at an address as a Python callable, which releases the GIL."""
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    prototype = ctypes.PYFUNCTYPE if keeps_lock else ctypes.CFUNCTYPE
-    return prototype(None, pointer, number, number, pointer, pointer)(address)
+    return ctypes.CFUNCTYPE(None, pointer, number, number, pointer, pointer)(address)

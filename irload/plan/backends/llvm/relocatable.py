@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 from irload.errors import IRError
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData
+from irload.plan.backends.llvm.executable import BoundTable
 from irload.plan.backends.llvm.grouping import grouped
 from irload.plan.backends.llvm.launching import TableForm
 from irload.plan.backends.llvm.parts import Codes, TablePart, Term, Words, pointer_term
 from irload.plan.backends.llvm.relocation import RecordingSelector, RelocatedArguments, select
-from irload.plan.backends.llvm.row_table import BoundTable
 from irload.plan.backends.llvm.selector import PackedConstants
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.traced_selection import TracedSelection

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from irload.plan.backends.llvm.kernels.compressed import compression_of
+from irload.plan.backends.llvm.kernels.weights import compression_of
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import LEAST_GROUP, MOST_GROUP
 from irload.plan.backends.llvm.widening import Compression

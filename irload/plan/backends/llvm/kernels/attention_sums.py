@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.dot import FMA, Dot
+from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout, ScoreRows
@@ -177,3 +177,29 @@ def store_rounded(f: Function, powers: Sequence[Vec], target: Pointer) -> None:
     """Store vectors of exponentials one after another, rounded to bf16."""
     for k, power in enumerate(powers):
         f.store(bfloat16.rounded(f, power), target, k * f.lanes * bfloat16.BYTES)
+
+
+@record()
+class PairSums(RoundedSums):
+    """The products in bf16 by AVX512_BF16, in vector registers; scores and sums of exponentials are f32.
+
+    Exponentials replace the scores of their panel in place: each row takes the first half of its memory.
+    """
+
+    dot: ClassVar[Dot] = PAIRS
+
+    def pitch(self, count: Any) -> Any:
+        return (count + self.lanes - 1) // self.lanes * (self.lanes * bfloat16.BYTES)
+
+    def copies(self, block: int, keys: int, width: int) -> int:
+        return block * self.pitch(width)
+
+    def queries(self, b: Block, strip: AnyInt) -> tuple[Pointer, AnyInt, int]:
+        pitch = self.pitch(b.width)
+        return b.copies + (b.rows.first(strip) - b.rows.first(0)) * pitch, pitch, WORD
+
+    def finish(self, b: Block) -> None:
+        def store(row: AnyInt, turn: AnyInt, scores: Pointer, powers: list[Vec]) -> None:
+            store_rounded(b.f, powers, scores)
+
+        b.rows.finish(store)

@@ -106,13 +106,16 @@ def _quantize(x: Array, to: Array, codes: RowCodes, selector: Selector) -> list[
     """The quantization of rows, after a copy of rows that are not contiguous."""
     from irload.plan.backends.llvm.kernels.quantize_rows import QuantizeRows  # not needed by f32
 
-    lanes, element = selector.target.lanes, element_of(x)
-    if is_contiguous(x, -1):
-        return [selector.launch(QuantizeRows.of(lanes, x.shape, x.strides, codes, element), [x, to])]
+    rows, strides, copies = (x, x.strides, []) if is_contiguous(x, -1) else contiguous_rows(x, selector)
+    kernel = QuantizeRows.of(selector.target.lanes, x.shape, strides, codes, element_of(x))
+    return [*copies, selector.launch(kernel, [rows, to])]
+
+
+def contiguous_rows(x: Array, selector: Selector) -> tuple[Temporary, tuple[int, ...], list[Launch]]:
+    """A copy of an array whose last axis is not contiguous: the memory, its strides and the launch."""
     dense = Strided.dense(x.shape).in_bytes(x.itemsize)
     rows = selector.temporary(prod(x.shape) * x.itemsize)
-    copied = copy(CopyOperand(rows, dense), CopyOperand.of(x), x.itemsize, selector)
-    return [copied, selector.launch(QuantizeRows.of(lanes, x.shape, dense.strides, codes, element), [rows, to])]
+    return rows, dense.strides, [copy(CopyOperand(rows, dense), CopyOperand.of(x), x.itemsize, selector)]
 
 
 def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:

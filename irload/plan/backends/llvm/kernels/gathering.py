@@ -23,9 +23,9 @@ from irload.plan.backends.llvm.axes import (
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
 from irload.plan.backends.llvm.kernels.loops import nested, repeat
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
+from irload.plan.backends.llvm.kernels.weights import compression_of, pack_panels
 from irload.plan.backends.llvm.operands import load_lanes, read
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.widening import CompressedPanel, Compression

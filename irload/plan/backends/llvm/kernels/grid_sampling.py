@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from irload.core.size import alike
 from irload.core.tensor import Array
@@ -160,21 +161,24 @@ class GridSampling(Kernel):
             x, rest, strides = starts[2], points.size - first, (points.strides[1], coordinate)
             if samples is not None:
                 x = x + f.load_int(starts[4]) * image_stride
-            sampling = _Sampling(f, self.along, channels, y, x, points.strides[0])
+            sampling = partial(_Sampling, f, self.along, channels, y, x, points.strides[0])
             for count in [f.minimum(rest, self.lanes)] if self.along else either(f, rest < self.lanes, rest, None):
                 if samples is None:
-                    sampling.write(self.sampler.find(f, sides, grid, strides, count), count)
+                    sampling(count).write(self.sampler.find(f, sides, grid, strides, count))
                     continue
                 factors = starts[3] + first * points.strides[2]
                 for k in repeat(f, 0, samples.size):
                     taps = self.sampler.find(f, sides, grid + k * samples.strides[0], strides, count)
                     factor = read(f, factors, k * samples.strides[1], points.strides[2], count)
-                    sampling.write(taps, count, factor, k > 0)
+                    sampling(count, factor, k > 0).write(taps)
 
 
 @record()
 class _Sampling:
-    """Emits the samples of all channels at a vector of points. `stride`: of y between points."""
+    """Emits the samples of all channels at `count` points. `stride`: of y between points.
+
+    The samples are multiplied by a `factor` per point, and added to y if `is_added`.
+    """
 
     f: Function
     along: bool
@@ -182,25 +186,22 @@ class _Sampling:
     y: Pointer
     x: Pointer
     stride: AnyInt
+    count: AnyInt | None
+    factor: Vec | None = None
+    is_added: AnyBool = False
 
-    def write(
-        self,
-        taps: Sequence[Sequence[Tap]],
-        count: AnyInt | None,
-        factor: Vec | None = None,
-        is_added: AnyBool = False,
-    ) -> None:
-        """Write the samples at `count` points, multiplied by a factor per point, and added to y if `is_added`."""
-        f, channels = self.f, self.channels
+    def write(self, taps: Sequence[Sequence[Tap]]) -> None:
+        """Write the samples at points with these taps."""
+        f, channels, count, factor = self.f, self.channels, self.count, self.factor
         if not self.along:
             for k in repeat(f, 0, channels.size):
                 y, x = moved([self.y, self.x], [k * s for s in channels.strides])
                 value = interpolated(taps, lambda offsets, x=x: f.gather(x, offsets))
-                self._put(value, y, self.stride, count, factor, is_added)
+                self._put(value, y, self.stride, count, factor)
             return
         taps_of = [[tap.of_each(f) for tap in axis] for axis in taps]
         if channels.strides[0] != 4:
-            self._write_transposed(taps_of, count, factor, is_added)
+            self._write_transposed(taps_of)
             return
         factors = None if factor is None else f.stored(factor)
         for lane in f.range(0, f.lanes if count is None else count):
@@ -210,41 +211,28 @@ class _Sampling:
                 rest = channels.size - first
                 for n in either(f, rest < f.lanes, rest, None):
                     value = interpolated(near, lambda at, n=n: f.load(self.x, 4 * (at + first), n))
-                    self._put(value, self.y + lane * self.stride + 4 * first, 4, n, scale, is_added)
+                    self._put(value, self.y + lane * self.stride + 4 * first, 4, n, scale)
 
-    def _write_transposed(
-        self,
-        taps_of: Sequence[Sequence[Callable[[AnyInt], Tap]]],
-        count: AnyInt | None,
-        factor: Vec | None,
-        is_added: AnyBool,
-    ) -> None:
+    def _write_transposed(self, taps_of: Sequence[Sequence[Callable[[AnyInt], Tap]]]) -> None:
         """Write samples whose channels are contiguous only in the image, by squares of points × channels."""
         f, channels, row = self.f, self.channels, 4 * self.f.lanes
         square = f.local(f.lanes * row)
         for first in f.range(0, channels.size, f.lanes):
             rest = channels.size - first
             for n in either(f, rest < f.lanes, rest, None):
-                for lane in f.range(0, f.lanes if count is None else count):
+                for lane in f.range(0, f.lanes if self.count is None else self.count):
                     near = [[tap(lane) for tap in axis] for axis in taps_of]
                     f.store(interpolated(near, lambda at, n=n: f.load(self.x, 4 * (at + first), n)), square, lane * row)
             for channel, samples in enumerate(transposed(f, [f.load(square, k * row) for k in range(f.lanes)])):
                 f.store(samples, square, channel * row)
             for channel in f.range(0, f.minimum(rest, f.lanes)):
                 y = self.y + (first + channel) * channels.strides[0]
-                self._put(f.load(square, channel * row), y, self.stride, count, factor, is_added)
+                self._put(f.load(square, channel * row), y, self.stride, self.count, self.factor)
 
-    def _put(
-        self,
-        value: Vec,
-        y: Pointer,
-        stride: AnyInt,
-        count: AnyInt | None,
-        factor: Vec | None,
-        is_added: AnyBool,
-    ) -> None:
+    def _put(self, value: Vec, y: Pointer, stride: AnyInt, count: AnyInt | None, factor: Vec | None) -> None:
+        """Store samples at points, or for channels."""
         if factor is not None:
             value = value * factor
-        if is_added is not False:
-            value = value + self.f.select(is_added, read(self.f, y, 0, stride, count), self.f.zero())
+        if self.is_added is not False:
+            value = value + self.f.select(self.is_added, read(self.f, y, 0, stride, count), self.f.zero())
         write(self.f, value, y, 0, stride, count)

@@ -16,7 +16,6 @@ from irload.plan.backends.llvm.choosing import chosen
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot, quantized_dot
 from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
-from irload.plan.backends.llvm.kernels.compressed import compression_of, pack_panels
 from irload.plan.backends.llvm.kernels.contraction.build import (
     ResultTensors,
     compressed_product,
@@ -29,9 +28,10 @@ from irload.plan.backends.llvm.kernels.contraction.build import (
 )
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
+from irload.plan.backends.llvm.kernels.copying import contiguous_rows
 from irload.plan.backends.llvm.kernels.packing import Pack
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
-from irload.plan.backends.llvm.kernels.weights import pack_weights
+from irload.plan.backends.llvm.kernels.weights import compression_of, pack_panels, pack_weights
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
@@ -203,10 +203,8 @@ def _read(
         if constant or not chunks.overlap:
             return a, [], [*(a.strides[k] for k in order), a.strides[-2]], chunks, a.nbytes
     if dot.a == U8:
-        from irload.plan.backends.llvm.kernels.quantized import contiguous_rows
-
-        buffer, strides, copy = contiguous_rows(a, selector)
-        return buffer, [copy], [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
+        buffer, strides, copies = contiguous_rows(a, selector)
+        return buffer, copies, [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
     axes = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]

@@ -8,9 +8,8 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.dot import byte_dot
-from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
-from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.maps import maps_in_place
 from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
@@ -21,7 +20,6 @@ from irload.plan.backends.llvm.weight_memory import aligned_copy
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import Integers
-from irload.plan.ir.strides import Strided
 
 ADD = Expression(2, (Instruction("add", (0, 1)),))
 
@@ -59,10 +57,3 @@ def compensation(weights: Value, zero_point: int, axes: tuple[int, ...], selecto
         return aligned_copy(-zero_point * array.sum(axes, np.int64).reshape(-1))
 
     return selector.packed(weights, ("compensation", zero_point, axes), summed)
-
-
-def contiguous_rows(data: Array, selector: Selector) -> tuple[Temporary, tuple[int, ...], Launch]:
-    """A copy of data whose last axis is not contiguous bytes: the memory, its strides and the launch."""
-    strided = Strided.dense(data.shape)
-    buffer = selector.temporary(data.size)
-    return buffer, strided.strides, copy(CopyOperand(buffer, strided), CopyOperand.of(data), 1, selector)

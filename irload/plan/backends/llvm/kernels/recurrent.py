@@ -6,24 +6,88 @@ each vector of the state, so a tile of sums has all gates of its elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.intrinsics import distance
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector
-from irload.plan.backends.llvm.kernels.recurrent_lengths import BlockLengths
 from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, PhasePanel, StateSums
 from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
 
+
+@record(eq=False)
+class BlockLengths:
+    """The lengths, in i64, of `samples` sequences of at most `limit` elements; `stride` is in bytes.
+
+    A block runs for as many steps as its longest sequence, and shorter sequences take part in all of them. Forwards,
+    their states are stored at their ends, and later results are cleared. Backwards, they restart from the initial
+    states at their ends.
+
+    `first` is the first position of the longest possible sequence: 0 forwards, `limit` − 1 backwards.
+    """
+
+    f: Function
+    pointer: Pointer
+    stride: AnyInt
+    samples: AnyInt
+    limit: AnyInt
+    first: Int
+
+    @property
+    def backwards(self) -> Bool:
+        """False for sequences of one element, which have the same result in both directions."""
+        return self.f.differ(self.first, 0)
+
+    def longest(self) -> AnyInt:
+        """The length of the longest sequence."""
+        maximum: list[AnyInt] = [self.f.integer(0)]
+        for sample in self.f.range(0, self.samples, 1, maximum):
+            maximum[0] = self.f.maximum(maximum[0], self._length(sample))
+        return maximum[0]
+
+    def each_start(self, time: Int) -> Iterator[Int]:
+        """`for sample in …`: a loop over the sequences that start at `time`, backwards."""
+        with self.f.when(self.backwards):
+            yield from self._each(time + 1)
+
+    def each_end(self, time: Int) -> Iterator[Int]:
+        """`for sample in …`: a loop over the sequences that end at `time`, forwards."""
+        with self.f.when(self.f.equal(self.first, 0)):
+            yield from self._each(time + 1)
+
+    def each_empty(self) -> Iterator[Int]:
+        """`for sample in …`: a loop over the sequences without elements."""
+        yield from self._each(0)
+
+    def each_beyond(self) -> Iterator[tuple[Int, Int]]:
+        """`for sample, time in …`: a loop over the positions beyond the ends of sequences."""
+        for sample in self.f.range(0, self.samples):
+            for time in self.f.range(self._length(sample), self.limit):
+                yield sample, time
+
+    def _each(self, length: AnyInt) -> Iterator[Int]:
+        """A loop over the sequences of this length."""
+        for sample in self.f.range(0, self.samples):
+            with self.f.when(self.f.equal(self._length(sample), length)):
+                yield sample
+
+    def _length(self, sample: Int) -> Int:
+        return self.f.load_int(self.pointer, sample * self.stride)
+
+
 Strides = tuple[AnyInt, AnyInt, int]
 """Strides in bytes along [batch, directions, hidden]."""
+
+State = tuple[Pointer, Strides]
+"""A state of several samples, and its strides."""
 
 Ends = tuple[Pointer, Strides, Pointer]
 """An initial or final state, its strides, and the buffer of the state."""
@@ -39,7 +103,7 @@ class Recurrence(Kernel):
     length, hidden], of states [batch, directions, hidden]. `lengths` is the stride of the lengths, in i64, or None if
     all sequences are whole.
 
-    The state is f32. Products read a copy of it in the element type of `sums`; each step writes the copy for the next.
+    The state is f32. Products read a copy of it in the type of their dot; each step writes the copy for the next.
 
     The code reads the batch, the length and all strides except those along the state. Compiled in: the size of the
     state, whose products are unrolled; the cell; the samples of a block, at most 16, which are rows of tiles; the
@@ -57,12 +121,8 @@ class Recurrence(Kernel):
     lengths: int | None = None
 
     @property
-    def why(self) -> str:
-        return "compiled" if self.sums.element == F32 else f"compiled, {self.sums.element} by {self.sums.way}"
-
-    @property
-    def arithmetic(self) -> str:
-        return self.sums.element
+    def instruction(self) -> Dot:
+        return self.sums.dot
 
     @property
     def code(self) -> Recurrence:
@@ -215,32 +275,24 @@ class _Steps:
     def _start(self, before: Sequence[Ends], now: Pointer, samples: AnyInt, first: AnyInt = 0) -> None:
         """Copy initial states to their buffers, and to `now` for products."""
         for begin, strides, buffer in before:
-            self._copy(samples, first, begin, strides, buffer, self.inside, F32)
-        element = self.kernel.sums.element
-        self._copy(samples, first, self.state, self.inside, now, (self.kernel.row, 0, SIZES[element]), element)
+            self._copy(samples, first, (begin, strides), (buffer, self.inside), F32)
+        element = self.kernel.sums.dot.a
+        read = now, (self.kernel.row, 0, SIZES[element])
+        self._copy(samples, first, (self.state, self.inside), read, element)
 
     def _stop(self, after: Sequence[Ends], samples: AnyInt, first: AnyInt = 0) -> None:
         """Copy states from their buffers to the final states."""
         for end, strides, buffer in after:
-            self._copy(samples, first, buffer, self.inside, end, strides, F32)
+            self._copy(samples, first, (buffer, self.inside), (end, strides), F32)
 
-    def _copy(
-        self,
-        samples: AnyInt,
-        first: AnyInt,
-        x: Pointer,
-        x_strides: Strides,
-        y: Pointer,
-        y_strides: Strides,
-        element: str,
-    ) -> None:
-        """Copy states of samples from `first` on, converted to `element`; strides along [batch, directions, hidden]."""
-        f = self.f
+    def _copy(self, samples: AnyInt, first: AnyInt, source: State, target: State, element: str) -> None:
+        """Copy states of samples from `first` on, converted to `element`."""
+        f, (x, x_strides), (y, y_strides) = self.f, source, target
         for index in f.range(first, first + samples):
-            source, target = x + index * x_strides[0], y + index * y_strides[0]
+            row, copy = x + index * x_strides[0], y + index * y_strides[0]
             for at, count in each_vector(f, self.kernel.hidden, self.kernel.hidden):
-                value = read(f, source, at * x_strides[2], x_strides[2], count)
-                write(f, value, target, at * y_strides[2], y_strides[2], count, element)
+                value = read(f, row, at * x_strides[2], x_strides[2], count)
+                write(f, value, copy, at * y_strides[2], y_strides[2], count, element)
 
     def _phase(
         self,
@@ -255,7 +307,7 @@ class _Steps:
         kernel, packed = self.kernel, self.kernel.phases[k]
         last, vectors = packed.panels(kernel.hidden, kernel.lanes) - 1, packed.vectors * kernel.lanes
         row = vectors * 4
-        steps = (row * len(packed.phase.gates), vectors * SIZES[kernel.sums.element], row, row, row)
+        steps = (row * len(packed.phase.gates), vectors * SIZES[kernel.sums.dot.a], row, row, row)
         steps = (*steps, vectors * kernel.y[3])
 
         def panel(index: AnyInt, begin: int | None) -> None:
@@ -283,7 +335,7 @@ class _Steps:
 
     def _write_vector(self, f: Function, row: int, v: int, sums: list[Vec], k: int, count: int) -> None:
         """Emit `count` elements of the new state. In bf16 the other lanes are 0, since products read pairs."""
-        kernel, phase, element = self.kernel, self.kernel.phases[k].phase, self.kernel.sums.element
+        kernel, phase, element = self.kernel, self.kernel.phases[k].phase, self.kernel.sums.dot.a
         nbytes, pitch = f.target.bytes, row * kernel.pitch + v * f.target.bytes
         gates = f["gates"] + row * f["gates_row"]
         inputs = [f.load(gates, (v * len(sums) + g) * nbytes) for g in range(len(sums))]

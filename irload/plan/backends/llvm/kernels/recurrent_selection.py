@@ -8,8 +8,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.dot import Dot, dots
-from irload.plan.backends.llvm.elements import BF16, F32
+from irload.plan.backends.llvm.dot import FMA, Dot, dots
+from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.matmul import RowContraction
 from irload.plan.backends.llvm.kernels.recurrent import Recurrence
@@ -46,7 +46,7 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     def pack(weights: Array, packing: Packing) -> Array:
         return pack_weights(weights, packing, selector.target, selector.threads)
 
-    key = (step.cell, sums.element, lanes, *(p.vectors for p in phases))
+    key = (step.cell, sums.dot.a, lanes, *(p.vectors for p in phases))
     bias = selector.packed(b, ("bias", *key), lambda b: aligned_copy(pack_all(b[..., None])))
     hiddens = [
         selector.packed(
@@ -68,8 +68,7 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     inner = None
     if any(p.phase.apart for p in phases):
         inner = selector.packed(b, ("inner", *key), lambda b: _inner(b, hidden, recurrence.pitch // 4))
-    dot = dots(selector.target)[sums.element]
-    launches = input_gates(step, pack_all, key, gates, bias, dot, selector)
+    launches = input_gates(step, pack_all, key, gates, bias, sums.dot, selector)
     states = [s for pair in zip(first, last, strict=True) for s in pair]
     return [*launches, selector.launch(recurrence, [gates, lengths, *hiddens, inner, y, *states])]
 
@@ -111,9 +110,10 @@ def _sums(step: RecurrentStep, selector: Selector, hidden: int, block: int) -> S
     depth, gates = step.inputs[0].shape[-1], step.weights[1].shape[1]
     products = batch * directions * length * gates * (depth + hidden)
     if not selector.bf16 or max(depth, hidden) < LEAST_STATE or products < LEAST_RECURRENT:
-        return StateSums(F32, hidden, block)
+        return StateSums(FMA, hidden, block)
     # tiles for one sample, too: 100 steps of LSTM(256 → 256) take 0.53 ms, 0.66 by AVX512_BF16 (Sapphire Rapids)
-    return (TileStateSums if selector.target.tiles else StateSums)(BF16, hidden, block)
+    dot = dots(selector.target)[BF16]
+    return (TileStateSums if dot.tiled else StateSums)(dot, hidden, block)
 
 
 def ordered(weights: Array, packed: PackedPhase, hidden: int, lanes: int) -> Array:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar
 
 from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.dot import vector_dot
-from irload.plan.backends.llvm.elements import SIZES
+from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
@@ -77,13 +75,10 @@ class PhasePanel:
 class StateSums:
     """Sums of a panel in vector registers. A word of weights is one f32, or two bf16 for AVX512_BF16."""
 
-    element: str
+    dot: Dot
     hidden: int
     block: int
     """The maximum number of samples per block."""
-
-    way: ClassVar[str] = "AVX512_BF16"
-    """The instructions for bf16."""
 
     def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
         """The shape of the tile: up to 8 vectors of gates for one sample, else up to 4 for several samples."""
@@ -95,7 +90,7 @@ class StateSums:
 
     def packing(self, lanes: int, panel: int) -> Packing:
         """The layout of the weights of a phase."""
-        return Packing.panels(lanes, panel, self.element)
+        return Packing.panels(lanes, panel, self.dot.b)
 
     def cycles(self, batch: int, vectors: int) -> float:
         """Cycles of the products of one step. `vectors`: of gates."""
@@ -104,7 +99,7 @@ class StateSums:
     @property
     def words(self) -> int:
         """Words of 4 bytes in a column of packed weights."""
-        return -(-self.hidden * SIZES[self.element] // 4)
+        return self.dot.words(self.hidden)
 
     def row(self, pitch: int) -> int:
         """The sample stride, in bytes, of the copy of the state. `pitch`: the sample stride of the state."""
@@ -133,7 +128,7 @@ class StateSums:
     def _write_tile(self, f: Function, panel: PhasePanel, rows: int, row: int) -> None:
         """Write the function for a tile."""
         width = panel.packed.panel
-        tile = RegisterTile(rows, row, width, width, (SumLevel(self.words, 4),), dot=vector_dot(self.element))
+        tile = RegisterTile(rows, row, width, width, (SumLevel(self.words, 4),), dot=self.dot)
         sums = write_sums(f, tile, f["h"], f["w"], {})
         for r in range(rows):
             panel.write_row(f, r, sums[r * width : (r + 1) * width])
@@ -145,8 +140,6 @@ class TileStateSums(StateSums):
 
     Weights are [directions, panels, chunk, tile, 16 pairs, 16, 2]; a chunk is 32 elements of the state.
     """
-
-    way: ClassVar[str] = "AMX"
 
     def packed(self, target: Target, phase: CellPhase) -> PackedPhase:
         """The shape with the number of vectors of the state that takes the fewest cycles."""

@@ -11,12 +11,12 @@ from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm import bfloat16, tiles
 from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes
-from irload.plan.backends.llvm.builder import AnyBool, Function
+from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, indices, offset
-from irload.plan.backends.llvm.kernels.reorder_lines import AxisNumbers, LineCopy
+from irload.plan.backends.llvm.kernels.loops import digits, each_part, either, indices, offset
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
+from irload.plan.backends.llvm.operands import load_lanes, read_rounded
 from irload.plan.backends.llvm.target import AMX
 from irload.plan.backends.llvm.tuning import REORDERED
 from irload.record import record
@@ -125,9 +125,8 @@ class Reorder(Kernel):
         f, key, arguments = function, self.code, Arguments(function)
         (source, target), (lines, pitch, channel) = arguments.pointers(2), arguments.integers(3)
         front, back = arguments.filled(key.front), arguments.filled(key.back)
-        *outer, last = [AxisNumbers(axis, *arguments.integers(4)) for axis in key.spatial]
+        *outer, last = [_AxisNumbers(axis, *arguments.integers(4)) for axis in key.spatial]
         channel = channel if key.channel == ANY else key.channel
-        copy = LineCopy(f, key.depth, key.members, key.element, key.columns_contiguous)
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
             line = target + (rest * (last.length * self._row) + block * pitch)
@@ -143,13 +142,123 @@ class Reorder(Kernel):
                 start = start + element * axis.stride
                 if axis.axis.is_padded:
                     inside = inside & (element >= 0) & (element < axis.size)
-            data = last.line(f, start, phases[-1], channel)
+            copy = _Line(f, key, channel, *last.positions(f, start, phases[-1]))
             with f.when(inside):
-                copy.clear(line, 0, data.first)
-                copy.copy(data, line, f.equal(chunk, self.chunks - 1))
-                copy.clear(line, data.stop, last.length)
+                copy.clear(line, 0, copy.first)
+                copy.copy(line, f.equal(chunk, self.chunks - 1))
+                copy.clear(line, copy.stop, last.length)
             with f.otherwise():
                 copy.clear(line, 0, last.length)
+
+
+@record()
+class _AxisNumbers:
+    """A copied axis in the key of the code, and its run-time arguments: size, stride, padding, length of a phase."""
+
+    axis: CopiedAxis
+    size: AnyInt
+    stride: AnyInt
+    begin: AnyInt
+    length: AnyInt
+
+    def positions(self, f: Function, start: Pointer, phase: AnyInt) -> tuple[Pointer, AnyInt, AnyInt, AnyInt]:
+        """The positions of a phase that are inside the data, which starts at `start`: the last fields of `_Line`."""
+        begin, step = phase * self.axis.apart - self.begin, self.axis.windows.stride
+
+        def reached(position: AnyInt) -> AnyInt:
+            distance = f.maximum(position - begin, 0)
+            return f.minimum((distance + (step - 1)) // step, self.length)
+
+        first, stop = (reached(0), reached(self.size)) if self.axis.is_padded else (0, self.length)
+        return start + begin * self.stride, self.stride * step, first, stop
+
+
+@record(eq=False)
+class _Line:
+    """Copies a line of data: zeros for padding, the positions first…stop−1, zeros for padding.
+
+    `kernel`: the key of the code; `start`: the data of position 0; `step`, `channel`: strides in bytes.
+    """
+
+    f: Function
+    kernel: Reorder
+    channel: AnyInt
+    start: Pointer
+    step: AnyInt
+    first: AnyInt
+    stop: AnyInt
+
+    def clear(self, target: Pointer, first: AnyInt, stop: AnyInt) -> None:
+        """Write zeros to the positions first…stop−1 of a line."""
+        f, kernel = self.f, self.kernel
+        if first is stop:
+            return
+        if kernel.members % f.lanes:
+            start = target + first * (kernel.members * bfloat16.BYTES)
+            zero = f.zero("i16")
+            for at, n in each_part(f, (stop - first) * kernel.members, f.lanes):
+                f.store(zero, start, at * 2, n)
+            return
+        for index in f.range(first, stop):
+            for at in range(0, kernel.members, f.lanes):
+                f.store(f.zero("i16"), target, (index * kernel.members + at) * bfloat16.BYTES)
+
+    def copy(self, target: Pointer, last: Bool) -> None:
+        """Copy the positions of a line that are inside the data. `last`: true for lines of the last chunk."""
+        f, kernel = self.f, self.kernel
+        if kernel.members % f.lanes:
+            self._copy_image(target + self.first * (kernel.members * bfloat16.BYTES))
+            return
+        rest = (kernel.depth - 1) % kernel.members + 1
+        for count in either(f, last, rest, kernel.members if kernel.members < kernel.depth else rest):
+            self._copy_channels(target, count)
+
+    def _copy_channels(self, target: Pointer, count: int) -> None:
+        """Copy `count` channels of each position."""
+        f, kernel = self.f, self.kernel
+        for index in f.range(self.first, self.stop):
+            start, row = self.start + index * self.step, target + index * (kernel.members * bfloat16.BYTES)
+            for at in range(0, kernel.members, f.lanes):
+                value = read_rounded(f, start, at * self.channel, self.channel, count - at, kernel.element)
+                f.store(value, row, at * bfloat16.BYTES)
+
+    def _copy_image(self, target: Pointer) -> None:
+        """Copy columns of few channels, a vector at a time."""
+        f, kernel, columns = self.f, self.kernel, self.stop - self.first
+        size, source = SIZES[kernel.element], self.start + self.first * self.step
+
+        def load(at: AnyInt, count: AnyInt) -> Vec:
+            whole = isinstance(count, int) and count == f.lanes
+            return load_lanes(f, source, at, None if whole else count, kernel.element)
+
+        def join(at: AnyInt, count: AnyInt) -> Vec:
+            """Interleave the lines of all channels."""
+            members = [f.zero("i16")] * kernel.members
+            for c in range(kernel.depth):
+                members[c] = bfloat16.rounded(f, load(at * size + self.channel * c, count))
+            return bfloat16.interleaved(f, members)
+
+        def spread(at: AnyInt, count: AnyInt) -> Vec:
+            """Pad the channels of each column."""
+            loaded = load(at * (size * kernel.depth), count * kernel.depth)
+            members = [(k // kernel.members, k % kernel.members) for k in range(f.lanes)]
+            lanes = [k * kernel.depth + member if member < kernel.depth else f.lanes for k, member in members]
+            return bfloat16.rounded(f, f.shuffle(loaded, f.zero(), lanes))
+
+        whole, value = (f.lanes, join) if kernel.columns_contiguous else (f.lanes // kernel.members, spread)
+        for at, count in each_part(f, columns, whole):
+            self._store(value(at, count), target, at, count, whole)
+
+    def _store(self, value: Vec, target: Pointer, at: AnyInt, count: AnyInt, whole: int) -> None:
+        """Store `count` columns, of which a vector has `whole`."""
+        f, kernel = self.f, self.kernel
+        address = target + at * (kernel.members * bfloat16.BYTES)
+        if isinstance(count, int) and count == whole:
+            f.store(value, address)
+            return
+        for first in range(0, value.lanes, f.lanes):
+            part = f.shuffle(value, value, range(first, first + f.lanes))
+            f.store(part, address, first * bfloat16.BYTES, count * kernel.members - first)
 
 
 def in_chunks(shape: Sequence[int], strides: Sequence[int] | None = None) -> Reorder:

@@ -9,8 +9,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
-from irload.plan.backends.llvm.kernels.winograd import Winograd, count_tiles
-from irload.plan.backends.llvm.kernels.winograd_products import WinogradProducts, filled
+from irload.plan.backends.llvm.kernels.winograd import Winograd, WinogradProducts, count_tiles, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import spread

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
@@ -104,20 +105,8 @@ def register_product(
     if grid is not None and not ragged and (run_of(levels) * vectors < LONG_RUN or grid.skips(rows)):
         chains = int(dot.cost.latency * dot.cost.products)
         rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
-    product = Product(
-        *_described(dot, loops, results),
-        rows,
-        tuple(levels),
-        target.lanes,
-        vectors,
-        panel,
-        ragged=ragged,
-        cached=target.cached,
-        grid=grid,
-        any_channels=results.any_channels,
-        maps=maps,
-        fixed=fixed,
-    )
+    product = _product(target, dot, loops, results, (rows, vectors), levels, panel)
+    product = replace(product, ragged=ragged, grid=grid, any_channels=results.any_channels, maps=maps, fixed=fixed)
     return in_parts(product)
 
 
@@ -131,12 +120,9 @@ def rows_product(
     panel: int,
 ) -> Product:
     """The contraction of one row, or of a ragged line of rows, with tiles of a given shape (rows, vectors)."""
-    common, ragged = _described(dot, outer_and_columns([axis]), results), axis.size > 1
-    rows, vectors = shape
-    levels = tuple(levels) if dot.weights is None else groups_of(dot, levels[0])
-    return Product(
-        *common, rows, levels, target.lanes, vectors, panel, ragged=ragged, cached=target.cached, shared=SHARE_PANELS
-    )
+    levels = levels if dot.weights is None else groups_of(dot, levels[0])
+    product = _product(target, dot, outer_and_columns([axis]), results, shape, levels, panel)
+    return replace(product, ragged=axis.size > 1, shared=SHARE_PANELS)
 
 
 def run_of(levels: Sequence[SumLevel]) -> int:
@@ -168,19 +154,17 @@ def compressed_product(
     loops = outer_and_columns(axes)
     vectors = -(-results.channels // target.lanes)
     panel = min(panel, vectors)
-    common = _described(dot, loops, results)
+    create = partial(_product, target, dot, loops, results)
     rows, most = loops[-1].size, target.registers // 2
     separate = any(axis.strides[0] for axis in loops)
     if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in loops[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
-        levels = groups_of(dot, elements)
-        return Product(*common, rows, levels, target.lanes, vectors, panel, cached=target.cached)
-    rows, vectors = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel, dot=dot)
+        return create((rows, vectors), groups_of(dot, elements), panel)
+    shape = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel, dot=dot)
     if dot.group:
-        return Product(*common, rows, groups_of(dot, elements), target.lanes, vectors, panel, cached=target.cached)
-    product = Product(*common, rows, (elements,), target.lanes, vectors, panel, cached=target.cached, widens=True)
-    return in_parts(product)
+        return create(shape, groups_of(dot, elements), panel)
+    return in_parts(replace(create(shape, (elements,), panel), widens=True))
 
 
 def groups_of(dot: Dot, elements: SumLevel) -> tuple[SumLevel, ...]:
@@ -238,6 +222,21 @@ def packing_of(product: Contraction, chunks: Chunks) -> Packing:
     if product.dot.tiled:
         return Packing.chunked(product.packed_channels // ROWS, overlap=chunks.overlap)
     return Packing(product.dot.b, product.packed_channels, 1, chunks.rows(product.dot))
+
+
+def _product(
+    target: Target,
+    dot: Dot,
+    loops: Sequence[Axis],
+    results: ResultTensors,
+    shape: tuple[int, int],
+    levels: Sequence[SumLevel],
+    panel: int,
+) -> Product:
+    """The contraction by register tiles of this shape (rows, vectors)."""
+    rows, vectors = shape
+    common = _described(dot, loops, results)
+    return Product(*common, rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached)
 
 
 def _described(

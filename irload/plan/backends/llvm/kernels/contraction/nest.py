@@ -49,12 +49,8 @@ class Turn:
     """An iteration of the innermost loop of the nest: one unit of data by one panel of weights."""
 
     pointers: list[Pointer]
-    numbers: list[Int]
-    """The kernel's first `sizes` numbers, as loaded."""
-    rest: Pointer
-    """The address of the numbers after these."""
-    extra: Any
-    """The result of `_read`."""
+    sizes: Any
+    """The numbers of the kernel."""
     start: Int
     """The first unit of the block."""
     unit: Int
@@ -73,7 +69,6 @@ class Contraction(Kernel):
     the data of the block in L2.
 
     `weights`: strides of the weights along the outer axes, in packed matrices. `shared`: SHARE_PANELS or SHARE_UNITS.
-    The first two of `numbers` are the units and the panels.
     """
 
     dot: Dot
@@ -92,22 +87,13 @@ class Contraction(Kernel):
     """True if the last units prefetch the weights of the next kernel."""
 
     @property
-    def why(self) -> str:
-        return self.dot.why
-
-    @property
-    def arithmetic(self) -> str:
-        return self.dot.arithmetic
+    def instruction(self) -> Dot:
+        return self.dot
 
     @property
     @abstractmethod
     def units(self) -> int:
         """The number of units of data."""
-
-    @property
-    @abstractmethod
-    def sizes(self) -> int:
-        """The number of leading `numbers` that `write` reads; `_read` reads the rest."""
 
     @property
     @abstractmethod
@@ -146,43 +132,40 @@ class Contraction(Kernel):
     def write(self, function: Function) -> None:
         f = function
         arguments = Arguments(f)
-        pointers, numbers = arguments.pointers(3 + len(self.operands)), arguments.integers(self.sizes)
-        rest = arguments.rest
-        extra = self._read(arguments)
-        begin, end, first, last = f["begin"], f["end"], 0, numbers[1]
+        pointers, sizes = arguments.pointers(3 + len(self.operands)), self._read(arguments)
+        begin, end, first, last = f["begin"], f["end"], 0, sizes.panels
         if self.shared == SHARE_PANELS:
-            begin, end, first, last = 0, numbers[0], f["begin"], f["end"]
-        size = self._block_size(f, begin, end, numbers)
+            begin, end, first, last = 0, sizes.units, f["begin"], f["end"]
+        size = self._block_size(f, begin, end, sizes)
 
-        self._prepare(f, numbers)
+        self._prepare(f, sizes)
         for start in f.range(begin, end, size):
             stop = f.minimum(start + size, end)
             ends = stop >= end if self.reads_beyond else None
             for k in repeat(f, 0, self.parts):
                 for p in f.range(first, last):
                     final = None if ends is None else ends & f.equal(p + 1, last)
-                    self._begin_panel(f, pointers, numbers, p, k)
+                    self._begin_panel(f, pointers, sizes, p, k)
                     for u in f.range(start, stop):
-                        self._write_unit(f, Turn(pointers, numbers, rest, extra, start, u, p, k, final))
+                        self._write_unit(f, Turn(pointers, sizes, start, u, p, k, final))
         self._complete(f)
 
     @abstractmethod
-    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
+    def _read(self, arguments: Arguments) -> Any:
+        """Read the numbers of the kernel, among them `units` and `panels`. Other methods get them as `sizes`."""
+
+    @abstractmethod
+    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, sizes: Any) -> AnyInt:
         """The number of units per block, for a thread with the units begin…end−1."""
 
     @abstractmethod
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Emit the code of one unit and one panel."""
 
-    def _read(self, arguments: Arguments) -> Any:
-        """Read the numbers after the first `sizes`. The result is passed to `_write_unit` as `extra`."""
-
-    def _begin_panel(
-        self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
-    ) -> None:
+    def _begin_panel(self, f: Function, pointers: Sequence[Pointer], sizes: Any, panel: Int, part: AnyInt) -> None:
         """Emit the code that runs before the units of a block use a panel, or a part of it."""
 
-    def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
+    def _prepare(self, f: Function, sizes: Any) -> None:
         """Emit the code that a thread runs before its first block."""
 
     def _complete(self, f: Function) -> None:

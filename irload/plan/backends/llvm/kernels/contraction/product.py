@@ -21,7 +21,7 @@ from irload.record import record
 
 @record()
 class _RegisterSizes:
-    """The first `numbers` of the kernel."""
+    """The numbers of the kernel."""
 
     units: Int
     panels: Int
@@ -35,16 +35,15 @@ class _RegisterSizes:
     """Channels of the last panel."""
     advance: Int
     """Bytes of the next panels that an iteration of a tile prefetches; 0 if tiles do not prefetch."""
-    ends: Sequence[Int]
+    ends: tuple[Int, Int]
     """The number of tiles of a line that are at least as high as each height but the lowest.
 
     For a ragged line: its whole tiles, and the columns of its last tile.
     """
-
-    @staticmethod
-    def of(numbers: Sequence[Int]) -> _RegisterSizes:
-        units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, *ends = numbers
-        return _RegisterSizes(units, panels, block, panel_bytes, prefetched, zeros, tiles, last, advance, ends)
+    rest: Pointer
+    """The address of the numbers that follow, which functions of tiles read, too."""
+    addressed: Any
+    matrices: tuple[AnyInt, ...]
 
 
 @record()
@@ -55,29 +54,32 @@ class Product(RegisterBlocks):
     the padding have the address of zeros.
     """
 
-    def _prepare(self, f: Function, numbers: Sequence[Int]) -> None:
+    def _read(self, arguments: Arguments) -> _RegisterSizes:
+        *numbers, whole, last = arguments.integers(11)
+        rest = arguments.rest
+        addressed, matrices = arguments.filled((self._addressed, self.weights))
+        return _RegisterSizes(*numbers, ends=(whole, last), rest=rest, addressed=addressed, matrices=matrices)
+
+    def _prepare(self, f: Function, sizes: _RegisterSizes) -> None:
         if self.grid is not None and any(self.grid.padded):
-            for at in f.range(0, _RegisterSizes.of(numbers).zeros, f.target.bytes):
+            for at in f.range(0, sizes.zeros, f.target.bytes):
                 f.store(f.zero(), f["scratch"], at)
 
-    def _read(self, arguments: Arguments) -> Any:
-        return arguments.filled((self._addressed, self.weights))
-
     def _begin_panel(
-        self, f: Function, pointers: Sequence[Pointer], numbers: Sequence[Int], panel: Int, part: AnyInt
+        self, f: Function, pointers: Sequence[Pointer], sizes: _RegisterSizes, panel: Int, part: AnyInt
     ) -> None:
         if self.widens:
-            source = pointers[1] + panel * _RegisterSizes.of(numbers).panel_bytes
+            source = pointers[1] + panel * sizes.panel_bytes
             f.call("widen", {"panel": source, "to": f["scratch"], "part": part}, self._part.write)
 
-    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, numbers: list[Int]) -> AnyInt:
-        units, block = end - begin, _RegisterSizes.of(numbers).block
+    def _block_size(self, f: Function, begin: AnyInt, end: AnyInt, sizes: _RegisterSizes) -> AnyInt:
+        units, block = end - begin, sizes.block
         blocks = f.maximum((units + (block - 1)) // block, 1)
         return (units + (blocks - 1)) // blocks
 
     def _write_unit(self, f: Function, turn: Turn) -> None:
         """Compute the addresses of one tile, and call the function for its height."""
-        sizes = _RegisterSizes.of(turn.numbers)
+        sizes: _RegisterSizes = turn.sizes
         line, q = divmod(turn.unit, sizes.tiles) if self.outer else (0, turn.unit)
         outer = indices(line, self.outer)
         *taller, lowest = self._heights
@@ -89,7 +91,7 @@ class Product(RegisterBlocks):
                 column = column - f.maximum(q - end, 0) * (height - lower)
         channel = turn.panel * (self.vectors * self.lanes)
         pointers = list(turn.pointers)
-        (x, y, operands, _, grid), matrices = turn.extra
+        x, y, operands, _, grid = sizes.addressed
         position = [] if grid is None else grid.position(f, column)
         if grid is not None:
             column = 0
@@ -97,7 +99,7 @@ class Product(RegisterBlocks):
             for k, strides in enumerate(grid.results):
                 pointers[2 + k] = pointers[2 + k] + offset(strides, position)
         group = self.vectors // self.panel * sizes.panel_bytes
-        w = turn.panel * group + offset(matrices, outer)
+        w = turn.panel * group + offset(sizes.matrices, outer)
         panel = pointers[1] + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
@@ -110,7 +112,7 @@ class Product(RegisterBlocks):
         for name, pointer, access in zip(self._pointer_names, pointers[2:], (y, *operands), strict=True):
             arguments[name] = access.address(f, pointer, outer, column, channel)
         arguments |= {f"at{k}": index for k, index in enumerate(position)}
-        arguments["given"] = turn.rest
+        arguments["given"] = sizes.rest
         if self.split:
             arguments["part"] = turn.part
         if grid is not None:

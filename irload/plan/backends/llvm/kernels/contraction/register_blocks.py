@@ -117,10 +117,6 @@ class RegisterBlocks(Contraction):
         return {0: tiles, 6: tiles, 9: whole, 10: columns - whole * self.rows}
 
     @property
-    def sizes(self) -> int:
-        return 11
-
-    @property
     def _addressed(self) -> tuple[Access, Access, tuple[Access, ...], tuple[SumLevel, ...], Grid | None]:
         """The records whose sizes and strides the code reads."""
         return self.x, self.y, self.operands, self.levels, self.grid

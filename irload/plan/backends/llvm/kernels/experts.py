@@ -1,8 +1,11 @@
-"""Products of rows that are sorted by expert: one contraction per expert, whose rows are counted at run time."""
+"""Mixtures of experts: rows are sorted by expert, then one contraction per expert multiplies them.
+
+The number of rows of each expert is counted at run time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irload.core.size import hint
@@ -21,8 +24,84 @@ from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tuning import ANY_COLUMNS, PANEL, WIDEST_ROW
 from irload.plan.backends.llvm.widening import CompressedPanel
 from irload.plan.ir.expression import IDENTITY
-from irload.plan.ir.steps import ExpertMatMulStep
+from irload.plan.ir.steps import ExpertMatMulStep, ExpertOrderStep
 from irload.record import record
+
+
+@record()
+class ExpertOrder(Kernel):
+    """Sorts pairs of a row and an expert by expert: a counting sort on one thread.
+
+    There are `rows` rows, of which each has `chosen` experts. Pointers: chosen, row, expert, counts, positions.
+
+    The results are i32. `index`: bytes of an expert in `chosen`; `strides`: bytes, of both axes of `chosen`, of `row`,
+    `expert` and `counts`, and of both axes of `positions`.
+    """
+
+    rows: int
+    chosen: int
+    experts: int
+    index: int
+    strides: tuple[int, ...]
+
+    @property
+    def code(self) -> ExpertOrder:
+        return replace(self, rows=0, chosen=0, experts=0, strides=())
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self.rows, self.chosen, self.experts, *self.strides)
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    @property
+    def cycles(self) -> float:
+        return 8 * self.rows * self.chosen + 4 * self.experts
+
+    @property
+    def scratch(self) -> int:
+        return WORD * self.experts
+
+    def write(self, function: Function) -> None:
+        f, given = function, Arguments(function)
+        chosen, row, expert, counts, positions = given.pointers(5)
+        rows, width, experts, *strides = given.integers(10)
+        along, across, row_step, expert_step, count_step, *position_steps = strides
+        ends: Pointer = f["scratch"]
+
+        def pairs() -> Iterator[tuple[AnyInt, AnyInt, AnyInt]]:
+            """The row, the column and the expert of each pair."""
+            for at in f.range(0, rows):
+                for k in f.range(0, width):
+                    yield at, k, f.load_int(chosen, at * along + k * across, f"i{8 * self.index}")
+
+        for e in f.range(0, experts):
+            f.store_scalar(0, ends, e * WORD)
+        for _, _, e in pairs():
+            f.store_scalar(f.load_int(ends, e * WORD) + 1, ends, e * WORD)
+        start = [f.integer(0)]
+        for e in f.range(0, experts, 1, start):
+            total = f.load_int(ends, e * WORD)
+            f.store_i32(total, counts, e * count_step)
+            f.store_scalar(start[0], ends, e * WORD)
+            start[0] = f.integer(start[0] + total)
+        for at, k, e in pairs():
+            position = f.load_int(ends, e * WORD)
+            f.store_scalar(position + 1, ends, e * WORD)
+            f.store_i32(at, row, position * row_step)
+            f.store_i32(e, expert, position * expert_step)
+            f.store_i32(position, positions, at * position_steps[0] + k * position_steps[1])
+
+
+def select_expert_order(step: ExpertOrderStep, selector: Selector) -> list[Launch]:
+    """The kernel that sorts pairs by expert."""
+    arrays = [selector.array(v) for v in (*step.inputs, *step.outputs)]
+    chosen, counts, strides = arrays[0], arrays[3], [s for a in arrays for s in a.strides]
+    rows, k = chosen.shape
+    kernel = ExpertOrder(rows, k, counts.shape[0], chosen.itemsize, tuple(strides))
+    return [selector.launch(kernel, arrays)]
 
 
 @record()
@@ -43,12 +122,8 @@ class ExpertMatMul(Kernel):
     words: tuple[int, int]
 
     @property
-    def arithmetic(self) -> str:
-        return self.single.arithmetic
-
-    @property
-    def why(self) -> str:
-        return self.single.why
+    def instruction(self) -> Dot:
+        return self.single.dot
 
     @property
     def code(self) -> ExpertMatMul:
