@@ -12,11 +12,11 @@ from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, SharedData, StepKernel
 from irload.plan.backends.compiled import StoredExecutable
-from irload.plan.backends.llvm.image import stored
+from irload.plan.backends.llvm.image import imaged, packed
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.launching import NO_VALUES, TableForm, TableRows
 from irload.plan.backends.llvm.parts import TEMPORARY_BYTES, Codes, TablePart, Words, pointer_term
-from irload.plan.backends.llvm.runtime import KernelTable, TableCall, no_check, working_memory
+from irload.plan.backends.llvm.runtime import KernelTable, TableCall, working_memory
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.selector import PackedConstants, Selector
 from irload.plan.backends.llvm.target import Target
@@ -69,7 +69,7 @@ class BoundKernels:
         return {"working memory": self.table.nbytes}
 
     def run(self, context: Any) -> None:
-        self.table.run_calls(self.calls, no_check if context is None else context.deadline.check)
+        self.table.run_calls(self.calls, context)
 
     def run_kernel(self, index: int, context: Any) -> None:
         if is_on():
@@ -117,7 +117,8 @@ class LlvmExecutable(BoundKernels):
         }
 
     def stored(self, arena: Array) -> StoredExecutable:
-        return stored(self._rows, self.launches, self._codes, arena, self.calls)
+        image, constants = imaged(self._rows, self.launches, self._codes, arena, self.calls)
+        return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
 
 
 def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.tensor import Array
-from irload.plan.backends.compiled import NotStorable, StoredExecutable, StoredInvalid
+from irload.plan.backends.compiled import NotStorable, StoredInvalid
 from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.launching import TableRows
 from irload.plan.backends.llvm.loader import ObjectInvalid, load
 from irload.plan.backends.llvm.parts import PROPERTIES, Codes
-from irload.plan.backends.llvm.runtime import KernelTable, TableCall, no_check, working_memory
+from irload.plan.backends.llvm.runtime import KernelTable, TableCall, working_memory
 from irload.plan.backends.llvm.target import LINE, Target
 from irload.plan.backends.llvm.team import AHEAD, AHEAD_STRIDE, SHARED, UNITS
 from irload.plan.memory.arena import aligned_bytes
@@ -88,14 +88,6 @@ class Constants:
             yield bytes(place - at)
             yield memoryview((c_char * (high - low)).from_address(low)).cast("B")
             at = place + high - low
-
-
-def stored(
-    rows: TableRows, launches: Sequence[Launch], codes: Codes, arena: Array, calls: Sequence[TableCall]
-) -> StoredExecutable:
-    """The image of a table as bytes, and the constants that it reads. Raises NotStorable."""
-    image, constants = imaged(rows, launches, codes, arena, calls)
-    return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
 
 
 def imaged(
@@ -204,7 +196,7 @@ class RestoredTable:
 
     def run(self, context: Any) -> None:
         """Run all kernels. Raises LimitExceeded if the time limit of `context` is exceeded."""
-        self.table.run_calls(self.calls, no_check if context is None else context.deadline.check)
+        self.table.run_calls(self.calls, context)
 
 
 def _within(array: Array, arena: Array) -> bool:

@@ -38,10 +38,6 @@ TableCall = tuple[int, int, int]
 """(first, last, parts): the kernels first…last−1, each divided into parts. With 1 part, all kernels run in one call."""
 
 
-def no_check() -> None:
-    """The check of runs without limits: a no-op."""
-
-
 def working_memory(name: str, nbytes: int) -> Array:
     """New memory of at least `nbytes` for a table. `name`: its purpose, not used here."""
     return aligned_bytes(max(nbytes, 64))
@@ -105,8 +101,9 @@ class KernelTable:
         """Run these kernels in the calling thread, the leader of `threads` threads. `team`: the address of the team."""
         self._call(self._start, first, last, threads, team, self._scratch_start, self.stride)
 
-    def run_calls(self, calls: Sequence[TableCall], check: Callable[[], object]) -> None:
-        """Run kernels call by call. `check` is called before each call and between the parts of a kernel."""
+    def run_calls(self, calls: Sequence[TableCall], context: Any) -> None:
+        """Run kernels call by call. The time limit of `context` is checked before each call and between its parts."""
+        check: Callable[[], object] = (lambda: None) if context is None else context.deadline.check
         for first, last, parts in calls:
             check()
             if parts == 1:

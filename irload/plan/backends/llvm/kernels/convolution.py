@@ -7,8 +7,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, largest_group, select_depthwise
 from irload.plan.backends.llvm.kernels.few_outputs import fits_few_outputs, select_few_outputs
-from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, unpadded_copy
-from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
+from irload.plan.backends.llvm.kernels.maps import is_planar, maps_in_place, padded_maps, unpadded_copy
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd

@@ -45,9 +45,9 @@ class Formula(ABC):
     def cycles(self) -> float:
         """An estimate for 8 elements."""
 
-    @abstractmethod
     def parameter(self, size: int) -> float:
-        """The parameter that the code reads, for `size` elements."""
+        """The parameter that the code reads, for `size` elements: by default their number."""
+        return size
 
     def parameter_word(self, size: int) -> int:
         """`parameter` as a word of `Kernel.numbers`; a Deferred if the size is symbolic."""

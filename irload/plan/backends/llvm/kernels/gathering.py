@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
@@ -56,9 +55,6 @@ class GatherSlices(Kernel):
     index: int
     widens: bool
 
-    layout: ClassVar[int] = 0
-    """The number of arguments that describe the layout of a slice."""
-
     @property
     def code(self) -> GatherSlices:
         return replace(self, before=(), picked=(), within=self._key, size=0, pitch=0)
@@ -71,6 +67,7 @@ class GatherSlices(Kernel):
 
     @property
     def _layout(self) -> tuple[int, ...]:
+        """Arguments that describe the layout of a slice."""
         return ()
 
     @property
@@ -93,7 +90,7 @@ class GatherSlices(Kernel):
         f, arguments = function, Arguments(function)
         x, indices, y = arguments.pointers(3)
         size, pitch, slices = arguments.integers(3)
-        within, layout = arguments.filled(self._key), arguments.integers(self.layout)
+        within, layout = arguments.filled(self._key), arguments.integers(len(self._layout))
         before, picked = arguments.table(3), arguments.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x, indices]):
             target, source, entry = starts
@@ -125,8 +122,6 @@ class GatherWidened(GatherSlices):
     """
 
     form: Compression
-
-    layout: ClassVar[int] = 4
 
     @staticmethod
     def of(lanes: int, form: Compression, picked: Sequence[Axis], shape: Sequence[int], index: int) -> GatherWidened:

@@ -66,7 +66,7 @@ def _band(each: int, groups: int) -> int:
 class NormalizationFormula(Formula):
     """(x − mean) / √(variance + eps), or x / √(mean of x² + eps) without `center`, then the epilogue.
 
-    `outside`: eps is added to the root instead. The parameter is the number of elements.
+    `outside`: eps is added to the root instead.
     """
 
     eps: float
@@ -83,9 +83,6 @@ class NormalizationFormula(Formula):
     @property
     def cycles(self) -> float:
         return 6 + 2 * self.epilogue.operands + expression_cycles(self.epilogue)
-
-    def parameter(self, size: int) -> float:
-        return size
 
     def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         def means(values: Callable[[Vectors], list[Vec]], term: Callable[[Vec, Vec], Vec]) -> list[Vec]:

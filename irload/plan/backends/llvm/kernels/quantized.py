@@ -11,8 +11,7 @@ from irload.plan.backends.llvm.dot import byte_dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
-from irload.plan.backends.llvm.kernels.maps import maps_in_place
-from irload.plan.backends.llvm.kernels.padded_maps import padded_maps
+from irload.plan.backends.llvm.kernels.maps import maps_in_place, padded_maps
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector

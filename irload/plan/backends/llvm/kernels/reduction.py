@@ -49,9 +49,6 @@ class ReductionFormula(Formula):
     def cycles(self) -> float:
         return 4 / 3
 
-    def parameter(self, size: int) -> float:
-        return size
-
     def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
         totals = [self._start(f)]
         for vectors in positions.fold(totals, self._combine):

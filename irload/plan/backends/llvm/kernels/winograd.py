@@ -120,7 +120,7 @@ class Winograd(Kernel):
     """y = epilogue(conv3x3(x, w), operands). Pointers: x, w, y, then the operands. A unit is a block of tiles.
 
     `sizes`: height and width of x; `outputs`: of y; `begin`: padding above and left. Strides of [N,C,H,W] are in bytes.
-    `tiles`: tiles per block. `elements`: the types of x, y and the operands. `zero_point`: subtracted from x, and the
+    `tiles`: tiles per block. `strides`, `elements`: of x, y and the operands. `zero_point`: subtracted from x, and the
     value of padding.
 
     The batch, the sizes of the maps, the channels, strides and `tiles` are read at run time. Compiled in are the tails
@@ -132,9 +132,7 @@ class Winograd(Kernel):
     sizes: tuple[int, int]
     outputs: tuple[int, int]
     begin: tuple[int, int]
-    x: tuple[int, ...]
-    y: tuple[int, ...]
-    operands: tuple[tuple[int, ...], ...]
+    strides: tuple[tuple[int, ...], ...]
     elements: tuple[str, ...]
     epilogue: Expression
     tiles: int
@@ -145,15 +143,12 @@ class Winograd(Kernel):
         def known(strides: tuple[int, ...]) -> tuple[int, ...]:
             return 0, strides[1], 0, ANY if strides[3] else 0
 
-        none, products = (0, 0), self.products.code
-        x, y, *operands = map(known, (self.x, self.y, *self.operands))
-        sizes = {"products": products, "batch": 0, "sizes": none, "outputs": none, "tiles": 0}
-        return replace(self, **sizes, x=x, y=y, operands=tuple(operands))
+        sizes = {"products": self.products.code, "batch": 0, "sizes": (0, 0), "outputs": (0, 0), "tiles": 0}
+        return replace(self, **sizes, strides=tuple(map(known, self.strides)))
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        tensors = self.x, self.y, *self.operands
-        strides = [n for s in tensors for n in (*s[::2], *([s[3]] if s[3] else []))]
+        strides = [n for s in self.strides for n in (*s[::2], *([s[3]] if s[3] else []))]
         sizes = (self._all, self.tiles, *self.sizes, *self.outputs, *self._pitches)
         return (*sizes, self.products.depth, self.products.channels, *strides)
 
@@ -190,14 +185,13 @@ class Winograd(Kernel):
     def write(self, function: Function) -> None:
         f = function
         arguments = Arguments(f)
-        x, w, y, *operands = arguments.pointers(3 + len(self.operands))
+        x, w, y, *operands = arguments.pointers(1 + len(self.strides))
         count, tiles, *sizes = arguments.integers(4)
         outputs, pitches = arguments.integers(2), (arguments.integer(), arguments.integer())
         read: Any = arguments.integers(2)  # typed as the numbers of the record
         depth, channels = read
         strides = [
-            (arguments.integer(), s[1], arguments.integer(), arguments.integer() if s[3] else 0)
-            for s in (self.x, self.y, *self.operands)
+            (arguments.integer(), s[1], arguments.integer(), arguments.integer() if s[3] else 0) for s in self.strides
         ]
         products = replace(self.products, depth=depth, channels=channels)
         deep, wide = f.integer(products.deep), f.integer(products.wide)
@@ -246,7 +240,7 @@ class Winograd(Kernel):
     @property
     def _results(self) -> list[str]:
         """The parameters for y and the operands."""
-        return ["y", *(f"operand{k}" for k in range(len(self.operands)))]
+        return ["y", *(f"operand{k}" for k in range(len(self.strides) - 2))]
 
     def _write_inputs(self, f: Function) -> None:
         """Emit the function that transforms the inputs of the tile at row `top`, column `left`: columns, then rows.
@@ -282,7 +276,7 @@ class Winograd(Kernel):
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
         for at, count in each_vector(f, f["channels"], self.products.channels):
-            operands = list(zip(self._results[1:], self.operands, self.elements[2:], strict=True))
+            operands = list(zip(self._results[1:], self.strides[2:], self.elements[2:], strict=True))
 
             def address(name: str, strides: tuple[int, ...], i: Int, j: AnyInt) -> Pointer:
                 return f[name] + (at * strides[1] + i * f[f"stride_{name}"] + j * f[f"across_{name}"])
@@ -294,7 +288,7 @@ class Winograd(Kernel):
             def output(i: Int, j: Int, fixed: Mapping[int, Vec]) -> None:
                 values = [fixed[k] if k in fixed else operand(k, i, j) for k in range(len(operands))]
                 (result,) = evaluate(self.epilogue, [f.load(line, j * nbytes), *values])
-                write(f, result, address("y", self.y, i, j), 0, self.y[1], count, self.elements[1])
+                write(f, result, address("y", self.strides[1], i, j), 0, self.strides[1][1], count, self.elements[1])
 
             for column in f.range(0, 6):
                 source, vectors = f["m"] + (at * 4 + column * f["pitch"]), f["square"] + column * nbytes

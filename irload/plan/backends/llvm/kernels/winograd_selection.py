@@ -12,7 +12,6 @@ from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.winograd import Winograd, WinogradProducts, count_tiles, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tuning import (
     FEW_WINOGRAD_TILES,
@@ -68,9 +67,7 @@ def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) 
         (conv.windows[0].size, conv.windows[1].size),
         (height, width),
         (conv.windows[0].begin, conv.windows[1].begin),
-        data.strides,
-        out.strides,
-        tuple(spread(a, out.shape).strides for a in conv.operands),
+        tuple(tensor.strides for tensor in (data, *conv.tensors)),
         elements_of((data, out, *conv.operands)),
         conv.epilogue,
         tiles,

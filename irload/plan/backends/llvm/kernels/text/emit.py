@@ -31,7 +31,7 @@ def load_i32(f: Function, pointer: Pointer, index: AnyInt) -> Int:
 
 def store_i32(f: Function, value: AnyInt, pointer: Pointer, index: AnyInt) -> None:
     """Store an integer into an array of i32."""
-    f.store_i32(value, pointer, index * 4)
+    f.store_scalar(f.integer(value).cast("trunc", "i32"), pointer, index * 4)
 
 
 def copy_bytes(f: Function, source: Pointer, to: Pointer, count: AnyInt) -> None:
