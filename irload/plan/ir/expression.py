@@ -133,3 +133,4 @@ def _moved(instructions: Sequence[Instruction], names: dict[int, int]) -> tuple[
 
 
 IDENTITY = Expression(1)
+ADD = Expression(2, (Instruction("add", (0, 1)),))

@@ -8,7 +8,7 @@ import numpy as np
 
 from irload.graph import Node
 from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import ADD, Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
     CumulativeSumStep,
@@ -109,5 +109,5 @@ def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     middle = Value(data.shape, data.dtype, name=outputs[0].name)
     return [
         ElementwiseStep([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
-        ElementwiseStep([middle, numbers[1]], outputs, expression=Expression(2, (Instruction("add", (0, 1)),))),
+        ElementwiseStep([middle, numbers[1]], outputs, expression=ADD),
     ]

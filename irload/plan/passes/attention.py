@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import ADD, Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep, TransposeStep
 from irload.record import record
@@ -140,9 +140,7 @@ def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | Non
         if total is not None:
             shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
             both = Value(shape, mask.dtype, name=mask.name)
-            steps.append(
-                ElementwiseStep([total, mask], [both], expression=Expression(2, (Instruction("add", (0, 1)),)))
-            )
+            steps.append(ElementwiseStep([total, mask], [both], expression=ADD))
             mask = both
         total = mask
     return total

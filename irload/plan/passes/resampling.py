@@ -12,14 +12,12 @@ from itertools import accumulate
 from math import prod
 
 from irload.plan.ir.derivations import KeptChannels
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import ADD
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, ResampleStep
 
 GAIN = 2
 """Minimum enlargement of the map, and maximum growth of the channel count, for which the rewrite is faster."""
-
-ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 
 def convolve_before_resampling(program: Program) -> None:

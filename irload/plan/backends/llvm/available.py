@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from irload.errors import InputInvalid, Unsupported
 from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.compiler import is_installed
-from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16, in_int8
+from irload.plan.backends.llvm.target import AVX512, VARIABLE, Target, host_target, in_bf16
 from irload.plan.backends.llvm.tuning import LEAST_GAIN
 from irload.system.machine import turned_off
 
@@ -31,7 +31,7 @@ class LlvmProvider:
         products = in_bf16(target, precision, precise=precise) and (precision == "bf16" or gains_by_bf16(target))
         # KV caches of decoders grow in place only if no values are stored in bf16
         stored = products and not (precision == "auto" and options.variables)
-        return _backend(target, products, stored, in_int8(precision, precise=precise))
+        return _backend(target, products, stored, precision == "auto" and not precise)
 
     def status(self) -> str:
         from importlib.metadata import version

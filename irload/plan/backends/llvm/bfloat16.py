@@ -30,13 +30,18 @@ def rounded_bits(value: Vec) -> Vec:
 def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:
     """Round two vectors of f32 to one of bf16, `first` in the lower lanes."""
     if "avx512bf16" not in f.target.features:
-        return joined(f, rounded(f, first), rounded(f, second))
+        return f.shuffle(rounded(f, first), rounded(f, second), range(2 * f.lanes))
     return intrinsics.round_pair(f, first, second).bitcast(vec_type("i16", 2 * f.lanes))
 
 
 def widened(halves: Vec) -> Vec:
     """Lanes of 16 bits as f32."""
     return (halves.cast("zext", "i32") << 16).floats()
+
+
+def member(pairs: Vec, k: int) -> Vec:
+    """The first or the second element (`k` 0 or 1) of pairs in lanes of 32 bits, as f32."""
+    return (pairs & -65536 if k else pairs << 16).floats()
 
 
 def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:
@@ -51,8 +56,3 @@ def paired(f: Function, first: Vec, second: Vec) -> Vec:
     """Interleave two vectors: the elements alternate."""
     lanes = first.lanes
     return f.shuffle(first, second, [k // 2 + k % 2 * lanes for k in range(2 * lanes)])
-
-
-def joined(f: Function, first: Vec, second: Vec) -> Vec:
-    """Concatenate two vectors of `f.lanes` lanes, `first` in the lower lanes."""
-    return f.shuffle(first, second, range(2 * f.lanes))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from irload.core.size import hint
 from irload.plan.backends.llvm.builder import Function
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.ir.building import Build, builder
+from irload.plan.ir.building import builder
 from irload.record import record
 
 Chosen = TypeVar("Chosen", bound=Kernel)
@@ -41,9 +41,13 @@ class ChosenKernel(Kernel):
 
         `index`: returns the position of a size among the values. `described`: returns the description of a kernel.
         """
-        sizes: list[Any] = []
-        build = _builder(self.arguments, sizes)
-        positions = [index(size) for size in sizes]
+        positions: list[int] = []
+
+        def argument(size: Any) -> int:
+            positions.append(index(size))
+            return len(positions) - 1
+
+        build = builder(self.arguments, argument) or (lambda values: self.arguments)
 
         @lru_cache(SHAPES)
         def build_kernel(*numbers: int) -> tuple[Kernel, Sequence[int]]:
@@ -71,16 +75,6 @@ def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel
     """
     here = choose(*with_numbers(arguments))
     return ChosenKernel(choose, arguments, here), here
-
-
-def _builder(arguments: tuple[Any, ...], sizes: list[Any]) -> Build:
-    """A function from the values of sizes to the arguments. Appends the sizes in `arguments` to `sizes`."""
-
-    def index(size: Any) -> int:
-        sizes.append(size)
-        return len(sizes) - 1
-
-    return builder(arguments, index) or (lambda values: arguments)
 
 
 def with_numbers(item: Any, number: Callable[[Any], int] = hint) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cache
 
-from irload.plan.backends.llvm import intrinsics
+from irload.plan.backends.llvm import bfloat16, intrinsics
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import BF16, F32, I8, I32, SIZES, U8, WORD
 from irload.plan.backends.llvm.target import Target
@@ -101,20 +101,14 @@ def _fma(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
 def _pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
     if not f.target.emulated:
         return intrinsics.dot_pairs(f, sums, a, b)
-    for high in (True, False):
-        sums = f.fma(_half(a, high=high), _half(b, high=high), sums)
+    for k in (1, 0):
+        sums = f.fma(bfloat16.member(a.bits(), k), bfloat16.member(b.bits(), k), sums)
     return sums
 
 
 def _dot_tiles(f: Function, sums: int, data: int, weights: int) -> None:
     """sums[r, o] += Σ data[r, k] · weights[k, o] of tiles with pairs of bf16."""
     intrinsics.on_tiles(f, "tdpbf16ps", sums, data, weights)
-
-
-def _half(pairs: Vec, *, high: bool) -> Vec:
-    """The second or the first bf16 of each pair as f32."""
-    words = pairs.bits()
-    return (words & -65536 if high else words << 16).floats()
 
 
 def _byte_pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:

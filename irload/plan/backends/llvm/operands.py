@@ -126,11 +126,6 @@ def _widened(bytes: Vec, element: str) -> Vec:
     return bytes.cast("zext" if element == U8 else "sext", "i32").converted()
 
 
-def read_halves(f: Function, pointer: Pointer, offset: AnyInt, count: int) -> Vec:
-    """`count` contiguous elements of f16, at any address, as a vector of `count` f32."""
-    return f.load_packed(pointer, offset, "f16", count).cast("fpext", "f32")
-
-
 def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: int, element: str = F32) -> Vec:
     """`count` elements with a stride in bytes, rounded to bf16; zeros in the lanes after `count`."""
     if count <= 0:

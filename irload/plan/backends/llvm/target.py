@@ -122,11 +122,6 @@ def in_bf16(target: Target, precision: str, *, precise: bool) -> bool:
     return target.bf16 and (precision == "bf16" or (precision == "auto" and not precise))
 
 
-def in_int8(precision: str, *, precise: bool) -> bool:
-    """True if products of quantized data and weights are computed in int8."""
-    return precision == "auto" and not precise
-
-
 TRIPLE = "x86_64-unknown-linux-gnu"
 """The ABI of x86-64 on all systems except Windows."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from irload.core import element as et
 from irload.core.packing import unpack
-from irload.plan.backends.llvm import intrinsics
+from irload.plan.backends.llvm import bfloat16, intrinsics
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F16, F32, SIZES, U8, WORD
 from irload.plan.backends.llvm.operands import load_lanes
@@ -66,10 +66,6 @@ def _half(f: Function, word: Vec, member: int) -> Vec:
     return members.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
 
 
-def _brain(f: Function, word: Vec, member: int) -> Vec:
-    return (word & -65536 if member else word << 16).floats()
-
-
 def _listed(element: et.ElementType) -> Widening:
     """The widening of a type of four bits, whose values are looked up in a table."""
     codes = np.arange(0, 16, 2, dtype=np.uint8)
@@ -95,7 +91,7 @@ WIDENINGS = {
     "u8": _unsigned(8),
     "i8": _unsigned(8, bias=128),
     "f16": Widening(16, member=_half),
-    "bf16": Widening(16, member=_brain),
+    "bf16": Widening(16, member=lambda f, word, k: bfloat16.member(word, k)),
     "nf4": _listed(et.nf4),
     "f4e2m1": _listed(et.f4e2m1),
     "f8e4m3": Widening(8, _e4m3),
@@ -221,14 +217,10 @@ class WidenedPart:
     def _row(self) -> int:
         return self.panel.columns * SIZES[F32]
 
-    @property
-    def _segment(self) -> int:
-        """The length of segments of the sum that are each within one part and one group."""
-        return gcd(self.rows, self.panel.compression.group or self.rows)
-
     def write(self, f: Function) -> None:
         """Emit the body of a function with the parameters `panel`, `to` (the target memory) and `part` (its index)."""
-        form, segment = self.panel.compression, self._segment
+        form = self.panel.compression
+        segment = gcd(self.rows, form.group or self.rows)  # elements that are within one part and one group
         members, width = form.members, self.panel.width
         words = -(-segment // members)
         first = f["part"] * self.rows if self.rows < self.panel.length else 0

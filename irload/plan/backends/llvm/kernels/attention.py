@@ -180,16 +180,8 @@ def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt
     yield last, vectors - last * most, columns - (vectors - 1) * f.lanes
 
 
-@record(eq=False)
-class Operands:
-    """Keys and values as the kernel reads them: their addresses and their strides along the outer axes of the output.
-
-    `packs`: the launches that pack them.
-    """
-
-    pointers: Sequence[Array | Temporary]
-    strides: Sequence[tuple[int, ...]]
-    packs: Sequence[Launch]
+Operands = tuple[Sequence[Array | Temporary], Sequence[tuple[int, ...]], Sequence[Launch]]
+"""Keys and values as the kernel reads them, their strides along the outer axes, and the launches that pack them."""
 
 
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
@@ -208,14 +200,14 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         *outer, queries = outer  # the heads that share keys and values are rows of one matrix
     if _are_few(q, k, v, selector.target.lanes):
         sums, block = RowSums.of(selector.target.lanes, queries, depth, (k.strides[-2], v.strides[-2])), queries
-        operands = _in_place((k, v), outer)
+        pointers, strides, packs = _in_place((k, v), outer)
     else:
         sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
-        operands = _packed(selector, (k, v), len(outer), sums)
+        pointers, strides, packs = _packed(selector, (k, v), len(outer), sums)
     dropped = step.dropped if mask is not None and mask.dtype == np.bool_ else None
     column = None if mask is None else mask.strides[-1]
     optional = [array for array in (mask, sink) if array is not None]
-    strides = [q.strides[:-2], *operands.strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
+    strides = [q.strides[:-2], *strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
     attend = Attend(
         tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True)),
         (queries, keys, width, depth),
@@ -227,7 +219,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         sums,
         block,
     )
-    return [*operands.packs, selector.launch(attend, [q, *operands.pointers, out, *optional])]
+    return [*packs, selector.launch(attend, [q, *pointers, out, *optional])]
 
 
 def _are_few(q: Array, k: Array, v: Array, lanes: int) -> bool:
@@ -293,7 +285,7 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
 def _in_place(matrices: Sequence[Array], outer: Sequence[int]) -> Operands:
     """Keys and values in place."""
     strides = [np.broadcast_to(a, (*outer, *a.shape[-2:])).strides[:-2] for a in matrices]
-    return Operands(matrices, strides, ())
+    return matrices, strides, ()
 
 
 def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: AttentionSums) -> Operands:
@@ -307,4 +299,4 @@ def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: 
         strides.append((*(0,) * (rank - len(sizes)), *along))
         pointers.append(selector.temporary(pack.nbytes))
         packs.append(selector.launch(pack, [matrix, pointers[-1]]))
-    return Operands(pointers, strides, packs)
+    return pointers, strides, packs

@@ -99,7 +99,9 @@ class BlockKernel(Kernel):
         pointers = arguments.pointers(len(key.strides))
         row = self.row_code(f, arguments)
         parts, down, height, rows = arguments.integers(4)
-        right, chunk, vectors, tail, rest = arguments.integers(5) if key.size == ANY else self._known_length
+        whole = key.size // self.width
+        known = [0, whole, whole, whole, key.size % self.width]
+        right, chunk, vectors, tail, rest = arguments.integers(5) if key.size == ANY else known
         along = arguments.filled(key.strides)
         between = arguments.integers(len(pointers))
         lines = arguments.table(len(pointers))
@@ -115,8 +117,3 @@ class BlockKernel(Kernel):
                         vector(vectors, rest)
                 elif rest and self.has_tail:
                     vector(vectors, rest)
-
-    @property
-    def _known_length(self) -> list[AnyInt]:
-        vectors, rest = divmod(self.row.size, self.width)
-        return [0, vectors, vectors, vectors, rest]

@@ -50,11 +50,6 @@ class ConvProblem:
         )
 
     @property
-    def kernel(self) -> tuple[int, ...]:
-        """The taps along each spatial axis."""
-        return self.shape[3:]
-
-    @property
     def tensors(self) -> list[Array]:
         """The result and the operands of the epilogue, broadcast to the shape of the result."""
         return [self.out, *(spread(operand, self.out.shape) for operand in self.operands)]

@@ -126,12 +126,6 @@ class ColumnFormula(BlockKernel):
 
     times: ClassVar[int] = 1
 
-    @staticmethod
-    def of(lanes: int, axes: tuple[Axis, ...], inner: tuple[Axis, ...], how: Formula) -> ColumnFormula:
-        """The kernel for separate columns, with bands of whole vectors if there are enough columns."""
-        vectors = max(1, min(how.vectors, axes[-1].size // lanes))
-        return ColumnFormula(lanes, axes, inner, how, vectors * lanes)
-
     @property
     def name(self) -> str:
         return f"Column{self.how.name}"
@@ -194,4 +188,5 @@ def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how
         return RowFormula(lanes, tuple(outer), tuple(inner), how)
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rest = [axis for axis in outer if axis is not columns]
-    return ColumnFormula.of(lanes, (*rest, columns), tuple(inner), how)
+    vectors = max(1, min(how.vectors, columns.size // lanes))  # bands of whole vectors
+    return ColumnFormula(lanes, (*rest, columns), tuple(inner), how, vectors * lanes)

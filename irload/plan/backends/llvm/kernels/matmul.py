@@ -40,7 +40,7 @@ from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import PANEL
 from irload.plan.backends.llvm.widening import CompressedPanel, Compression
 from irload.plan.ir.compressed import compressed
-from irload.plan.ir.expression import Expression
+from irload.plan.ir.expression import ADD, Expression
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import MatMulStep
 from irload.record import record
@@ -56,7 +56,7 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     operands, epilogue = [selector.stored(v) for v in step.operands], step.epilogue
     if step.integers is not None and step.integers.zero_point:
-        from irload.plan.backends.llvm.kernels.quantized import ADD, compensation  # not needed by f32
+        from irload.plan.backends.llvm.kernels.quantized import compensation  # not needed by f32
 
         operands.insert(0, compensation(b, step.integers.zero_point, (1 if step.transpose_b else 0,), selector))
         epilogue = ADD.then(epilogue, 0)

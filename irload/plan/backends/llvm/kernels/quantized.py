@@ -16,11 +16,9 @@ from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_o
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.weight_memory import aligned_copy
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import ADD
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import Integers
-
-ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 
 def integer_convolution(conv: ConvProblem, integers: Integers, selector: Selector) -> list[Launch]:

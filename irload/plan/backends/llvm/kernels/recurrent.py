@@ -53,19 +53,10 @@ class BlockLengths:
             maximum[0] = self.f.maximum(maximum[0], self._length(sample))
         return maximum[0]
 
-    def each_start(self, time: Int) -> Iterator[Int]:
-        """`for sample in …`: a loop over the sequences that start at `time`, backwards."""
-        with self.f.when(self.backwards):
-            yield from self._each(time + 1)
-
-    def each_end(self, time: Int) -> Iterator[Int]:
-        """`for sample in …`: a loop over the sequences that end at `time`, forwards."""
-        with self.f.when(self.f.equal(self.first, 0)):
-            yield from self._each(time + 1)
-
-    def each_empty(self) -> Iterator[Int]:
-        """`for sample in …`: a loop over the sequences without elements."""
-        yield from self._each(0)
+    def each_last(self, time: Int, direction: Bool) -> Iterator[Int]:
+        """`for sample in …`: a loop over the sequences whose last element is at `time`, if the direction is given."""
+        with self.f.when(direction):
+            yield from self.each(time + 1)
 
     def each_beyond(self) -> Iterator[tuple[Int, Int]]:
         """`for sample, time in …`: a loop over the positions beyond the ends of sequences."""
@@ -73,8 +64,8 @@ class BlockLengths:
             for time in self.f.range(self._length(sample), self.limit):
                 yield sample, time
 
-    def _each(self, length: AnyInt) -> Iterator[Int]:
-        """A loop over the sequences of this length."""
+    def each(self, length: AnyInt) -> Iterator[Int]:
+        """`for sample in …`: a loop over the sequences of this length."""
         for sample in self.f.range(0, self.samples):
             with self.f.when(self.f.equal(self._length(sample), length)):
                 yield sample
@@ -240,7 +231,7 @@ class _Steps:
             at = f.minimum(at, length - 1)
         for turn in f.range(0, length, 1, state):
             time = distance(f, at, turn)  # forwards |0 − turn|, backwards length − 1 − turn
-            for index in lengths.each_start(time) if lengths else ():
+            for index in lengths.each_last(time, lengths.backwards) if lengths else ():
                 self._start(before, state[0], 1, index)
             gates_of, source = gates + time * (kernel.width * 4), state[0]
             for k in range(len(kernel.phases)):
@@ -249,7 +240,7 @@ class _Steps:
                 self._phase(k, samples, source, weights[k], operands, strides)
                 gates_of, source = gates_of + nbytes[k] * 4, target
             state.reverse()
-            for index in lengths.each_end(time) if lengths else ():
+            for index in lengths.each_last(time, f.equal(lengths.first, 0)) if lengths else ():
                 self._stop(after, 1, index)
         if lengths is None:
             self._stop(after, samples)
@@ -262,7 +253,7 @@ class _Steps:
             self._stop(after, lengths.samples)
         for index, time in lengths.each_beyond():
             self._clear(y + index * self.y_strides[0] + time * self.y_strides[2], self.kernel.y[3])
-        for index in lengths.each_empty():
+        for index in lengths.each(0):
             for end, strides, _ in after:
                 self._clear(end + index * strides[0], strides[2])
 

@@ -20,10 +20,8 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import LEAST_RECURRENT, LEAST_STATE, SAMPLES
 from irload.plan.backends.llvm.weight_memory import aligned_copy
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import ADD
 from irload.plan.ir.steps import RecurrentStep
-
-_ADD = Expression(2, (Instruction("add", (0, 1)),))
 
 
 def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
@@ -95,7 +93,7 @@ def input_gates(
     tensors = [laid, np.broadcast_to(bias[:, None, None, :, 0], laid.shape)]
     if batch > length:
         x, tensors = x.swapaxes(0, 1), [tensor.swapaxes(1, 2) for tensor in tensors]
-    rows = RowContraction.of(step.inputs[0], x, (directions, 1), tensors, _ADD, dot, selector)
+    rows = RowContraction.of(step.inputs[0], x, (directions, 1), tensors, ADD, dot, selector)
 
     def pack(weights: Array) -> Array:
         return pack_weights(arrange(weights), rows.packing, selector.target, selector.threads)

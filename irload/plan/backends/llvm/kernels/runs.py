@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
-from irload.plan.backends.llvm.elements import F32
+from irload.plan.backends.llvm.elements import F16, F32
 from irload.plan.backends.llvm.kernels.loops import either, first_above, repeat
-from irload.plan.backends.llvm.operands import read_halves
 
 
 def move_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
@@ -28,8 +27,9 @@ def widen_run(f: Function, addresses: Sequence[Pointer], size: AnyInt) -> None:
     """Widen `size` elements of f16, at least one, to f32."""
     for count in either(f, size < f.lanes, 1, f.lanes):
         for at in repeat(f, 0, size) if count == 1 else _each_vector(f, size, f.lanes):
-            value = f.zero(F32, count) if len(addresses) == 1 else read_halves(f, addresses[1], at * 2, count)
-            f.store(value, addresses[0], at * 4)
+            target, *source = addresses
+            value = f.load_packed(source[0], at * 2, F16, count).cast("fpext", F32) if source else f.zero(F32, count)
+            f.store(value, target, at * 4)
 
 
 def move(f: Function, addresses: Sequence[Pointer], offset: AnyInt, nbytes: int) -> None:

@@ -110,9 +110,11 @@ def pack_panels(panel: CompressedPanel, axis: int, target: Target, threads: int,
         packed.reshape(-1, form.nbytes(panel.length, 1))[:, :at] = words.view(np.uint8).reshape(-1, at)
     else:
         prepare(kernel, [matrices, packed], target, threads)
-    for factor, kind in ((weights.scale, form.scale), (weights.zero_point, form.zero)):
+    bias = form.widening.bias  # zero points are stored for unsigned codes
+    for factor, kind, added in ((weights.scale, form.scale, 0), (weights.zero_point, form.zero, bias)):
         if factor is not None and kind is not None:
-            at += _pack_factors(packed, at, _factors_of(weights, factor, axis), columns, DTYPES[kind])
+            factors = weights.per_group(factor, axis) + np.float32(added)
+            at += _pack_factors(packed, at, factors, columns, DTYPES[kind])
     return packed
 
 
@@ -127,12 +129,6 @@ def _pack_factors(packed: Array, start: int, factors: Array, width: int, dtype: 
     target = packed.reshape(-1, stride)[:, start : start + prod(shape[1:]) * dtype.itemsize]
     target[...] = wide.reshape(shape[0], width, groups).swapaxes(1, 2).reshape(shape[0], -1).view(np.uint8)
     return prod(shape[1:]) * dtype.itemsize
-
-
-def _factors_of(weights: Compressed, factor: Constant, axis: int) -> Array:
-    """The scales, or the zero points for unsigned codes, per group along `axis`, which becomes the last axis."""
-    bias = WIDENINGS[weights.element.name].bias if factor is weights.zero_point else 0
-    return weights.per_group(factor, axis) + np.float32(bias)
 
 
 def _words_of(weights: Compressed, axis: int) -> Array:

@@ -30,8 +30,8 @@ from irload.plan.backends.llvm.tuning import (
 
 def fits_winograd(conv: ConvProblem, selector: Selector) -> bool:
     """True if the algorithm applies, is precise enough and is faster than the direct convolution."""
-    groups, channels, depth, *_ = conv.shape
-    if groups > 1 or conv.kernel != (3, 3) or conv.data.strides[1] != conv.data.itemsize:
+    groups, channels, depth, *kernel = conv.shape
+    if groups > 1 or kernel != [3, 3] or conv.data.strides[1] != conv.data.itemsize:
         return False
     if selector.precise or min(channels, depth) < WINOGRAD_CHANNELS:
         return False
