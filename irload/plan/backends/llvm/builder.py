@@ -53,17 +53,13 @@ class Module:
     def __init__(self, target: Target, *, optimized: bool = False) -> None:
         self.target = target
         self._optimized = optimized
-        self._functions: dict[str, Function] = {}
+        self.functions: dict[str, Function] = {}
         self.tables: dict[str, str] = {}
 
     def function(self, name: str, parameters: Sequence[str], *, internal: bool = True) -> Function:
         """Add a function without a result. Each parameter is "type name"."""
-        added = self._functions[name] = Function(self, name, parameters, internal=internal)
+        added = self.functions[name] = Function(self, name, parameters, internal=internal)
         return added
-
-    def has(self, name: str) -> bool:
-        """True if the function exists."""
-        return name in self._functions
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -72,7 +68,7 @@ class Module:
         attributes += f' "min-legal-vector-width"="{wide}"'
         attributes += f' "target-features"="{self.target.features}"' if self.target.features else ""
         attributes += ' "no-builtins"' if self._optimized else ""  # LLVM's passes must not call memcpy
-        functions = [function.text() for function in self._functions.values()]
+        functions = [function.text() for function in self.functions.values()]
         head = _masked(self.target.lanes)
         kind, load = f"<{self.target.lanes} x i8>", f"@llvm.masked.load.v{self.target.lanes}i8.p0"
         if any(load in text for text in functions):
@@ -152,7 +148,7 @@ class Function:
 
     def call(self, name: str, arguments: Mapping[str, int | LlvmValue], write: Callable[[Function], None]) -> None:
         """Call a function of this module. `arguments`: by parameter name. On the first call, `write` emits its body."""
-        if not self.module.has(name):
+        if name not in self.module.functions:
             parameters = [f"{'i64' if isinstance(a, int) else a.type} {n}" for n, a in arguments.items()]
             write(self.module.function(name, parameters))
         self.emit(f"call fastcc void @{name}({', '.join(map(self._typed, arguments.values()))})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cache
+from typing import Any
 
 from irload.plan.backends.llvm import bfloat16, intrinsics
 from irload.plan.backends.llvm.builder import Function, Vec
@@ -85,9 +86,9 @@ class Dot:
         """The number of words of the sum whose weights share one stored word: several if weights are compressed."""
         return 1 if self.weights is None else self.weights.members // self.k
 
-    def words(self, length: int) -> int:
-        """The number of words of `length` elements of the sum."""
-        return -(-length // self.k)
+    def words(self, length: Any) -> Any:
+        """The number of words of `length` elements of the sum: an int, or a value of the code."""
+        return length if self.k == 1 else (length + self.k - 1) // self.k
 
     def nbytes(self, words: int, columns: int) -> int:
         """The bytes of a panel of packed weights for a number of words of the sum."""

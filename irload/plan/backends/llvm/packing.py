@@ -8,6 +8,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import tiles
+from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, SIZES, WORD
 from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.record import record
@@ -44,6 +45,11 @@ class Packing:
     def chunked(width: int, *, overlap: bool = False) -> Packing:
         """[panel, chunk, tap, tile, 16 pairs of rows, 16 columns, 2] in bf16, for panels of `width` tiles."""
         return Packing(BF16, tiles.ROWS, width, tiles.DEPTH, overlap)
+
+    @staticmethod
+    def read_by(dot: Dot, lanes: int, vectors: int) -> Packing:
+        """The layout in which a dot reads panels of `vectors` vectors of `lanes` words."""
+        return Packing.chunked(vectors) if dot.tiled else Packing.panels(lanes, vectors, dot.b)
 
     @property
     def word(self) -> int:

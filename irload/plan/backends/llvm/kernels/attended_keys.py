@@ -6,6 +6,7 @@ so the mask is searched. Results are equal: the exponentials of skipped scores a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,7 +19,6 @@ from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import across
-from irload.record import record
 
 DROPPED, KEPT, PRODUCT = -60000.0, -10000.0, 20000.0
 """Numbers up to `DROPPED` in an f32 mask drop a key if the query has a key with a number above `KEPT`.
@@ -28,20 +28,6 @@ If no product of a query and a key exceeds `PRODUCT` in magnitude, the scores of
 """
 INFINITY = 0x7F800000
 """The bits of infinity: the bits of NaN are larger integers, the bits of other positive numbers smaller ones."""
-
-
-@record(eq=False)
-class Region:
-    """Packed keys or values: `count` parts, `pitch` bytes apart. A part has `nbytes` bytes, which are whole vectors.
-
-    `k`: the elements of a word, 1 for f32 or 2 for bf16.
-    """
-
-    start: Pointer
-    nbytes: AnyInt
-    k: int
-    count: int = 1
-    pitch: AnyInt = 0
 
 
 def without_dropped_keys(b: Block, sums: AttentionSums, queries: AnyInt, depth: int) -> Block:
@@ -59,13 +45,13 @@ def without_dropped_keys(b: Block, sums: AttentionSums, queries: AnyInt, depth: 
     limit: list[Any] = [f.integer(f.minimum(panels * wide, rows.keys))]
     with f.when(limit[0] < rows.keys, limit):
         row, k = sums.values * sums.lanes * WORD, sums.dot.k
-        keys = Region(b.keys, (rows.keys + wide - 1) // wide * (sums.words(b.width) * wide * WORD), k)
-        first, last = limit[0] // k, sums.words(rows.keys)
+        key_bytes = (rows.keys + wide - 1) // wide * (sums.dot.words(b.width) * wide * WORD)
+        first, last = limit[0] // k, sums.dot.words(rows.keys)
         parts = -(-depth // (sums.values * sums.lanes))
-        values = Region(b.values + first * row, (last - first) * row, k, parts, last * row)
-        exact = _largest(f, values).lane(0).compare("slt", INFINITY)
+        values = _largest(f, b.values + first * row, (last - first) * row, k, parts, last * row)
+        exact = values.lane(0).compare("slt", INFINITY)
         if rows.scoring.dropped is None and not rows.scoring.causal:
-            exact = exact & _are_small(b, keys, queries)
+            exact = exact & _are_small(b, partial(_largest, f, b.keys, key_bytes, k), queries)
         limit[0] = f.select(exact, limit[0], f.integer(rows.keys))
     return replace(b, rows=replace(rows, keys=limit[0]))
 
@@ -121,8 +107,11 @@ def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:
     return f.equal(none_of(f, kept).as_int(), 0)
 
 
-def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
-    """True if no product of a query of the block with a key exceeds `PRODUCT`: Σ |q| · max |k|."""
+def _are_small(b: Block, largest: Callable[[], Vec], queries: AnyInt) -> Bool:
+    """True if no product of a query of the block with a key exceeds `PRODUCT`: Σ |q| · max |k|.
+
+    `largest`: emits the bits of max |k|.
+    """
     f, rows = b.f, b.rows
     most: list[Any] = [f.zero()]
     for query in f.range(rows.first(0), _stop(rows, queries), 1, most):
@@ -133,17 +122,21 @@ def _are_small(b: Block, keys: Region, queries: AnyInt) -> Bool:
             total = total + (element if count == f.lanes else f.select(f.mask(count), element, f.zero()))
         total = across(f, total, Vec.__add__)
         most[0] = total.maximum(most[0])
-    product = most[0] * _largest(f, keys).floats() * abs(rows.scoring.scale)
+    product = most[0] * largest().floats() * abs(rows.scoring.scale)
     return product.lane(0).compare("ole", PRODUCT)
 
 
-def _largest(f: Function, region: Region) -> Vec:
-    """The bits of the largest magnitude, in all lanes. The bits of NaN are above `INFINITY`."""
+def _largest(f: Function, start: Pointer, nbytes: AnyInt, k: int, count: int = 1, pitch: AnyInt = 0) -> Vec:
+    """The bits of the largest magnitude in packed keys or values, in all lanes. The bits of NaN are above `INFINITY`.
+
+    There are `count` parts, `pitch` bytes apart. A part has `nbytes` bytes, which are whole vectors. `k`: the elements
+    of a word, 1 for f32 or 2 for bf16.
+    """
     top: list[Any] = [f.zero(I32)]
-    for part in range(region.count):
-        for at in f.range(0, region.nbytes, f.lanes * SIZES[F32], top):
-            words = f.load(region.start + part * region.pitch, at).bits()
-            for element in (words,) if region.k == 1 else (words & -65536, words << 16):
+    for part in range(count):
+        for at in f.range(0, nbytes, f.lanes * SIZES[F32], top):
+            words = f.load(start + part * pitch, at).bits()
+            for element in (words,) if k == 1 else (words & -65536, words << 16):
                 top[0] = _larger(element & 0x7FFFFFFF, top[0])
     return across(f, top[0], _larger)
 

@@ -22,12 +22,12 @@ from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.attended_keys import without_dropped_keys
-from irload.plan.backends.llvm.kernels.attention_sums import AttentionSums, Block, PairSums
+from irload.plan.backends.llvm.kernels.attention_sums import MOST_ROWS, AttentionSums, Block, PairSums, RowSums
 from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.kernels.packing import Pack
-from irload.plan.backends.llvm.kernels.row_sums import MOST_ROWS, RowSums
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
 from irload.plan.backends.llvm.operands import write
+from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
@@ -294,7 +294,8 @@ def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: 
     keys, values = matrices
     for matrix, panel in ((keys.swapaxes(-1, -2), sums.keys), (values, sums.values)):
         sizes = tuple(n if stride else 1 for n, stride in zip(matrix.shape[:-2], matrix.strides, strict=False))
-        pack = Pack.of(sums.packing(panel), matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
+        packing = Packing.read_by(sums.dot, sums.lanes, panel)
+        pack = Pack.of(packing, matrix[tuple(slice(None) if n > 1 else 0 for n in sizes)])
         along = (prod(sizes[k + 1 :]) * pack.matrix if n > 1 else 0 for k, n in enumerate(sizes))
         strides.append((*(0,) * (rank - len(sizes)), *along))
         pointers.append(selector.temporary(pack.nbytes))

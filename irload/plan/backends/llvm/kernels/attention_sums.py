@@ -1,24 +1,32 @@
 """The products of attention: a block of queries by packed keys, and the exponentials of the scores by packed values.
 
 The micro-kernel is a field of the kernel: `AttentionSums` uses f32 in vector registers, `PairSums` bf16 in vector
-registers, `TileSums` bf16 in AMX tiles.
+registers, `TileSums` bf16 in AMX tiles. `RowSums` is for few queries, such as the next token of a decoder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
-from irload.plan.backends.llvm.elements import WORD
+from irload.plan.backends.llvm.elements import I64, SIZES, WORD
 from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout, ScoreRows
 from irload.plan.backends.llvm.operands import read_rounded
-from irload.plan.backends.llvm.packing import Packing
+from irload.plan.backends.llvm.shuffles import folded
 from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.record import record
+
+MOST_ROWS = 8
+"""Maximum number of queries of `RowSums`."""
+_PANEL = 4
+"""Vectors of keys whose scores `RowSums` computes before their maximum."""
+_SUMS = 8
+"""Vectors of values that `RowSums` has in registers for all queries: enough to hide the latency of FMAs."""
 
 SumsOfRow = tuple[AnyInt, list[Vec]]
 """The index of a row in its strip, and its sums."""
@@ -29,8 +37,8 @@ class Block:
     """A block of queries in a function. `q`: the address of query 0; `row`, `column`: strides of queries and elements.
 
     `width`: the elements of a query. `memory`: `AttentionSums.nbytes` of scratch memory; `copies`: memory of
-    `AttentionSums.copies`.
-    `packed_keys`: the number of packed keys and values, of which the block may multiply only the first `rows.keys`.
+    `AttentionSums.copies`. `packed_keys`: the number of packed keys and values, of which the block may multiply only
+    the first `rows.keys`.
     """
 
     f: Function
@@ -93,14 +101,6 @@ class AttentionSums:
         """Bytes of a row of words of a panel of keys, and of a row of its scores."""
         return self.keys * self.lanes * WORD
 
-    def packing(self, vectors: int) -> Packing:
-        """The packing of keys (rows are elements) or values (rows are keys) in panels of `vectors` vectors."""
-        return Packing.panels(self.lanes, vectors, self.dot.b)
-
-    def words(self, count: Any) -> Any:
-        """The number of words of `count` rows of a packed matrix."""
-        return count if self.dot.k == 1 else (count + self.dot.k - 1) // self.dot.k
-
     def layout(self, block: Any, keys: Any) -> ScoreLayout:
         """The layout of the scores of a block. `block` and `keys` are ints, or values of the code."""
         wide, step = self.keys * self.lanes, self.rows * self._row
@@ -131,7 +131,7 @@ class AttentionSums:
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         """Multiply a strip by the first vectors of a panel of keys, and store the scores at `target`."""
-        (x, row, column), words = self.queries(b, strip), self.words(b.width)
+        (x, row, column), words = self.queries(b, strip), self.dot.words(b.width)
         tile = RegisterTile(self.rows, row, vectors, self.keys, (SumLevel(words, column),), dot=self.dot)
         w = b.keys + panel * (words * self._row)
         for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
@@ -141,12 +141,12 @@ class AttentionSums:
         """The products of a strip by the first vectors of a panel of values: for each row, its index and its sums."""
         row, wide, step = self.values * self.lanes * WORD, self.keys * self.lanes, b.rows.layout.step
         whole, words = b.rows.keys // wide, wide // self.dot.k
-        x, w = b.rows.scores_of(strip), b.values + panel * (self.words(b.packed_keys) * row)
+        x, w = b.rows.scores_of(strip), b.values + panel * (self.dot.words(b.packed_keys) * row)
         levels = SumLevel(1, step), SumLevel(words, WORD)
         panels = RegisterTile(self.rows, self._row, vectors, self.values, levels, dot=self.dot)
         sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
         single = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, WORD),), dot=self.dot)
-        x, w, rest = x + whole * step, w + whole * (words * row), self.words(b.rows.keys - whole * wide)
+        x, w, rest = x + whole * step, w + whole * (words * row), self.dot.words(b.rows.keys - whole * wide)
         sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):
             yield r, sums[r * vectors : (r + 1) * vectors]
@@ -203,3 +203,71 @@ class PairSums(RoundedSums):
             store_rounded(b.f, powers, scores)
 
         b.rows.finish(store)
+
+
+@record()
+class RowSums(AttentionSums):
+    """Keys and values are read in place, since packing them takes as long as multiplying them by a few queries.
+
+    One strip has all queries. Elements of keys and values are contiguous, and fill whole vectors.
+
+    `strides`: bytes between keys, and between values, which the code reads.
+    """
+
+    strides: tuple[int, int]
+
+    nbytes: ClassVar[int] = 2 * SIZES[I64]
+    skips: ClassVar[bool] = False
+
+    @staticmethod
+    def of(lanes: int, rows: int, depth: int, strides: tuple[int, int]) -> RowSums:
+        """The sums for this number of queries and elements of a value."""
+        return RowSums(lanes, rows, _PANEL, max(1, min(_SUMS // rows, depth // lanes)), strides)
+
+    @property
+    def code(self) -> RowSums:
+        return replace(self, strides=(0, 0))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.strides
+
+    def begin(self, f: Function, numbers: Pointer, memory: Pointer) -> None:
+        for at in (0, SIZES[I64]):
+            f.store_scalar(f.load_int(numbers, at), memory, at)
+
+    def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
+        """Multiply all queries by the keys of a panel. Lanes after the last key repeat its scores."""
+        f, stride, last = b.f, b.f.load_int(b.memory), b.rows.keys - 1
+        for v in f.range(0, vectors):
+            first = (panel * self.keys + v) * f.lanes
+            keys = [b.keys + f.minimum(first + k, last) * stride for k in range(f.lanes)]
+            for r in f.range(0, self.rows):
+                query = b.q + r * b.row
+                sums = [f.zero()] * f.lanes
+                for at in range(0, b.width * 4, f.lanes * 4):
+                    part = f.load(query, at)
+                    sums = [f.fma(f.load(key, at), part, total) for key, total in zip(keys, sums, strict=True)]
+                f.store(folded(f, sums, Vec.__add__), target, r * self._row + v * (f.lanes * 4))
+
+    def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
+        f, rows, stride = b.f, range(self.rows), b.f.load_int(b.memory, SIZES[I64])
+        wide, powers = self.keys * f.lanes, b.rows.scores_of(strip)
+        values = b.values + panel * (self.values * f.lanes * 4)
+        sums = [f.zero()] * (self.rows * vectors)
+
+        def add(powers: Pointer, value: Pointer) -> None:
+            parts = [f.load(value, v * (f.lanes * 4)) for v in range(vectors)]
+            for r in rows:
+                power = f.broadcast(powers, r * self._row)
+                for v, part in enumerate(parts):
+                    sums[r * vectors + v] = f.fma(power, part, sums[r * vectors + v])
+
+        whole = b.rows.keys // wide
+        for k in f.range(0, whole, 1, sums):
+            for j in f.range(0, wide, 1, sums):
+                add(powers + k * b.rows.layout.step + j * 4, values + (k * wide + j) * stride)
+        for j in f.range(0, b.rows.keys - whole * wide, 1, sums):
+            add(powers + whole * b.rows.layout.step + j * 4, values + (whole * wide + j) * stride)
+        for r in rows:
+            yield r, sums[r * vectors : (r + 1) * vectors]

@@ -119,17 +119,13 @@ class GridSampling(Kernel):
         return points, channels, samples
 
     @property
-    def _axes(self) -> tuple[Axis, Axis, Axis | None]:
-        return self.points, self.channels, self.samples
-
-    @property
     def _tensors(self) -> int:
         return 3 if self.samples is None else 5
 
     @property
     def numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
-        sizes = unknown(self._axes, self._keys)
+        sizes = unknown((self.points, self.channels, self.samples), self._keys)
         return (*sides, *sizes, self.coordinate, self.image_stride, self._vectors, *table(self.outer, self._tensors))
 
     @property

@@ -46,11 +46,10 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
 
     key = (step.cell, sums.dot.a, lanes, *(p.vectors for p in phases))
     bias = selector.packed(b, ("bias", *key), lambda b: aligned_copy(pack_all(b[..., None])))
+    packings = [Packing.read_by(sums.dot, lanes, p.panel) for p in phases]
     hiddens = [
-        selector.packed(
-            r, ("hidden", k, *key), lambda r, p=p: pack(ordered(r, p, hidden, lanes), sums.packing(lanes, p.panel))
-        )
-        for k, p in enumerate(phases)
+        selector.packed(r, ("hidden", k, *key), lambda r, k=k: pack(ordered(r, phases[k], hidden, lanes), packings[k]))
+        for k in range(len(phases))
     ]
     recurrence = Recurrence(
         lanes,

@@ -9,7 +9,6 @@ from irload.plan.backends.llvm import tiles
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernels.recurrent_cells import CellPhase
-from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import RegisterTile, SumLevel, write_sums
 from irload.plan.backends.llvm.tiles import Tiles
@@ -88,10 +87,6 @@ class StateSums:
         rows = (target.registers - 1) // (vectors * gates) - 1
         return PackedPhase(phase, max(1, min(rows, self.block)), vectors)
 
-    def packing(self, lanes: int, panel: int) -> Packing:
-        """The layout of the weights of a phase."""
-        return Packing.panels(lanes, panel, self.dot.b)
-
     def cycles(self, batch: int, vectors: int) -> float:
         """Cycles of the products of one step. `vectors`: of gates."""
         return batch * vectors * self.hidden / 2
@@ -152,9 +147,6 @@ class TileStateSums(StateSums):
 
     def cycles(self, batch: int, vectors: int) -> float:
         return -(-batch // self.block) * vectors * self.chunks * max(self.block + 1, 9)
-
-    def packing(self, lanes: int, panel: int) -> Packing:
-        return Packing.chunked(panel)
 
     @property
     def chunks(self) -> int:

@@ -11,7 +11,6 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import TILES, Dot
 from irload.plan.backends.llvm.kernels.attention_sums import Block, RoundedSums, SumsOfRow, store_rounded
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout
-from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import odd_pitch
 from irload.plan.backends.llvm.tiles import Tiles
 from irload.record import record
@@ -54,9 +53,6 @@ class TileSums(RoundedSums):
     @property
     def counts(self) -> Sequence[int]:
         return range(1, self.keys + 1)
-
-    def packing(self, vectors: int) -> Packing:
-        return Packing.chunked(vectors)
 
     def pitch(self, count: Any) -> Any:
         return odd_pitch(_chunks(count))
