@@ -28,7 +28,6 @@ class Notes(Units):
     """Writes the address that the thread prefetches (`ahead`) for each unit. Pointers: output, weights."""
 
     units: int
-    ahead_bytes: int = 0  # type: ignore[assignment]
     streamed: Streamed | None = None  # type: ignore[assignment]
 
     def write(self, function: Function) -> None:
@@ -43,8 +42,8 @@ def prefetching(
 ) -> tuple[KernelTable, np.ndarray]:
     """The table of a kernel with 1024 bytes of weights, followed by kernels that stream `others`; and its output."""
     out, rest = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
-    launches = [Launch(Notes(threads, ahead_bytes, Streamed(1, 1024, 1)), [address(out), OWN])]
-    launches += [Launch(Notes(threads, 0, streamed), [address(rest), weights]) for streamed in others]
+    launches = [Launch(Notes(threads, Streamed(1, 1024, 1, ahead_bytes)), [address(out), OWN])]
+    launches += [Launch(Notes(threads, streamed), [address(rest), weights]) for streamed in others]
     return launched(launches, AVX2, threads, 64), out
 
 

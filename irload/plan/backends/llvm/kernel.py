@@ -26,12 +26,14 @@ memory, weights to prefetch.
 class Streamed:
     """Weights that a kernel streams: `nbytes` bytes at the pointer with index `pointer`.
 
-    `parts`: the number of parts that are divided among threads. With 1, each thread reads all weights.
+    `parts`: the number of parts that are divided among threads. With 1, each thread reads all weights. `ahead`: bytes
+    of weights of a following kernel, or of these, that the kernel prefetches from the address `ahead` on.
     """
 
     pointer: int
     nbytes: int
     parts: int
+    ahead: int = 0
 
 
 @record()
@@ -92,13 +94,8 @@ class Kernel(ABC):
         return 0
 
     @property
-    def ahead_bytes(self) -> int:
-        """Bytes of weights that the kernel prefetches from the address `ahead` on."""
-        return 0
-
-    @property
     def streamed(self) -> Streamed | None:
-        """The weights that an earlier kernel should prefetch."""
+        """The weights that the kernel streams, which an earlier kernel should prefetch; None for other kernels."""
         return None
 
     @abstractmethod

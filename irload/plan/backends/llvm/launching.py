@@ -9,7 +9,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernel import Launch, Streamed
 from irload.plan.backends.llvm.parts import PROPERTIES, TEMPORARY, Codes, TablePart, Words, pointer_term
 from irload.plan.backends.llvm.runtime import KernelTable, working_memory
 from irload.plan.backends.llvm.target import Target
@@ -77,16 +77,16 @@ class TableForm:
         return record_words
 
     def _prefetches(self, parts: Sequence[TablePart], order: Array) -> Iterator[tuple[int, int, int]]:
-        kernels: list[Kernel | None] = []
+        streams: list[Streamed | None] = []
         for part in parts:  # traced kernels neither prefetch weights nor stream them
-            created = [None if part.is_traced else create(()) for create in part.kernels]
-            kernels += created * len(part.positions)
+            created = [None if part.is_traced else create(()).streamed for create in part.kernels]
+            streams += created * len(part.positions)
         addresses = self.record_words.addresses
 
         def is_temporary(row: int, pointer: int) -> bool:
             return addresses[self.firsts[row] + PROPERTIES + pointer] == TEMPORARY
 
-        rows = [kernels[k] for k in order.tolist()]
+        rows = [streams[k] for k in order.tolist()]
         for index, reader, pointer, stride in prefetched_weights(rows, self.threads, is_temporary):
             yield index, self.firsts[reader] + PROPERTIES + pointer, stride
 
@@ -146,24 +146,23 @@ def launched(launches: Sequence[Launch], target: Target, threads: int, temporary
 
 
 def prefetched_weights(
-    kernels: Sequence[Kernel | None], threads: int, is_temporary: Callable[[int, int], bool]
+    streams: Sequence[Streamed | None], threads: int, is_temporary: Callable[[int, int], bool]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """The weights that kernels prefetch.
+    """The weights that kernels prefetch. `streams`: the weights of each kernel.
 
     Yields the index of the kernel, the index of the reader (the kernel that reads the weights), the reader's pointer,
     and the bytes between consecutive threads. The reader is the first of the next REACH kernels with enough constant
     weights, or else the kernel itself.
     """
-    for index, kernel in enumerate(kernels):
-        if kernel is None or not kernel.ahead_bytes:
+    for index, own in enumerate(streams):
+        if own is None or not own.ahead:
             continue
-        for k in (*range(index + 1, min(index + 1 + REACH, len(kernels))), index):
-            reader = kernels[k]
-            streamed = None if reader is None else reader.streamed
+        for k in (*range(index + 1, min(index + 1 + REACH, len(streams))), index):
+            streamed = streams[k]
             if streamed is None or (k > index and is_temporary(k, streamed.pointer)):
                 continue
             stride = streamed.nbytes // streamed.parts * (streamed.parts // threads)
-            if streamed.nbytes - (threads - 1) * stride >= kernel.ahead_bytes:
+            if streamed.nbytes - (threads - 1) * stride >= own.ahead:
                 yield index, k, streamed.pointer, stride
                 break
         else:

@@ -27,6 +27,7 @@ class Selector:
         self.precise = options.precise
         self.variables = options.variables
         self.resized = options.resized
+        """True if the sizes of values differ between calls."""
         self.bf16 = in_bf16(target, options.precision, precise=options.precise)
         self.constants: list[Array] = []
         """Constants that kernels read unpacked."""

@@ -31,8 +31,6 @@ class ConvProblem:
     windows: tuple[WindowAxis, ...]
     pick: Callable[[Array], Array] = lambda weights: weights
     name: Hashable = None
-    resized: bool = False
-    """True if the sizes of the maps differ between calls."""
 
     @staticmethod
     def of(step: ConvStep, selector: Selector) -> ConvProblem:
@@ -46,7 +44,6 @@ class ConvProblem:
             weights,
             weights.shape,
             step.windows,
-            resized=selector.resized,
         )
 
     @property

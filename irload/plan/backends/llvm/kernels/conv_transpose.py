@@ -87,7 +87,6 @@ def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[ConvProbl
             tuple(part.window for part in parts),
             lambda weights, taps=taps: _picked(weights, taps),
             taps,
-            selector.resized,
         )
         convs.append(conv)
     return convs

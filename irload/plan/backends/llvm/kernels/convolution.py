@@ -46,7 +46,7 @@ def contracted(conv: ConvProblem, dot: Dot, selector: Selector) -> list[Launch]:
         maps = padded_maps(conv, dot, 0, selector)
     else:
         maps = maps_in_place(conv, dot, depth) or unpadded_copy(conv, selector)
-    return launched(conv, maps, contraction_of(conv, maps, dot, selector.target), selector)
+    return launched(conv, maps, contraction_of(conv, maps, dot, selector), selector)
 
 
 def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:

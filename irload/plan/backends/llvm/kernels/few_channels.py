@@ -42,7 +42,7 @@ def few_channels(conv: ConvProblem, selector: Selector) -> list[Launch] | None:
         return None
     copy = _copy(conv, members)
     maps = _maps(conv, copy, dot)
-    product = contraction_of(conv, maps, dot, target)
+    product = contraction_of(conv, maps, dot, selector)
     rate = FMA.rate if dot.tiled else 1  # Zen 4 starts one FMA of 512 bits per cycle
     plain = hint(conv.out.size) * (depth * prod(kernel) / rate + expression_cycles(conv.epilogue)) / target.lanes
     if sum(with_numbers(each).cycles for each in (copy, product)) > plain / FEW_CHANNELS_SHARE:

@@ -227,7 +227,7 @@ def fits_few_outputs(conv: ConvProblem, selector: Selector) -> bool:
     column = data.strides[-1]
     if groups > 1 or width.dilation != 1 or is_size(column) or column != depth * data.itemsize:
         return False
-    is_short = not conv.resized and width.count - width.kernel < lanes
+    is_short = not selector.resized and width.count - width.kernel < lanes
     if not is_contiguous(data, 1) or outputs >= lanes or is_short:
         return False
     rows, run = prod(kernel[:-1]), kernel[-1] * depth

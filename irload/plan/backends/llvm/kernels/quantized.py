@@ -41,7 +41,7 @@ def integer_convolution(conv: ConvProblem, integers: Integers, selector: Selecto
             -1, *(1,) * len(conv.windows)
         )
         conv = replace(conv, operands=[sums, *conv.operands], epilogue=ADD.then(conv.epilogue, 0))
-    return launched(conv, maps, contraction_of(conv, maps, dot, selector.target), selector)
+    return launched(conv, maps, contraction_of(conv, maps, dot, selector), selector)
 
 
 def compensation(weights: Value, zero_point: int, axes: tuple[int, ...], selector: Selector) -> Array:

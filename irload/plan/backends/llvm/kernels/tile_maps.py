@@ -35,7 +35,7 @@ def best_maps(conv: ConvProblem, dot: Dot, selector: Selector) -> tuple[Maps, Co
     options: list[tuple[Reorder | None, Maps]] = [default]
     if len(spatial) > 1 and conv.windows[-1].count <= ROWS // 2 and conv.windows[-2].count > 1:
         options.append(_copied(conv, [*spatial[:-1], replace(spatial[-1], by_tap=True)], target))
-    candidates = [(copy, maps, contraction_of(conv, maps, dot, target)) for copy, maps in options]
+    candidates = [(copy, maps, contraction_of(conv, maps, dot, selector)) for copy, maps in options]
     copy, maps, product = min(candidates, key=lambda way: (way[0].cycles if way[0] else 0) + way[2].cycles)
     return launch_copy(conv, copy, maps, selector), product
 
@@ -74,7 +74,7 @@ def convolutions_by_tiles(convs: Sequence[ConvProblem], dot: Dot, selector: Sele
         if maps is None:
             rest.append(conv)
         else:
-            launches += launched(conv, maps, contraction_of(conv, maps, dot, target), selector)
+            launches += launched(conv, maps, contraction_of(conv, maps, dot, selector), selector)
     if not rest:
         return launches
     together = [_together(axes) for axes in zip(*map(spatial_axes, rest), strict=True)]
@@ -86,7 +86,7 @@ def convolutions_by_tiles(convs: Sequence[ConvProblem], dot: Dot, selector: Sele
             replace(w, begin=w.begin - t.windows.begin) for w, t in zip(conv.windows, together, strict=True)
         )
         maps = replace(maps_of_copy(conv, copy, windows), data=buffer)
-        launches += launched(conv, maps, contraction_of(conv, maps, dot, target), selector)
+        launches += launched(conv, maps, contraction_of(conv, maps, dot, selector), selector)
     return launches
 
 

@@ -25,12 +25,12 @@ from irload.plan.backends.llvm.kernels.groups import block_diagonal, groups_per_
 from irload.plan.backends.llvm.kernels.maps import Maps
 from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import ROWS
 
 
-def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, target: Target) -> Contraction:
+def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, selector: Selector) -> Contraction:
     """The contraction of a convolution, for one thread."""
+    target = selector.target
     together = groups_per_tile(conv.shape, target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
     tensors = conv.tensors
@@ -45,7 +45,7 @@ def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, target: Target) -> C
     if dot.tiled:
         width = tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
         return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
-    product = partial(register_product, ragged=conv.resized, fixed=not conv.resized, maps=True)
+    product = partial(register_product, ragged=selector.resized, fixed=not selector.resized, maps=True)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]

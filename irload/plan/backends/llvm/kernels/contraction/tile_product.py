@@ -164,17 +164,14 @@ class TileProduct(Contraction):
         return separate * min(chunk * self.chunks.count, span + self.chunks.last)
 
     @property
-    def ahead_bytes(self) -> int:
-        return 0 if self.is_near else self.early * self.step_bytes
-
-    @property
     def early(self) -> int:
         """The steps between prefetching weights and reading them: a whole panel, if several blocks use it."""
         return min(self.steps, TILE_AHEAD // self.step_bytes) if self.alone else self.steps
 
     @property
     def streamed(self) -> Streamed:
-        return Streamed(1, self.weight_bytes, self.panels if self.shared == SHARE_PANELS else 1)
+        ahead = 0 if self.is_near else self.early * self.step_bytes
+        return Streamed(1, self.weight_bytes, self.panels if self.shared == SHARE_PANELS else 1, ahead)
 
     @property
     def _lines(self) -> int:
