@@ -9,8 +9,8 @@ pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.kernels.copying import contiguous_axes
 from irload.plan.backends.llvm.kernels.permuting import permuted_blocks
+from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from irload.plan.ir.program import Step, Value

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.elements import F32, element_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
@@ -18,9 +17,8 @@ from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.kernels.permuting import PermutedCopy, permuted_blocks
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.kernels.runs import move, move_short
+from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.shuffles import transposed
-from irload.plan.backends.llvm.target import LINE
 from irload.plan.backends.llvm.tuning import COPIED_BLOCK
 from irload.plan.ir.steps import IDENTITY, ConcatStep, RelayoutStep, ViewStep
 from irload.plan.ir.strides import Strided, View
@@ -175,99 +173,3 @@ class RunCopy(BlockKernel):
             return vector
 
         return run
-
-
-def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis] | None:
-    """The outer axes, the axis along which the target is contiguous, and the axis along which the source is.
-
-    None unless these are two different axes. Each axis has the strides of the target and the source.
-    """
-    inner = next((axis for axis in axes if axis.strides[0] == 4), None)
-    other = next((axis for axis in axes if axis.strides[1] == 4), None)
-    if inner is None or other is None or inner is other:
-        return None
-    return tuple(axis for axis in axes if axis is not inner and axis is not other), inner, other
-
-
-@record()
-class TransposedCopy(Kernel):
-    """Transposes squares of `lanes` × `lanes` elements in registers. Pointers: to, from.
-
-    `rows`: the axis along which the target is contiguous; `columns`: the axis along which the source is. A unit is a
-    band of columns with all rows. The last squares overlap their neighbours. The code reads all sizes and strides;
-    sizes smaller than a square, and the squares per band, are compiled in.
-    """
-
-    lanes: int
-    outer: tuple[Axis, ...]
-    rows: Axis
-    columns: Axis
-
-    @property
-    def code(self) -> TransposedCopy:
-        rows, columns = min(self.rows.size, self.lanes), self._width * self._squares
-        return replace(self, outer=(), rows=Axis(rows, ()), columns=Axis(columns, ()))
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        sizes = self.rows.size, self.columns.size, self._bands
-        return (*sizes, self.rows.strides[1], self.columns.strides[0], *table(self.outer, 2))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._bands
-
-    @property
-    def cycles(self) -> float:
-        return size_of((*self.outer, self.rows, self.columns))
-
-    @property
-    def _height(self) -> int:
-        """Rows of a square."""
-        return min(self.lanes, self.rows.size)
-
-    @property
-    def _width(self) -> int:
-        """Columns of a square."""
-        return min(self.lanes, self.columns.size)
-
-    @property
-    def _squares(self) -> int:
-        """The squares per row of a band, as many as a cache line of the source has."""
-        return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._width))
-
-    @property
-    def _bands(self) -> int:
-        return -(-self.columns.size // (self._width * self._squares))
-
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        pointers = arguments.pointers(2)
-        rows, columns, bands, down, right = arguments.integers(5)
-        for starts, number in walk_lines(f, bands, arguments.table(2), pointers):
-            first = number * (self._width * self._squares)
-            lefts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
-            for row in f.range(0, rows, self._height):
-                top = f.minimum(row, rows - self._height)
-                for column in lefts:
-                    self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
-
-    def _transpose(self, f: Function, addresses: list[Pointer], down: AnyInt, right: AnyInt) -> None:
-        """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""
-        target, source = addresses
-        square = [f.load(source, down * k, self._width) for k in range(self._height)]
-        square += [f.zero()] * (self.lanes - self._height)
-        for k, line in enumerate(transposed(f, square)[: self._width]):
-            _store_first(f, line, target + right * k, self._height)
-
-
-def _store_first(f: Function, value: Vec, pointer: Pointer, count: int) -> None:
-    """Store the first elements in powers of 2, since masked stores are slow on some processors."""
-    done = 0
-    while done < count:
-        width = 1 << ((count - done).bit_length() - 1)
-        if width == 1:
-            f.store_scalar(value.lane(done), pointer, 4 * done)
-        else:
-            f.store(f.shuffle(value, value, range(done, done + width)), pointer, 4 * done)
-        done += width
