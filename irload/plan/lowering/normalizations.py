@@ -17,6 +17,7 @@ from irload.plan.ir.steps import (
     NormalizeStep,
     ReduceStep,
     SoftmaxStep,
+    TransposeStep,
 )
 from irload.plan.lowering.values import all_f32, known_axes, rounded
 
@@ -32,7 +33,7 @@ def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
 
 
 def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower MVN: with variance normalization over trailing axes, without it over any axes."""
+    """Lower MVN: with variance normalization between transposes, if the axes are not the last ones."""
     x, attributes = inputs[0], node.op.attributes
     axes = _axes_of_mvn(node, inputs)
     if not axes or not all_f32([x, *outputs]):
@@ -45,10 +46,17 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
             ReduceStep([x], [mean], kind="mean", axes=axes),
             ElementwiseStep([x, mean], outputs, expression=difference),
         ]
-    if axes != tuple(range(axes[0], len(x.shape))):
-        return None
-    outside = attributes.get("eps_mode") == "outside_sqrt"
-    return [NormalizeStep([x], outputs, axes=axes, eps=rounded(attributes["eps"]), outside=outside)]
+    outside, eps = attributes.get("eps_mode") == "outside_sqrt", rounded(attributes["eps"])
+    order = (*(k for k in range(len(x.shape)) if k not in axes), *axes)
+    if order == tuple(range(len(order))):
+        return [NormalizeStep([x], outputs, axes=axes, eps=eps, outside=outside)]
+    last = tuple(range(len(order) - len(axes), len(order)))
+    turned, normalized = (Value(tuple(x.shape[k] for k in order), x.dtype, name=outputs[0].name) for _ in range(2))
+    return [
+        TransposeStep([x], [turned], order=order),
+        NormalizeStep([turned], [normalized], axes=last, eps=eps, outside=outside),
+        TransposeStep([normalized], outputs, order=tuple(order.index(k) for k in range(len(order)))),
+    ]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
