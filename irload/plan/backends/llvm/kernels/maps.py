@@ -12,32 +12,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irload.core.size import largest
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.elements import element_of
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.dot import BYTE_PAIRS, Dot
+from irload.plan.backends.llvm.elements import WORD, element_of
+from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
+from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import SumLevel
+from irload.plan.backends.llvm.weight_memory import weight_bytes
+from irload.plan.ir.strides import Strided
 from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.backends.llvm.kernels.reorder import Reorder
-
-
-from irload.core.size import largest
-from irload.plan.backends.llvm.dot import BYTE_PAIRS
-from irload.plan.backends.llvm.elements import WORD
-from irload.plan.backends.llvm.kernel import address
-from irload.plan.backends.llvm.kernels.copying import CopyOperand, copy
-from irload.plan.backends.llvm.weight_memory import weight_bytes
-from irload.plan.ir.strides import Strided
 
 
 def channels_last(weights: Array) -> Array:

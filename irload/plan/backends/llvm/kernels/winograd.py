@@ -28,6 +28,10 @@ from irload.plan.backends.llvm.tuning import UNROLL
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
+TILE = 6
+"""Rows and columns of inputs for 4 × 4 outputs."""
+MATRICES = TILE**2
+
 
 @record()
 class WinogradProducts:
@@ -108,11 +112,6 @@ class WinogradProducts:
 def filled(tiles: int, rows: int) -> int:
     """The smallest number of tiles ≥ `tiles` that can be divided into register tiles of `rows` and `rows` − 1 rows."""
     return largest(tiles, -(-tiles // rows) * (rows - 1))
-
-
-TILE = 6
-"""Rows and columns of inputs for 4 × 4 outputs."""
-MATRICES = TILE**2
 
 
 @record()
