@@ -107,6 +107,13 @@ def heads(n: int, s: int) -> Case:
     return TransposeStep([value(*x.shape)], [value(*wanted.shape)], order=(0, 2, 1, 3)), [x], wanted
 
 
+def enlarged(n: int, h: int, w: int) -> Case:
+    x = numbers(n, h, w, 5, 2, 2)
+    order = (0, 1, 4, 2, 5, 3)
+    wanted = x.transpose(order)
+    return TransposeStep([value(*x.shape)], [value(*wanted.shape)], order=order), [x], wanted
+
+
 def planar(n: int, c: int, h: int, w: int) -> Case:
     x = numbers(n, c, h, w)
     return RelayoutStep([value(*x.shape)], [value(*x.shape)]), [x], x
@@ -181,6 +188,7 @@ TEXTS = [(1, 150), (3, 150), (2, 167), (1, 193)]
         (convolved, [(1, 32, 16, 28), (1, 32, 28, 28), (1, 32, 56, 28)]),  # whole tiles of 4 or 14 rows
         (depthwise, [(1, 40, 20, 24), (2, 40, 5, 3), (1, 40, 1, 2)]),
         (pooled, [(1, 40, 21, 24), (2, 40, 5, 3), (1, 40, 1, 1)]),
+        (enlarged, [(1, 9, 13), (2, 3, 80), (3, 40, 2)]),
         (multiplied, [(901, 68, 70), (901, 1000, 390), (1000, 1400, 710)]),
         (attended, [(2, 2, 30, 16), (2, 5, 41, 16), (2, 8, 60, 16)]),
         *((make, TEXTS) for make in (maximum, total, layers, scores, heads, joined, words)),

@@ -68,6 +68,24 @@ Otherwise, 1 × 1 convolutions of 16 channels on 128 × 128 take 10 % longer, ma
 HELD_TAPS = 4
 """Maximum taps of a resampling whose offsets and weights are kept in registers; more taps are a loop."""
 
+# Permuted blocks
+
+PERMUTED_BYTES = 256
+"""Maximum bytes of a block that is permuted in registers: four vectors of AVX-512, eight of AVX2."""
+PERMUTED_RUN = 16
+"""Minimum bytes of the runs of a block: shorter stores cost as much as copies of single elements."""
+COPIED_RUN = 32
+"""Minimum bytes of runs that are contiguous in both tensors for which a copy of the runs is as fast."""
+PERMUTED_BLOCKS = 64
+"""Blocks per unit of a copy of permuted blocks: up to half of L1."""
+
+# Suppression
+
+MANY_BOXES = 2048
+"""Minimum number of boxes that are divided into cells. 4096 boxes take a third of the time, 1024 1.7 times (Zen 5)."""
+FEW_CELLS = 8
+"""Minimum number of cells. A box is compared with three of them, so fewer would hardly reduce the comparisons."""
+
 # TopK
 
 FEW_BEST = 8

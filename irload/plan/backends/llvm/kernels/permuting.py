@@ -16,16 +16,11 @@ from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import offset
+from irload.plan.backends.llvm.tuning import COPIED_RUN, PERMUTED_BLOCKS, PERMUTED_BYTES, PERMUTED_RUN
 from irload.record import record
 
 INTEGERS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 """The element types that copies use, by the bytes of an element."""
-BLOCK_BYTES, LEAST_RUN = 256, 16
-"""Maximum bytes of a block, which occupies four registers of 64 bytes, and minimum bytes of its runs."""
-LONG_RUN = 32
-"""Minimum bytes of runs that are contiguous in both tensors for which a copy without permutation is as fast."""
-BLOCKS = 64
-"""Maximum blocks per unit."""
 
 
 @record()
@@ -33,7 +28,7 @@ class PermutedCopy(Kernel):
     """Copies blocks of elements of `itemsize` bytes. Pointers: to, from.
 
     Axes have the strides of the target and the source in bytes. `outer`: the axes between blocks, of which the last one
-    is the axis of neighbouring blocks. `inner`: the axes of a block. A unit is up to BLOCKS neighbouring blocks.
+    is the axis of neighbouring blocks. `inner`: the axes of a block. A unit is at most PERMUTED_BLOCKS blocks.
 
     The code reads the outer axes, and the strides between runs. Compiled in are the sizes of the inner axes and the
     strides inside runs.
@@ -68,7 +63,7 @@ class PermutedCopy(Kernel):
 
     @property
     def _parts(self) -> int:
-        return -(-self.outer[-1].size // BLOCKS)
+        return -(-self.outer[-1].size // PERMUTED_BLOCKS)
 
     @property
     def _strides(self) -> tuple[tuple[int, ...], ...]:
@@ -80,7 +75,7 @@ class PermutedCopy(Kernel):
         parts, blocks, *steps = arguments.integers(4)
         strides = arguments.filled(self._strides)
         for starts, part in walk_lines(f, parts, arguments.table(2), pointers):
-            for at in f.range(part * BLOCKS, f.minimum((part + 1) * BLOCKS, blocks)):
+            for at in f.range(part * PERMUTED_BLOCKS, f.minimum((part + 1) * PERMUTED_BLOCKS, blocks)):
                 self._copy(f, moved(starts, [at * step for step in steps]), strides)
 
     def _copy(self, f: Function, addresses: list[Pointer], strides: Sequence[Sequence[AnyInt]]) -> None:
@@ -113,25 +108,25 @@ def permuted_blocks(axes: Sequence[Axis], itemsize: int) -> tuple[tuple[Axis, ..
     `axes`: merged, in the order of the target's memory, with the strides of the target and the source.
     """
     together = max((a.size for a in axes if a.strides == (itemsize, itemsize)), default=1)
-    if itemsize not in INTEGERS or is_size(together) or together * itemsize >= LONG_RUN:
+    if itemsize not in INTEGERS or is_size(together) or together * itemsize >= COPIED_RUN:
         return None
     best: list[Axis] = []
     for tensor in (0, 1):
-        inner = _run(axes, tensor, itemsize, BLOCK_BYTES)
+        inner = _run(axes, tensor, itemsize)
         shortest = min(size_of(_run(inner, other, itemsize)) for other in (0, 1)) * itemsize
-        if shortest >= LEAST_RUN and size_of(inner) > size_of(best):
+        if shortest >= PERMUTED_RUN and size_of(inner) > size_of(best):
             best = inner
     outer = tuple(axis for axis in axes if axis not in best)
     return (outer, tuple(best)) if best and outer else None
 
 
-def _run(axes: Sequence[Axis], tensor: int, itemsize: int, most: int = BLOCK_BYTES) -> list[Axis]:
-    """The axes along which a tensor is contiguous, at most `most` bytes."""
+def _run(axes: Sequence[Axis], tensor: int, itemsize: int) -> list[Axis]:
+    """The axes along which a tensor is contiguous, at most PERMUTED_BYTES."""
     run: list[Axis] = []
     nbytes = itemsize
     while True:
         following = [a for a in axes if not is_size(a.strides[tensor]) and a.strides[tensor] == nbytes and a not in run]
-        if len(following) != 1 or is_size(following[0].size) or nbytes * following[0].size > most:
+        if len(following) != 1 or is_size(following[0].size) or nbytes * following[0].size > PERMUTED_BYTES:
             return run
         run += following
         nbytes *= following[0].size

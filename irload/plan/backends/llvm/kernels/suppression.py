@@ -22,6 +22,7 @@ from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.library import function
 from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import FEW_CELLS, MANY_BOXES
 from irload.plan.backends.llvm.vector_math import larger, smaller
 from irload.record import record
 
@@ -29,10 +30,8 @@ _COLUMNS = 5
 """Columns of selected boxes: the lower corner, the upper corner, the area."""
 MARGIN, SMALLEST = 2.0**-20, 1e-30
 """The relative margin of the bound of common areas, and an absolute one, for products that are subnormal."""
-MANY_BOXES, FEW_CELLS, FARTHEST = 256, 8, 1e15
-"""From this number of boxes on, cells are determined; below this number of cells, or if coordinates are so large that
-areas may overflow, all boxes are in one cell.
-"""
+FARTHEST = 1e15
+"""The maximum of coordinates for which boxes are divided into cells: areas of larger boxes may overflow."""
 _SELECTED, _FLOATS, _HEAD = 80, 88, 112
 """Offsets in the memory of a call, after its arguments: the number of selected boxes, the f64, the columns."""
 
