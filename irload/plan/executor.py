@@ -201,7 +201,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     _check(program, "lowering")
-    optimize(program, _check, integer_steps(offered))
+    optimize(program, _check, integer_steps(offered), supports)
     lower_integers(program, supports)
     _check(program, "lowering of integers")
     return Executor(program, options, offered, shared, part.carried)

@@ -12,7 +12,8 @@ import irload
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.registry import compiled_backend
-from tests.plan.graphs import Net
+from models import ir
+from tests.plan.graphs import Net, agrees
 
 NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 COMPARISONS = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
@@ -175,3 +176,26 @@ def test_divisors_that_are_not_positive_are_not_compiled(divisor: int) -> None:
     else:
         with pytest.raises(irload.IRError, match="zero"):
             compiled([x])
+
+
+@pytest.mark.parametrize("order", ["power first", "selection first"])
+@pytest.mark.parametrize("kind", ["Select", "FakeQuantize"])
+@pytest.mark.parametrize("producer", ["none", "conv", "matmul"])
+def test_instructions_that_no_back_end_has_together_stay_apart(producer: str, kind: str, order: str) -> None:
+    """Compiled kernels have few exponents, and NumPy has no selections."""
+    net = Net()
+    x = net.input(1, 3, 8, 8)
+    y = {"none": lambda: x, "conv": lambda: net.conv(x, 3, 3), "matmul": lambda: net.op("MatMul", x, net.weights(8, 8))}
+    half = net.constant(np.full((1, 1, 1, 1), 0.5, np.float32))
+    bounds = [half, half, *(net.constant(np.full((1, 1, 1, 1), n, np.float32)) for n in (-1, 1))]
+
+    def selected(v: ir.Ref) -> ir.Ref:
+        if kind == "FakeQuantize":
+            return net.op("FakeQuantize", v, *bounds, levels=2)
+        return net.op("Select", net.op("Greater", v, half), v, net.op("Multiply", v, half))
+
+    def powered(v: ir.Ref) -> ir.Ref:
+        return net.op("Power", net.op("Abs", v), net.constant(np.float32(2.4)))
+
+    first, second = (powered, selected) if order == "power first" else (selected, powered)
+    agrees(net.model(second(first(y[producer]()))), net.shapes)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import ElementwiseStep
 
 
-def fuse_elementwise(program: Program) -> None:
-    """Merge each Elementwise step into the Elementwise that is its only consumer."""
+def fuse_elementwise(program: Program, supports: Callable[[Step], bool] = lambda step: True) -> None:
+    """Merge each Elementwise step into the Elementwise that is its only consumer.
+
+    `supports`: returns True for steps that a back end supports.
+    """
     pending = list(program.steps)
     gone: set[Step] = set()
     for step in pending:
@@ -26,6 +31,8 @@ def fuse_elementwise(program: Program) -> None:
             expression=step.expression.then(consumer.expression, at),
             origin=(*step.origin, *consumer.origin),
         )
+        if not supports(joined):
+            continue
         program.replace([step, consumer], [joined])
         gone |= {step, consumer}
         pending.append(joined)

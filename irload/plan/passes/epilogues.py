@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import ConvTransposeStep, ElementwiseStep, ProductStep, WithEpilogue
+from irload.plan.ir.steps import ElementwiseStep, ProductStep, WithEpilogue
 
 
-def fuse_epilogues(program: Program) -> None:
-    """Append each Elementwise step to the epilogue of its producer if no other step reads the producer's result."""
+def fuse_epilogues(program: Program, supports: Callable[[Step], bool] = lambda step: True) -> None:
+    """Append each Elementwise step to the epilogue of its producer if no other step reads the producer's result.
+
+    `supports`: returns True for steps that a back end supports.
+    """
     pending: list[Step] = list(program.steps)
     for step in pending:
         if not isinstance(step, WithEpilogue):
@@ -22,12 +26,11 @@ def fuse_epilogues(program: Program) -> None:
         is_quantized = any(v.dtype == np.uint8 for v in (*consumer.inputs, *consumer.outputs))
         if is_quantized and not (isinstance(step, ProductStep) and step.multiplies_integers):
             continue  # only kernels that read quantized data can write it
-        if isinstance(step, ConvTransposeStep) and any(i.opcode == "select" for i in consumer.expression.instructions):
-            continue  # NumPy, which computes transposed convolutions of long strides, has no selections
         if len(consumer.outputs) == 1 and step.epilogue.may_grow(consumer.expression):
             fused = _fused(step, consumer)
-            program.replace([step, consumer], [fused])
-            pending.append(fused)  # the fused step may have another Elementwise consumer
+            if supports(fused):
+                program.replace([step, consumer], [fused])
+                pending.append(fused)  # the fused step may have another Elementwise consumer
 
 
 def _fused(step: WithEpilogue, consumer: ElementwiseStep) -> WithEpilogue:

@@ -55,7 +55,7 @@ def lower_integers(program: Program, supports: Callable[[Step], bool]) -> None:
     for step, new in lowered:
         program.replace([step], [new])
     if lowered:
-        fuse_elementwise(program)
+        fuse_elementwise(program, supports)
 
 
 def _lowered(step: Step) -> ElementwiseStep | None:

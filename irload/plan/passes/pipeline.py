@@ -28,7 +28,9 @@ from irload.plan.passes.subnormals import drop_subnormals
 from irload.plan.passes.taps import drop_taps
 from irload.plan.passes.transposes import sink_transposes
 
-Pass = Callable[[Program], None]
+Pass = Callable[..., None]
+FUSIONS: tuple[Pass, ...] = (fuse_epilogues, fuse_elementwise)
+"""The passes whose results a back end may not support, even if it supports the fused steps separately."""
 
 PASSES: tuple[Pass, ...] = (
     concat_assignments,  # before drop_dead, which removes the positions that no step reads any more
@@ -69,10 +71,12 @@ def optimize(
     program: Program,
     check: Callable[[Program, str], None] | None = None,
     integers: Callable[[Step], bool] | None = None,
+    supports: Callable[[Step], bool] = lambda step: True,
 ) -> Program:
     """Run every pass on the program, and `check` (program, name of the pass) after each. Returns the program.
 
     `integers`: returns True for steps on quantized values that a back end supports; None if all products are in floats.
+    `supports`: returns True for steps that a back end supports.
     """
     passes = list(PASSES)
     if integers is not None:
@@ -85,7 +89,10 @@ def optimize(
         passes[BEFORE_INTEGERS:BEFORE_INTEGERS] = [in_integers, drop_dead]
         passes.insert(-1, compose_factors)  # after all fusions, when epilogues are complete
     for rewrite in passes:
-        rewrite(program)
+        if rewrite in FUSIONS:
+            rewrite(program, supports)
+        else:
+            rewrite(program)
         if check is not None:
             check(program, rewrite.__name__)
     return program

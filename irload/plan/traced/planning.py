@@ -25,7 +25,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     offered = backends(options)
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
-    optimize(program, _check, integer_steps(offered))
+    optimize(program, _check, integer_steps(offered), supports)
     simplify_progressions(program)
     late = split_late(program)
     given = program.inputs

@@ -108,10 +108,13 @@ class RelocatableSegment:
         return form
 
     def _dependent(self, sizes: BoundSizes) -> Sequence[int]:
-        """The groups whose launches may differ between shapes."""
+        """The groups whose launches may differ between shapes.
+
+        Late constants of steps of a group may depend on different sizes, so all steps are tested, here and below.
+        """
         if self._depends is None:
             groups = enumerate(self._groups)
-            self._depends = tuple(k for k, g in groups if sizes.depends(g.steps[0]) or g.is_external)
+            self._depends = tuple(k for k, g in groups if any(map(sizes.depends, g.steps)) or g.is_external)
         return self._depends
 
     def _changed(self, sizes: BoundSizes) -> Sequence[int]:
@@ -124,7 +127,7 @@ class RelocatableSegment:
             changed = self._changes[key] = tuple(
                 k
                 for k, group in enumerate(self._groups)
-                if sizes.changes(group.steps[0]) or (sizes.moved and group.is_external)
+                if any(map(sizes.changes, group.steps)) or (sizes.moved and group.is_external)
             )
         return changed
 
