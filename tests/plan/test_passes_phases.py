@@ -30,7 +30,7 @@ def transposed(net: Net, y: ir.Ref) -> list[ConvTransposeStep]:
 
 
 @pytest.mark.parametrize("kernel", [(3,), (2, 2), (4, 3), (2, 3, 2)])
-@pytest.mark.parametrize("epilogue", ["none", "bias", "number", "residual", "rows"])
+@pytest.mark.parametrize("epilogue", ["none", "bias", "number", "residual", "constant", "rows"])
 def test_columns_become_channels(kernel: tuple[int, ...], epilogue: str) -> None:
     net = Net()
     sizes = (5, 4, 6)[: len(kernel)]
@@ -41,6 +41,7 @@ def test_columns_become_channels(kernel: tuple[int, ...], epilogue: str) -> None
         "bias": lambda: net.weights(1, 4, *(1,) * len(kernel)),
         "number": lambda: net.constant(np.float32(3)),
         "residual": lambda: net.input(2, 4, *out),
+        "constant": lambda: net.weights(2, 4, *out),
         "rows": lambda: net.weights(1, 1, *out[:-1], 1),
     }
     if epilogue != "none":

@@ -68,6 +68,13 @@ def test_other_windows_are_of_volumes(weights: tuple[int, ...], geometry: dict[s
     assert len(step.strides) == 3
 
 
+def test_an_operand_without_samples() -> None:
+    net = Net()
+    y = convolution(net, net.input(1, 3, 4, 6, 5), 7, 3, 1, 3, 3)
+    (step,) = convolutions(net, net.op("Add", y, net.input(7, 4, 6, 5), auto_broadcast="numpy"))
+    assert step.output.shape == (4, 7, 6, 5)
+
+
 def test_constants_that_differ_between_planes_keep_volumes() -> None:
     net = Net()
     y = convolution(net, net.input(1, 3, 4, 6, 5), 7, 3, 1, 3, 3)

@@ -61,13 +61,17 @@ def _has_separate_planes(step: ConvStep) -> bool:
 
 
 def _as_images(value: Value, step: ConvStep, steps: list[Step]) -> Value | None:
-    """The data, or an operand of the epilogue, with its planes as samples. None if only its planes differ."""
+    """The data, or an operand of the epilogue, with its planes as samples.
+
+    None for an operand that has only one of samples and planes, and for a constant that differs between planes.
+    """
     padded = (*(1,) * (5 - len(value.shape)), *value.shape)
     samples, channels, planes, *image = padded
     if not is_size(samples) and not is_size(planes) and samples == planes == 1:
         return reshaped(value, (1, channels, *image), steps, step.origin)
     if padded[0] != step.output.shape[0] or planes != step.output.shape[2] or value.constant is not None:
         return None
+    source = value if value.shape == padded else reshaped(value, padded, steps, step.origin)
     turned = Value(tuple(padded[k] for k in TURNED), value.dtype, name=value.name)
-    steps.append(TransposeStep([value], [turned], order=TURNED, origin=step.origin))
+    steps.append(TransposeStep([source], [turned], order=TURNED, origin=step.origin))
     return reshaped(turned, (samples * planes, channels, *image), steps, step.origin)
