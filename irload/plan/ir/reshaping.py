@@ -1,10 +1,10 @@
-"""Values in another shape, for passes."""
+"""Values in another shape or order of axes, for lowerings and passes."""
 
 from __future__ import annotations
 
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ReshapeStep
+from irload.plan.ir.steps import ReshapeStep, TransposeStep
 
 
 def reshaped(value: Value, shape: tuple[int, ...], steps: list[Step], origin: tuple[Node, ...] = ()) -> Value:
@@ -13,4 +13,11 @@ def reshaped(value: Value, shape: tuple[int, ...], steps: list[Step], origin: tu
         return Value.of(value.constant.reshape(shape), value.name)
     result = Value(shape, value.dtype, name=value.name)
     steps.append(ReshapeStep([value], [result], origin=origin))
+    return result
+
+
+def transposed(value: Value, order: tuple[int, ...], steps: list[Step], origin: tuple[Node, ...] = ()) -> Value:
+    """Return the value with permuted axes, by a step that is appended."""
+    result = Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)
+    steps.append(TransposeStep([value], [result], order=order, origin=origin))
     return result

@@ -7,6 +7,7 @@ from math import prod
 from irload.graph import Node
 from irload.ops.matrix.einsum import Equation
 from irload.plan.ir.program import Step, Value
+from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import MatMulStep, ReshapeStep, TransposeStep
 from irload.plan.lowering.values import all_f32
 
@@ -58,9 +59,7 @@ def _matrices(
     batch, *others = groups
     order = tuple(labels.index(label) for group in groups for label in group)
     if order != tuple(range(len(order))):
-        turned = Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)
-        steps.append(TransposeStep([value], [turned], order=order))
-        value = turned
+        value = transposed(value, order, steps)
     shape = (*(sizes[label] for label in batch), *(prod(sizes[label] for label in group) for group in others))
     if shape != value.shape:
         steps.append(ReshapeStep([value], [Value(shape, value.dtype, name=value.name)]))

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from irload.plan.ir.expression import ADD, Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep, TransposeStep
+from irload.plan.ir.reshaping import transposed
+from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep
 from irload.record import record
 
 
@@ -121,11 +122,8 @@ def _scores(product: MatMulStep, scale: float, after: _Between | None) -> _Score
 
 def _turned(value: Value, steps: list[Step]) -> Value:
     """Return the value with its last two axes exchanged; the Transpose is appended to `steps`."""
-    *lead, rows, columns = value.shape
-    turned = Value((*lead, columns, rows), value.dtype, name=value.name)
     rank = len(value.shape)
-    steps.append(TransposeStep([value], [turned], order=(*range(rank - 2), rank - 1, rank - 2)))
-    return turned
+    return transposed(value, (*range(rank - 2), rank - 1, rank - 2), steps)
 
 
 def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | None:

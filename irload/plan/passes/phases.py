@@ -14,8 +14,8 @@ import numpy as np
 from irload.core.size import is_size
 from irload.plan.ir.derivations import ColumnsAsChannels
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.reshaping import reshaped
-from irload.plan.ir.steps import ConvTransposeStep, ReshapeStep, TransposeStep
+from irload.plan.ir.reshaping import reshaped, transposed
+from irload.plan.ir.steps import ConvTransposeStep, ReshapeStep
 
 
 def merge_columns(program: Program) -> None:
@@ -67,9 +67,7 @@ def _by_channels(operand: Value, step: ConvTransposeStep, steps: list[Step]) -> 
     if operand.shape == shape:
         rank = len(shape)
         split = reshaped(operand, (*shape[:-1], shape[-1] // width, width), steps, step.origin)
-        order = (0, rank, *range(1, rank))
-        moved = Value(tuple(split.shape[k] for k in order), operand.dtype, name=operand.name)
-        steps.append(TransposeStep([split], [moved], order=order, origin=step.origin))
+        moved = transposed(split, (0, rank, *range(1, rank)), steps, step.origin)
         return reshaped(moved, _merged(shape, width), steps, step.origin)
     _, channels, *_, columns = (*(1,) * (len(shape) - len(operand.shape)), *operand.shape)
     if is_size(columns) or columns != 1:
@@ -84,7 +82,5 @@ def _split(merged: Value, step: ConvTransposeStep, steps: list[Step]) -> None:
     """Append the views of the merged result that are the output of the step."""
     shape, width = step.output.shape, step.strides[-1]
     split = reshaped(merged, (shape[0], width, *shape[1:-1], shape[-1] // width), steps, step.origin)
-    order = (0, *range(2, len(shape) + 1), 1)
-    moved = Value(tuple(split.shape[k] for k in order), merged.dtype, name=merged.name)
-    steps.append(TransposeStep([split], [moved], order=order, origin=step.origin))
+    moved = transposed(split, (0, *range(2, len(shape) + 1), 1), steps, step.origin)
     steps.append(ReshapeStep([moved], step.outputs, origin=step.origin))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from irload.core.size import is_size
 from irload.plan.ir.derivations import Reshaped
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.reshaping import reshaped
+from irload.plan.ir.reshaping import reshaped, transposed
 from irload.plan.ir.steps import ConvStep, TransposeStep
 
 TURNED = (0, 2, 1, 3, 4)
@@ -72,6 +72,5 @@ def _as_images(value: Value, step: ConvStep, steps: list[Step]) -> Value | None:
     if padded[0] != step.output.shape[0] or planes != step.output.shape[2] or value.constant is not None:
         return None
     source = value if value.shape == padded else reshaped(value, padded, steps, step.origin)
-    turned = Value(tuple(padded[k] for k in TURNED), value.dtype, name=value.name)
-    steps.append(TransposeStep([source], [turned], order=TURNED, origin=step.origin))
+    turned = transposed(source, TURNED, steps, step.origin)
     return reshaped(turned, (samples * planes, channels, *image), steps, step.origin)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import (
     ElementwiseStep,
     ReshapeStep,
@@ -104,7 +105,5 @@ def _seen(
     if isinstance(producer, TransposeStep) and producer.order == order:
         return producer.inputs[0]
     if producer is not None and producer.prefers_channels_last and order == (0, rank - 1, *range(1, rank - 1)):
-        turned = Value(tuple(other.shape[k] for k in inverse), other.dtype, name=other.name)
-        steps.append(TransposeStep([other], [turned], order=inverse))
-        return turned
+        return transposed(other, inverse, steps)
     return None
