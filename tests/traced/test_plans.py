@@ -107,6 +107,19 @@ def test_one_plan_serves_all_lengths() -> None:
     assert "one plan" in compiled.explain(values(1, 20, 32))
 
 
+def test_short_texts_share_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of an even number of rows, or one less, divide most short lines; up to 8 queries form strips of 4 or 2."""
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    compiled = irload.compile_model(encoder(2, 64, 2), 1)
+    plain = irload.compile_model(encoder(2, 64, 2), 1, optimize=False)
+    for length in (60, 64, 1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28):
+        agrees(compiled, plain, values(1, length, 64))
+    before = library.compiled
+    for length in (3, 5, 7, 9, 11, 13, 15, 19, 23, 27, 28):
+        agrees(compiled, plain, values(1, length, 64))
+    assert library.compiled == before
+
+
 def test_one_plan_serves_all_image_sizes() -> None:
     """Odd sizes as well, for which the last windows reach into the padding."""
     compiled = irload.compile_model(detector(), 1)

@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.dot import FMA
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.contraction.build import ResultTensors, register_product
-from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts
+from irload.plan.backends.llvm.kernels.contraction.heights import any_heights, counts, even_heights
 from irload.plan.backends.llvm.target import AVX2, AVX512, Target
 from irload.plan.backends.llvm.tile import SumLevel
 from irload.plan.backends.llvm.tuning import MANY_TILES
@@ -30,6 +30,22 @@ def test_tiles_cut_a_line_exactly(rows: int) -> None:
         if tiles is not None:
             assert min(tiles) >= 0
             assert sum(n * height for n, height in zip(tiles, heights, strict=True)) == columns
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 6, 9, 13, 14])
+@pytest.mark.parametrize("free", [False, True])
+def test_even_heights_cut_a_line_into_the_fewest_tiles(rows: int, free: bool) -> None:
+    for columns in range(1 + free, 5 * rows):
+        heights = even_heights(columns, rows, free=free)
+        tiles, lowest = -(-columns // rows), heights[-1]
+        assert rows >= heights[0] >= lowest > 0 or heights == (2, 1)
+        assert tiles * lowest <= columns <= tiles * heights[0]
+
+
+@pytest.mark.parametrize(("target", "most"), [(AVX2, 6), (AVX512, 14)], ids=["avx2", "avx512"])
+def test_short_lines_share_codes(target: Target, most: int) -> None:
+    """Two lengths or more share each code, except for tiles of odd heights, such as 17 = 9 + 8."""
+    assert len({code(target, columns, 64) for columns in range(2, 56)}) <= most
 
 
 def code(target: Target, columns: int, length: int, channels: int = 768) -> Kernel:

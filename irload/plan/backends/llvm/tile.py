@@ -350,7 +350,7 @@ def tile_shape(
         (r, v)
         for v in range(panel, min(vectors, registers, widest) + 1, panel)
         for r in range(1, min(rows, registers) + 1)
-        if r * v + v + 1 <= registers or (r == 1 and v + 4 <= registers)
+        if dot.cost.sums * r * v + v + 1 <= registers or (r == 1 and v + 4 <= registers)
     ]
 
     sets = target.page // gcd(pitch, target.page)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irload.core.size import applied, fixed
+from irload.core.size import applied, fixed, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
@@ -199,7 +199,9 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         mask, sink = (None if array is None else array[..., 0, :] for array in (mask, sink))
         *outer, queries = outer  # the heads that share keys and values are rows of one matrix
     if _are_few(q, k, v, selector.target.lanes):
-        sums, block = RowSums.of(selector.target.lanes, queries, depth, (k.strides[-2], v.strides[-2])), queries
+        rows = _shared_rows(queries) if is_size(queries) else queries
+        sums = RowSums.of(selector.target.lanes, rows, depth, (k.strides[-2], v.strides[-2]))
+        block = -(-queries // rows) * rows
         pointers, strides, packs = _in_place((k, v), outer)
     else:
         sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
@@ -226,6 +228,11 @@ def _are_few(q: Array, k: Array, v: Array, lanes: int) -> bool:
     """True if keys and values can be read in place, and packing them would take as long as the products."""
     contiguous = all(a.strides[-1] == 4 and a.shape[-1] % lanes == 0 for a in (q, k, v))
     return contiguous and k.shape[-1] <= WIDEST_KEY and q.shape[-2] <= MOST_ROWS
+
+
+def _shared_rows(queries: int) -> int:
+    """The queries per strip if other numbers of queries share the code: the largest power of two up to 4."""
+    return next(rows for rows in (4, 2, 1) if queries >= rows)
 
 
 def _matrix(array: Array) -> tuple[int, int]:

@@ -209,7 +209,7 @@ class PairSums(RoundedSums):
 class RowSums(AttentionSums):
     """Keys and values are read in place, since packing them takes as long as multiplying them by a few queries.
 
-    One strip has all queries. Elements of keys and values are contiguous, and fill whole vectors.
+    Elements of keys and values are contiguous, and fill whole vectors.
 
     `strides`: bytes between keys, and between values, which the code reads.
     """
@@ -237,13 +237,14 @@ class RowSums(AttentionSums):
             f.store_scalar(f.load_int(numbers, at), memory, at)
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
-        """Multiply all queries by the keys of a panel. Lanes after the last key repeat its scores."""
+        """Multiply a strip by the keys of a panel. Lanes after the last key repeat its scores."""
         f, stride, last = b.f, b.f.load_int(b.memory), b.rows.keys - 1
+        first_query, row, _ = self.queries(b, strip)
         for v in f.range(0, vectors):
             first = (panel * self.keys + v) * f.lanes
             keys = [b.keys + f.minimum(first + k, last) * stride for k in range(f.lanes)]
             for r in f.range(0, self.rows):
-                query = b.q + r * b.row
+                query = first_query + r * row
                 sums = [f.zero()] * f.lanes
                 for at in range(0, b.width * 4, f.lanes * 4):
                     part = f.load(query, at)

@@ -180,7 +180,7 @@ def _product(
     if dot.tiled:
         product = tile_product(dot, axes, chunks, (0,), results, tile_width(results.channels))
     elif dot.weights is not None:
-        product = compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL)
+        product = compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL, fixed=fixed)
     else:
         product = register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL, fixed=fixed)
     return shared(product, threads, nbytes)

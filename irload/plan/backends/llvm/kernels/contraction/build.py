@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING, TypeVar
 from irload.core.size import hint, is_size, reaches
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
-from irload.plan.backends.llvm.dot import Dot
+from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
-from irload.plan.backends.llvm.kernels.contraction.heights import rows_of_lines
+from irload.plan.backends.llvm.kernels.contraction.heights import rows_of_lines, shared_columns
 from irload.plan.backends.llvm.kernels.contraction.nest import SHARE_PANELS, Access, Contraction
 from irload.plan.backends.llvm.kernels.contraction.product import Product
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import WIDEST, SumLevel, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import ANY_COLUMNS, LONG_RUN, LONG_SUM, MANY_COLUMNS, SUM_PART, UNROLL
+from irload.plan.backends.llvm.tuning import (
+    ANY_COLUMNS,
+    LONG_RUN,
+    LONG_SUM,
+    MANY_COLUMNS,
+    SUM_PART,
+    UNROLL,
+    WIDENING_SUMS,
+)
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -97,6 +105,8 @@ def register_product(
     ragged = ragged and (is_size(columns) or columns > 1)
     if ragged or reaches(columns, MANY_COLUMNS):
         columns = ANY_COLUMNS
+    elif not fixed:
+        columns = shared_columns(columns)
     channels, widest = results.channels, WIDEST
     if results.any_channels and panel is not None:  # one layout of the weights for all shapes
         channels, widest = max(hint(channels), panel * target.lanes), panel
@@ -105,8 +115,8 @@ def register_product(
     if grid is not None and not ragged and (run_of(levels) * vectors < LONG_RUN or grid.skips(rows)):
         chains = int(dot.cost.latency * dot.cost.products)
         rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
-    product = _product(target, dot, loops, results, (rows, vectors), levels, panel)
-    product = replace(product, ragged=ragged, grid=grid, any_channels=results.any_channels, maps=maps, fixed=fixed)
+    product = _product(target, dot, loops, results, (rows, vectors), levels, panel, fixed=fixed)
+    product = replace(product, ragged=ragged, grid=grid, any_channels=results.any_channels, maps=maps)
     return in_parts(product)
 
 
@@ -121,7 +131,7 @@ def rows_product(
 ) -> Product:
     """The contraction of one row, or of a ragged line of rows, with tiles of a given shape (rows, vectors)."""
     levels = levels if dot.weights is None else groups_of(dot, levels[0])
-    product = _product(target, dot, outer_and_columns([axis]), results, shape, levels, panel)
+    product = _product(target, dot, outer_and_columns([axis]), results, shape, levels, panel, fixed=True)
     return replace(product, ragged=axis.size > 1, shared=SHARE_PANELS)
 
 
@@ -131,9 +141,14 @@ def run_of(levels: Sequence[SumLevel]) -> int:
     return prod(level.count for level in levels[taps + 1 :])
 
 
-def widens_in_registers(target: Target, rows: int, panel: int) -> bool:
+def widens_in_registers(target: Target, rows: int, panel: int, dot: Dot = FMA) -> bool:
     """True if one tile has all rows, so that each weight is widened in registers only once."""
-    return rows * panel <= target.registers // 2
+    return rows * panel <= _widening_sums(target, dot)
+
+
+def _widening_sums(target: Target, dot: Dot) -> int:
+    """The maximum number of accumulators of a tile that widens its weights in registers."""
+    return int((target.registers - dot.cost.registers) * WIDENING_SUMS) // dot.cost.sums
 
 
 def compressed_product(
@@ -143,8 +158,10 @@ def compressed_product(
     elements: SumLevel,
     results: ResultTensors,
     panel: int,
+    *,
+    fixed: bool,
 ) -> Product:
-    """The contraction with compressed weights.
+    """The contraction with compressed weights. `fixed`: the number of rows does not differ between shapes.
 
     If only one tile uses each weight, it widens the weights in registers. Otherwise the tiles that use a panel share a
     copy, which is widened into scratch memory. For quantized data, all tiles widen codes to bytes in registers, since
@@ -154,12 +171,12 @@ def compressed_product(
     loops = outer_and_columns(axes)
     vectors = -(-results.channels // target.lanes)
     panel = min(panel, vectors)
-    create = partial(_product, target, dot, loops, results)
-    rows, most = loops[-1].size, target.registers // 2
+    create = partial(_product, target, dot, loops, results, fixed=fixed)
+    rows, most = loops[-1].size if fixed else shared_columns(loops[-1].size), _widening_sums(target, dot)
     separate = any(axis.strides[0] for axis in loops)
-    if separate or (widens_in_registers(target, rows, panel) and prod(axis.size for axis in loops[:-1]) == 1):
+    if separate or (widens_in_registers(target, rows, panel, dot) and prod(axis.size for axis in loops[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
-        vectors = panel * max(1, min(most // rows, 4, vectors) // panel)
+        vectors = panel * max(1, min(min(most, target.registers // 2) // rows, 4, vectors) // panel)
         return create((rows, vectors), groups_of(dot, elements), panel)
     shape = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel, dot=dot)
     if dot.group:
@@ -232,11 +249,13 @@ def _product(
     shape: tuple[int, int],
     levels: Sequence[SumLevel],
     panel: int,
+    *,
+    fixed: bool,
 ) -> Product:
     """The contraction by register tiles of this shape (rows, vectors)."""
     rows, vectors = shape
     common = _described(dot, loops, results)
-    return Product(*common, rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached)
+    return Product(*common, rows, tuple(levels), target.lanes, vectors, panel, cached=target.cached, fixed=fixed)
 
 
 def _described(

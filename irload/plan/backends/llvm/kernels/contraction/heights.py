@@ -11,12 +11,21 @@ from irload.plan.backends.llvm.tuning import LONG_LINE
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
     """The heights of the fewest tiles of at most `rows` columns: one, or two that differ by 1.
 
-    `free`: lines of other lengths share the code, so it has two heights even if one divides this line.
+    `free`: lines of other lengths share the code. It always has two heights. The difference between `rows` and the taller
+    is even where possible, so that lines of 15 and 16 columns, or of 27 and 28, share their code.
     """
-    height, taller = divmod(columns, -(-columns // rows))
-    if free and rows > 1 and height >= rows - 1:
-        return rows, rows - 1
-    return (height + 1, height) if taller else (height,)
+    tiles = -(-columns // rows)
+    height, taller = divmod(columns, tiles)
+    if not free or rows == 1:
+        return (height + 1, height) if taller else (height,)
+    if taller or (rows - height) % 2:
+        height += 1
+    return max(height, 2), max(height, 2) - 1
+
+
+def shared_columns(columns: int) -> int:
+    """The columns for which the tile of a short line is chosen if lines of other lengths share the code: even, or 1."""
+    return columns if columns == 1 else columns + columns % 2
 
 
 def rows_of_lines(line: int, rows: int, least: int) -> int:

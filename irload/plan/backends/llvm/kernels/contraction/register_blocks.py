@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import prod
 from typing import Self
 
-from irload.core.size import is_size
+from irload.core.size import applied, is_size, smallest
 from irload.plan.backends.llvm.arguments import unknown
 from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
 from irload.plan.backends.llvm.builder import AnyInt
@@ -228,7 +228,7 @@ class RegisterBlocks(Contraction):
             return any_heights(self.rows)
         rest = self.columns % self.rows if self.fixed else self.rows
         is_whole = not is_size(rest) and rest == 0
-        return even_heights(self.columns, self.rows, free=self._is_free and not is_whole)
+        return even_heights(self.columns, self.rows, free=not is_whole and (self._is_free or not self.fixed))
 
     @property
     def _turn(self) -> int:
@@ -256,8 +256,9 @@ class RegisterBlocks(Contraction):
         """Cache lines of each panel of the next group that an iteration prefetches, in blocks of two tiles."""
         if self.prefetch_lines is not None:
             return self.prefetch_lines
-        is_one_tile = self.dot.weights is not None and not self.widens and not self.dot.group
-        if is_one_tile or (not self.ragged and self.units == 1):
+        if self._widens_in_tile:
+            return self._lines(1) if self.rows > 1 else 0
+        if not self.ragged and self.units == 1:
             return 0
         return self._lines(2)
 
@@ -268,14 +269,20 @@ class RegisterBlocks(Contraction):
         All tiles of a block together prefetch the whole group, even if the block has only half of the maximum number of
         tiles.
         """
-        if self._prefetch_lines == 0 or self._block == 1 or self.panels == 1:
+        if self._prefetch_lines == 0 or self.panels == 1 or (self._block == 1 and not self._widens_in_tile):
             return 0
-        return LINE * self._lines(self._block // 2 + 1)
+        tiles = smallest(self._block, self.units)
+        return applied(lambda tiles: LINE * self._lines(tiles // 2 + 1), tiles)
+
+    @property
+    def _widens_in_tile(self) -> bool:
+        """True if a tile widens its weights in registers: it reads little per product, so memory limits its speed."""
+        return self.dot.weights is not None and not self.widens and not self.dot.group
 
     def _lines(self, tiles: int) -> int:
         """Cache lines of a panel that an iteration of a tile prefetches if `tiles` tiles prefetch the whole panel."""
-        members = self.dot.members if self.dot.group else 1
-        return -(-self._turn * self.packed_channels * WORD // (LINE * tiles * members))
+        words = max(self._turn // self.dot.members, 1)
+        return -(-words * self.packed_channels * WORD // (LINE * tiles))
 
     @property
     def _prefetched(self) -> int:
