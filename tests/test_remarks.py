@@ -39,7 +39,14 @@ def explicit(graph: Graph) -> list[Ref]:
     return graph.layer("Multiply", [data, data], [("f16", [1, 3, 4])], attributes=attributes)
 
 
-@pytest.mark.parametrize("build", [prelu, detection_output, explicit])
+def reverse(graph: Graph) -> list[Ref]:
+    """A negative axis, as openvino_tokenizers writes it for SentencePiece models with padding on the left."""
+    data = graph.parameter("x", "f32", [1, 3, 4])
+    axes = graph.constant(np.array([-1, 2, 1], np.int64))
+    return graph.layer("Reverse", [data, axes], [("f32", [1, 3, 4])], attributes={"mode": "index"})
+
+
+@pytest.mark.parametrize("build", [prelu, detection_output, explicit, reverse])
 def test_accepted_with_a_warning_and_run_as_the_runtime_does(build: object, tmp_path: Path):
     graph = Graph()
     assert callable(build)

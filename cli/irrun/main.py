@@ -45,10 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `irrun` with these arguments (default: the process's) and return its exit code. Never raises."""
     if arguments is not None:
         return _interruptible(arguments)
+    _open_closed_streams()
     interrupts.install()
     code = _interruptible(arguments)
     interrupts.finish(INTERRUPTED)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null as each standard stream that the caller has closed, so that no other file gets its descriptor."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the process ends
 
 
 def _interruptible(arguments: Sequence[str] | None) -> int:

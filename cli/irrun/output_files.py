@@ -33,6 +33,10 @@ def plan_files(output: str, ports: Sequence[Port], *, force: bool) -> list[Path]
         raise click.UsageError(
             f"unsupported output format {target.suffix}; use .npz, .npy or a folder ({target}{os.sep})"
         )
+    elif target.exists() and not target.is_dir():
+        raise click.UsageError(
+            f"{target} is a file, but an output without a suffix is a folder; use .npz, .npy or another folder"
+        )
     else:
         files = [target / f"{name}.npy" for name in file_names(ports)]
     existing = [f for f in files if f.is_symlink() or f.exists()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -13,11 +14,16 @@ from irload.system.portable import replace
 def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` fill a temporary file in the folder of `path`, flush it to disk, and rename it to `path`.
 
-    An existing file is replaced; if `write` fails, it is unchanged. Raises OSError, which names `path`.
+    An existing file is replaced; if `write` fails, it is unchanged. A device or a pipe is not replaced, but written to.
+    Raises OSError, which names `path`.
     """
     path = Path(path)
     try:
-        _write_atomically(path, write)
+        if _is_special(path):
+            with open(path, "wb") as stream:
+                write(stream)
+        else:
+            _write_atomically(path, write)
     except OSError as error:  # it names the temporary file, or no file if a write to the open file failed
         if error.errno is None or error.filename == str(path):
             raise
@@ -38,6 +44,15 @@ def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _is_special(path: Path) -> bool:
+    """True for a device, a pipe or a socket, also behind a symbolic link."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _umask() -> int:

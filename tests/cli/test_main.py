@@ -139,6 +139,16 @@ def test_a_closed_pipe_is_quiet():
     assert left.stderr == b""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing(closed):
+    command = f'"{sys.executable}" -m irrun infer "{DIGITS}" {closed}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert ("23 layers" in done.stdout) == (">&-" not in closed.split())
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion(shell):
     assert "irrun" in irrun_process(_IRRUN_COMPLETE=f"{shell}_source").stdout

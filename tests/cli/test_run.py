@@ -205,6 +205,15 @@ def test_folder(irrun, tmp_path):
     assert sorted(f.name for f in folder.iterdir()) == ["every.npy", "last.npy"]
 
 
+def test_a_file_is_no_folder(irrun, tmp_path):
+    file = tmp_path / "out"
+    file.write_text("precious")
+    refused = irrun(DIGITS / "model.xml", SEVEN, "-o", file, "--force")
+    assert refused.code == USAGE
+    assert "out is a file, but an output without a suffix is a folder" in refused.err
+    assert file.read_text() == "precious"
+
+
 def test_existing_files_are_kept(irrun, tmp_path):
     file = tmp_path / "out.npy"
     file.write_text("precious")

@@ -7,6 +7,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.element import INDEX, boolean
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import Dim, normalize_axes, normalize_axis
 from irload.core.tensor import Array, TensorType, length_of
 from irload.errors import ExecutionError, ShapeMismatch
@@ -17,7 +18,8 @@ from irload.ops.ports import require_element, require_integer, require_rank
 class Reverse(Op, since=1, missing_in=range(2, 18)):
     """Reverses axes: the ones listed in `axes` (mode index), or the ones that are true in it (mode mask).
 
-    Specification: Reverse-1, in opset1 only. Axes must not be negative.
+    Specification: Reverse-1, in opset1 only. Negative axes, which the specification excludes, count from the end, with a
+    remark: OpenVINO accepts them, and openvino_tokenizers writes them.
     """
 
     mode = attr.choice("index", "mask", default="index", spec_required=True)
@@ -32,13 +34,15 @@ class Reverse(Op, since=1, missing_in=range(2, 18)):
                 raise ShapeMismatch(f"axes must have one value for each of {data.rank} axes, found {axes.shape}")
         else:
             require_integer(axes=axes)
-            if axes.ints is not None and data.rank is not None and any(not 0 <= a < data.rank for a in axes.ints):
-                raise ShapeMismatch(f"axes {list(axes.ints)} must be in 0..{data.rank - 1} for data {data.shape}")
+            if axes.ints is not None and data.rank is not None:
+                normalize_axes(axes.ints, data.rank)
+                if min(axes.ints, default=0) < 0:
+                    remark(f"axes must not be negative by the specification, found {list(axes.ints)}")
         return data.without_value()
 
     def compute(self, data: Array, axes: Array) -> Array:
-        chosen = np.flatnonzero(axes) if self.mode == "mask" else np.unique(axes)
-        return np.flip(data, tuple(chosen.tolist()))
+        chosen = np.flatnonzero(axes).tolist() if self.mode == "mask" else normalize_axes(axes.tolist(), data.ndim)
+        return np.flip(data, tuple(set(chosen)))
 
 
 class ReverseSequence(Op, since=1):

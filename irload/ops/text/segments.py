@@ -18,8 +18,9 @@ from irload.ops.text.tokens import ranges
 class CombineSegments(Text, opset="extension"):
     """Rows of several ragged tensors, concatenated row by row.
 
-    Inputs: ragged tensors, then one id per tensor. A tensor of a single row is repeated for all rows. Outputs: the
-    concatenated rows, and the id of the tensor of each element, both as ragged tensors.
+    Inputs: ragged tensors, then one id per tensor. A tensor of a single row is repeated for all rows; one of its begin
+    and end may be a scalar. Outputs: the concatenated rows, and the id of the tensor of each element, both as ragged
+    tensors.
     """
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
@@ -46,7 +47,7 @@ class CombineSegments(Text, opset="extension"):
         lengths = np.empty((rows, count), np.int64)
         base = 0
         for k, (begins, ends, data) in enumerate(tensors):
-            require_offsets(begins, ends, data.size)
+            require_offsets(begins.ravel(), ends.ravel(), data.size)
             if begins.size not in (1, rows):
                 raise ExecutionError(f"segment {k} has {begins.size} rows, others {rows}")
             starts[:, k] = begins.ravel() + base

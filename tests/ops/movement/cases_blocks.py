@@ -80,6 +80,7 @@ def reverse(rng: Random, version: str) -> Case:
         mask = pick(rng, (const, param))(rng.integers(0, 2, len(shape)).astype(bool), boolean)
         return Case("Reverse", version, [data(rng, shape), mask], {"mode": "mask"})
     axes = rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)]
+    axes = np.array([signed(rng, int(axis), len(shape)) for axis in axes], np.int64)
     return Case("Reverse", version, [data(rng, shape), index(rng, axes)], {"mode": "index"})
 
 

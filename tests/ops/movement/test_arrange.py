@@ -99,6 +99,7 @@ def test_orders() -> None:
     assert Roll().compute(data, A(1), A([0, 1])).tolist() == [[5, 3, 4], [2, 0, 1]]
     assert Roll().compute(data, A([1, 1]), A([1, 1])).tolist() == [[1, 2, 0], [4, 5, 3]]
     assert Reverse(mode="index").compute(data, A([1, 1])).tolist() == [[2, 1, 0], [5, 4, 3]]
+    assert Reverse(mode="index").compute(data, A([1, -1])).tolist() == [[2, 1, 0], [5, 4, 3]]
     assert Reverse(mode="mask").compute(data, A([True, False])).tolist() == [[3, 4, 5], [0, 1, 2]]
     assert ReverseSequence().compute(data, A([2, 3])).tolist() == [[1, 0, 2], [5, 4, 3]]
     with pytest.raises(ExecutionError):
@@ -155,6 +156,7 @@ def test_patches_of_the_specification() -> None:
         (Roll(), ("3", [1, 2], [0]), ShapeMismatch),
         (Reverse(mode="mask"), ("3", [1]), TypeMismatch),
         (Reverse(), ("3", [1]), ShapeMismatch),
+        (Reverse(), ("3", [-2]), ShapeMismatch),
         (Unique(), ("3", 1), ShapeMismatch),
     ],
 )

@@ -112,7 +112,7 @@ def fuze(rng: Random, version: str) -> Case:
 @cases("CombineSegments", "extension")
 def combine(rng: Random, version: str) -> Case:
     count = int(rng.integers(1, 4))
-    single = [const(0, et.i32), const(1, et.i32), const([7], et.i32)]
+    single = [const(0, et.i32), const(pick(rng, (1, [1])), et.i32), const([7], et.i32)]
     parts = [rows(rng, et.i32, count) if k == 1 or rng.random() < 0.4 else single for k in range(3)]
     inputs = [i for part in parts for i in part]
     return Case(

@@ -11,8 +11,8 @@ from irload.plan.backends.llvm.tuning import LONG_LINE
 def even_heights(columns: int, rows: int, *, free: bool = False) -> tuple[int, ...]:
     """The heights of the fewest tiles of at most `rows` columns: one, or two that differ by 1.
 
-    `free`: lines of other lengths share the code. It always has two heights. The difference between `rows` and the taller
-    is even where possible, so that lines of 15 and 16 columns, or of 27 and 28, share their code.
+    `free`: lines of other lengths share the code. It always has two heights. The difference between `rows` and the
+    taller is even where possible, so that lines of 15 and 16 columns, or of 27 and 28, share their code.
     """
     tiles = -(-columns // rows)
     height, taller = divmod(columns, tiles)
