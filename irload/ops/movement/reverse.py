@@ -18,8 +18,8 @@ from irload.ops.ports import require_element, require_integer, require_rank
 class Reverse(Op, since=1, missing_in=range(2, 18)):
     """Reverses axes: the ones listed in `axes` (mode index), or the ones that are true in it (mode mask).
 
-    Specification: Reverse-1, in opset1 only. Negative axes, which the specification excludes, count from the end, with a
-    remark: OpenVINO accepts them, and openvino_tokenizers writes them.
+    Specification: Reverse-1, in opset1 only. Negative axes, which it excludes, count from the end, with a remark:
+    OpenVINO accepts them, and openvino_tokenizers writes them.
     """
 
     mode = attr.choice("index", "mask", default="index", spec_required=True)
