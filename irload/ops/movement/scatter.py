@@ -133,14 +133,19 @@ def index_of_slices(indices: Array, axis: int) -> Array | None:
     if not indices.size:
         return None
     slices = np.moveaxis(indices, axis, 0).reshape(indices.shape[axis], -1)
-    return slices[:, 0] if (slices == slices[:, :1]).all() else None
+    return slices[:, 0] if not slices.strides[1] or (slices == slices[:, :1]).all() else None
 
 
 def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
-    """One index array per axis: `indices` for `axis`, and the element's position for all others."""
+    """One index array per axis: `indices` for `axis`, and the element's position for all others.
+
+    If `indices` selects whole slices, there are no arrays for the axes after `axis`.
+    """
     along = int(axis.reshape(())) % data.ndim
-    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
-    grid[along] = normalize_indices(indices, data.shape[along])
+    slices = index_of_slices(indices, along) if indices.shape[along + 1 :] == data.shape[along + 1 :] else None
+    selected = indices if slices is None else slices.reshape(*(1,) * along, -1)
+    grid: list[Any] = list(np.indices(indices.shape[: selected.ndim], sparse=True))
+    grid[along] = normalize_indices(selected, data.shape[along])
     return tuple(grid)
 
 

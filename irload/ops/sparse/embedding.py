@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -19,24 +20,6 @@ from irload.ops.reduction.reduce import divide_truncating
 
 TOGETHER = 1 << 16
 """Maximum number of elements added in one step, which needs an index of 64 bits per element."""
-
-
-class EmbeddingBag(Op):
-    """Base of all bags: rows of `emb_table`, each times its weight, summed per bag."""
-
-    def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
-        """Check the table and, against the indices, the weights."""
-        require_numeric("emb_table", emb_table.element)
-        if emb_table.rank == 0:
-            raise ShapeMismatch("emb_table must have at least one axis, found a scalar")
-        if per_sample_weights is not None:
-            merge(emb_table.element, per_sample_weights.element)
-            require_same("per_sample_weights", per_sample_weights, "indices", indices)
-
-    def bags(self, emb_table: TensorType, count: Dim) -> TensorType:
-        """The output: `count` bags of the table's rows."""
-        shape = emb_table.shape
-        return TensorType(emb_table.element, shape if shape.rank is None else shape.with_dim(0, count))
 
 
 def require_indices(**ports: TensorType | None) -> None:
@@ -59,25 +42,71 @@ def require_one(name: str, tensor: TensorType | None) -> None:
         require_rank(name, tensor, 0)
 
 
-def picked(emb_table: Array, indices: Array, weights: Array | None) -> Array:
-    """The rows at `indices`, each times its weight. Raises ExecutionError for an index out of range."""
-    wrong = indices[(indices < 0) | (indices >= len(emb_table))]
-    if wrong.size:
-        raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {len(emb_table)} rows of emb_table")
-    rows = emb_table[indices]
-    return rows if weights is None else rows * weights.reshape(weights.shape + (1,) * (emb_table.ndim - 1))
+def require_rows(indices: Array, rows: int) -> None:
+    """Raise ExecutionError for an index outside the rows of the table."""
+    if indices.size and (indices.min() < 0 or indices.max() >= rows):
+        wrong = indices[(indices < 0) | (indices >= rows)]
+        raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {rows} rows of emb_table")
 
 
-def summed(emb_table: Array, rows: Array, bag: Array, count: int, default_index: Array | None) -> tuple[Array, Array]:
-    """The sum of the rows of each of `count` bags, and the bag sizes; empty bags get the default row, or zeros."""
-    result = np.zeros((count, *emb_table.shape[1:]), emb_table.dtype)
-    step = max(TOGETHER // max(math.prod(emb_table.shape[1:]), 1), 1)
+def sum_rows(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
+    """The sums of rows of a table: the first sizes[0] of the `indices`, then the next sizes[1], and so on.
+
+    `indices` and `weights` (None for ones) have one axis. Returns [len(sizes), …]. Raises ExecutionError for an index
+    out of range.
+    """
+    require_rows(indices, len(table))
+    result = np.zeros((len(sizes), *table.shape[1:]), table.dtype)
+    bag = np.repeat(np.arange(len(sizes)), sizes)
+    step = max(TOGETHER // max(math.prod(table.shape[1:]), 1), 1)
     for part in (slice(start, start + step) for start in range(0, len(bag), step)):
-        reduce_at(result, (bag[part],), rows[part], "sum")
-    sizes = np.bincount(bag, minlength=count)
-    if default_index is not None and default_index >= 0:
-        result[sizes == 0] = picked(emb_table, default_index, None)
-    return result, sizes
+        rows = table[indices[part]]
+        if weights is not None:
+            rows = rows * weights[part].reshape(-1, *(1,) * (table.ndim - 1))
+        reduce_at(result, (bag[part],), rows, "sum")
+    return result
+
+
+class SumRows(Protocol):
+    """The signature of `sum_rows`."""
+
+    def __call__(self, table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array: ...
+
+
+class EmbeddingBag(Op):
+    """Base of all bags: rows of `emb_table`, each times its weight, summed per bag."""
+
+    replaceable = True
+    sum_rows: ClassVar[SumRows] = staticmethod(sum_rows)
+
+    def check(self, emb_table: TensorType, indices: TensorType, per_sample_weights: TensorType | None) -> None:
+        """Check the table and, against the indices, the weights."""
+        require_numeric("emb_table", emb_table.element)
+        if emb_table.rank == 0:
+            raise ShapeMismatch("emb_table must have at least one axis, found a scalar")
+        if per_sample_weights is not None:
+            merge(emb_table.element, per_sample_weights.element)
+            require_same("per_sample_weights", per_sample_weights, "indices", indices)
+
+    def bags(self, emb_table: TensorType, count: Dim) -> TensorType:
+        """The output: `count` bags of the table's rows."""
+        shape = emb_table.shape
+        return TensorType(emb_table.element, shape if shape.rank is None else shape.with_dim(0, count))
+
+    def sums(
+        self,
+        emb_table: Array,
+        indices: Array,
+        sizes: Array,
+        weights: Array | None,
+        default_index: Array | None = None,
+    ) -> Array:
+        """The sum of each bag, see `sum_rows`; empty bags get the default row, or zeros."""
+        result = self.sum_rows(emb_table, indices, sizes, weights)
+        if default_index is not None and default_index >= 0:
+            require_rows(default_index, len(emb_table))
+            result[sizes == 0] = emb_table[default_index]
+        return result
 
 
 class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
@@ -114,10 +143,11 @@ class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
             raise ExecutionError(
                 f"offsets must increase from 0 to at most {len(indices)}, found {offsets[:8].tolist()}"
             )
-        bag = np.repeat(np.arange(len(offsets)), np.diff(ends))
-        rows = picked(emb_table, indices, per_sample_weights)[len(indices) - len(bag) :]
-        result, sizes = summed(emb_table, rows, bag, len(offsets), default_index)
-        return self.reduced(result, sizes)
+        sizes, weights = np.diff(ends), per_sample_weights
+        if len(offsets) and offsets[0]:
+            indices = indices[offsets[0] :]
+            weights = None if weights is None else weights[offsets[0] :]
+        return self.reduced(self.sums(emb_table, indices, sizes, weights, default_index), sizes)
 
     def reduced(self, sums: Array, sizes: Array) -> Array:
         """The output, from the sums and sizes of the bags."""
@@ -153,7 +183,8 @@ class EmbeddingBagPackedSum(EmbeddingBag, since=3):
         return self.bags(emb_table, ANY if met is None or met.rank is None else met[0])
 
     def compute(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
-        return np.sum(picked(emb_table, indices, per_sample_weights), 1, dtype=emb_table.dtype)
+        weights = None if per_sample_weights is None else per_sample_weights.ravel()
+        return self.sums(emb_table, indices.ravel(), np.full(len(indices), indices.shape[1]), weights)
 
 
 class EmbeddingBagPacked(EmbeddingBagPackedSum, since=15):
@@ -210,8 +241,11 @@ class EmbeddingSegmentsSum(EmbeddingBag, since=3):
         wrong = segment_ids[(segment_ids < 0) | (segment_ids >= count)]
         if wrong.size:
             raise ExecutionError(f"segment {wrong[0]} is outside the {count} segments")
-        rows = picked(emb_table, indices, per_sample_weights)
-        return summed(emb_table, rows, segment_ids, count, default_index)[0]
+        weights = per_sample_weights
+        if np.any(segment_ids[1:] < segment_ids[:-1]):
+            order = np.argsort(segment_ids, kind="stable")
+            indices, weights = indices[order], None if weights is None else weights[order]
+        return self.sums(emb_table, indices, np.bincount(segment_ids, minlength=count), weights, default_index)
 
 
 def _no_weighted_mean(reduction: str, weights: TensorType | None) -> None:

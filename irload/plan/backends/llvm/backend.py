@@ -75,12 +75,17 @@ class LlvmBackend:
 
     def operation(self, op: Op) -> Op:
         from irload.ops.detection.boxes import Suppressing
+        from irload.ops.sparse.embedding import EmbeddingBag
         from irload.ops.text.tools import TextOp
 
         if isinstance(op, Suppressing):
             from irload.plan.backends.llvm.kernels.suppression import suppressor  # not needed by plans from the cache
 
             return _with(op, "suppress", suppressor(self.target))
+        if isinstance(op, EmbeddingBag):
+            from irload.plan.backends.llvm.kernels.embedding_bags import row_summer  # rarely used
+
+            return _with(op, "sum_rows", row_summer(self.target))
         if isinstance(op, TextOp):
             from irload.plan.backends.llvm.kernels.text.tools import CompiledTools
 

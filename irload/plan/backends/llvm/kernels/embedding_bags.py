@@ -1,0 +1,93 @@
+"""Embedding bags: sums of rows of a table, in vector registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from irload.core.tensor import Array
+from irload.ops.sparse.embedding import SumRows, require_rows, sum_rows
+from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.elements import F32, I64, SIZES
+from irload.plan.backends.llvm.kernel import Standalone, address
+from irload.plan.backends.llvm.library import function
+from irload.plan.backends.llvm.target import Target
+from irload.record import record
+
+_WIDTHS = (8, 4, 2)
+"""Vectors of a row that are summed at a time; the vectors that are left are summed one by one."""
+
+
+@record()
+class RowSums(Standalone):
+    """y[k] = Σ table[indices[j]] · weights[j] over j in ends[k]…ends[k + 1]. A unit is one k.
+
+    Arguments: the table in f32, the indices and the ends in i64, the weights in f32, y, and the number of columns.
+    `weighted`: whether there are weights.
+    """
+
+    weighted: bool
+
+    def write(self, function: Function) -> None:
+        f, arguments = function, Arguments(function)
+        pointers, (columns,) = arguments.pointers(5), arguments.integers(1)
+        for bag in f.range(f["begin"], f["end"]):
+            start: AnyInt = 0
+            for vectors in _WIDTHS:
+                wide = vectors * f.lanes
+                stop = start + (columns - start) // wide * wide
+                for column in f.range(start, stop, wide):
+                    self._sum(f, pointers, bag, columns, column, vectors)
+                start = stop
+            for column in f.range(start, columns, f.lanes):
+                self._sum(f, pointers, bag, columns, column, 1, f.minimum(columns - column, f.lanes))
+
+    def _sum(
+        self,
+        f: Function,
+        pointers: Sequence[Pointer],
+        bag: AnyInt,
+        columns: AnyInt,
+        column: AnyInt,
+        vectors: int,
+        count: AnyInt | None = None,
+    ) -> None:
+        """Sum some vectors of the rows of a bag. `count`: the columns of a single vector, None for all lanes."""
+        table, indices, ends, weights, y = pointers
+        first, last = (f.load_int(ends, (bag + k) * SIZES[I64]) for k in (0, 1))
+        sums = [f.zero()] * vectors
+        for j in f.range(first, last, 1, sums):
+            row = table + (f.load_int(indices, j * SIZES[I64]) * columns + column) * SIZES[F32]
+            for v in range(vectors):
+                value = f.load(row, v * f.lanes * SIZES[F32], count)
+                if self.weighted:
+                    value = value * f.broadcast(weights, j * SIZES[F32])
+                sums[v] = sums[v] + value
+        target = y + (bag * columns + column) * SIZES[F32]
+        for v, total in enumerate(sums):
+            f.store(total, target, v * f.lanes * SIZES[F32], count)
+
+
+def row_summer(target: Target) -> SumRows:
+    """A function that returns the same sums as `sum_rows`, by compiled code for tables of f32."""
+    code = cache(lambda weighted: function(RowSums(weighted), target))
+
+    def compiled(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
+        if any(a.dtype != np.float32 for a in (table, weights) if a is not None) or not table.flags.c_contiguous:
+            return sum_rows(table, indices, sizes, weights)
+        require_rows(indices, len(table))
+        ends = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=ends[1:])
+        result = np.empty((len(sizes), *table.shape[1:]), np.float32)
+        positions = np.ascontiguousarray(indices, np.int64)
+        factors = positions if weights is None else np.ascontiguousarray(weights)
+        arrays = table, positions, ends, factors, result
+        numbers = np.array([*map(address, arrays), result.size // max(len(sizes), 1)], np.int64)
+        call, _ = code(weights is not None)
+        call(address(numbers), 0, len(sizes), None, None)
+        return result
+
+    return compiled
