@@ -22,7 +22,7 @@ _WIDTHS = (8, 4, 2)
 
 
 @record()
-class RowSums(Standalone):
+class BagSums(Standalone):
     """y[k] = Σ table[indices[j]] · weights[j] over j in ends[k]…ends[k + 1]. A unit is one k.
 
     Arguments: the table in f32, the indices and the ends in i64, the weights in f32, y, and the number of columns.
@@ -73,7 +73,7 @@ class RowSums(Standalone):
 
 def row_summer(target: Target) -> SumRows:
     """A function that returns the same sums as `sum_rows`, by compiled code for tables of f32."""
-    code = cache(lambda weighted: function(RowSums(weighted), target))
+    code = cache(lambda weighted: function(BagSums(weighted), target))
 
     def compiled(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
         if any(a.dtype != np.float32 for a in (table, weights) if a is not None) or not table.flags.c_contiguous:
