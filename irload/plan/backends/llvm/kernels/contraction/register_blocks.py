@@ -253,7 +253,10 @@ class RegisterBlocks(Contraction):
 
     @property
     def _prefetch_lines(self) -> int:
-        """Cache lines of each panel of the next group that an iteration prefetches, in blocks of two tiles."""
+        """Cache lines of each panel of the next group that an iteration prefetches, in blocks of two tiles.
+
+        Tiles of one row do not prefetch compressed weights: they are as fast without (Zen 5).
+        """
         if self.prefetch_lines is not None:
             return self.prefetch_lines
         if self._widens_in_tile:
@@ -276,7 +279,7 @@ class RegisterBlocks(Contraction):
 
     @property
     def _widens_in_tile(self) -> bool:
-        """True if a tile widens its weights in registers: it reads little per product, so memory limits its speed."""
+        """True if a tile widens its weights in registers: few rows share them, so memory limits its speed."""
         return self.dot.weights is not None and not self.widens and not self.dot.group
 
     def _lines(self, tiles: int) -> int:
