@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
@@ -12,7 +14,8 @@ from irload.plan.backends.llvm.kernels.precision import chosen_dot
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
-from irload.plan.backends.llvm.tuning import PADDED_CHANNELS
+from irload.plan.backends.llvm.target import Target
+from irload.plan.backends.llvm.tuning import PADDED_CHANNELS, PADDED_TAPS, PADDED_WORDS
 from irload.plan.ir.steps import ConvStep
 
 
@@ -40,13 +43,24 @@ def contracted(conv: ConvProblem, dot: Dot, selector: Selector) -> list[Launch]:
         from irload.plan.backends.llvm.kernels.tile_maps import best_maps  # not needed by f32
 
         return launched(conv, *best_maps(conv, dot, selector), selector)
-    depth = conv.shape[2]
-    copies_padding = dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data))
-    if copies_padding and any(window.is_padded for window in conv.windows):
+    if any(window.is_padded for window in conv.windows) and _copies_padding(conv, dot, selector.target):
         maps = padded_maps(conv, dot, 0, selector)
     else:
-        maps = maps_in_place(conv, dot, depth) or unpadded_copy(conv, selector)
+        maps = maps_in_place(conv, dot, conv.shape[2]) or unpadded_copy(conv, selector)
     return launched(conv, maps, contraction_of(conv, maps, dot, selector), selector)
+
+
+def _copies_padding(conv: ConvProblem, dot: Dot, target: Target) -> bool:
+    """True if a copy with padding is faster than selecting the data or zeros for each output and tap.
+
+    Tiles of one vector multiply each selected word once. The copy takes less time than the selection if few channels
+    share an address, and many taps read each element.
+    """
+    _, channels, depth, *_ = conv.shape
+    if dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data)):
+        return True
+    taps, step = (prod(sizes) for sizes in zip(*((w.kernel, w.stride) for w in conv.windows), strict=True))
+    return channels <= target.lanes and dot.words(depth) <= PADDED_WORDS and taps >= PADDED_TAPS * step
 
 
 def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
