@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from irload.plan.backends.llvm.dot import FMA, Dot
+from irload.plan.backends.llvm.elements import element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, largest_group, select_depthwise
@@ -59,6 +60,8 @@ def _copies_padding(conv: ConvProblem, dot: Dot, target: Target) -> bool:
     _, channels, depth, *_ = conv.shape
     if dot.k == 1 and (depth <= PADDED_CHANNELS or is_planar(conv.data)):
         return True
+    if element_of(conv.data) != dot.a or depth % dot.k:
+        return False  # the copy neither rounds the data nor fills words
     taps, step = (prod(sizes) for sizes in zip(*((w.kernel, w.stride) for w in conv.windows), strict=True))
     return channels <= target.lanes and dot.words(depth) <= PADDED_WORDS and taps >= PADDED_TAPS * step
 
