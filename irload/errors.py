@@ -28,6 +28,16 @@ __all__ = [
 ]
 
 
+def size_text(count: int) -> str:
+    """Format a number of bytes: `24.5 KB`."""
+    size = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{count} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
 def printable(text: str) -> str:
     """Escape control characters, line ends and marks that change the writing direction.
 

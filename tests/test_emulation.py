@@ -168,7 +168,7 @@ def test_the_command(irrun, tmp_path: Path) -> None:
     assert "emulated" not in plain.json
     assert emulated.json["emulated"]
     assert emulated.json["outputs"][0]["shape"] < plain.json["outputs"][0]["shape"]
-    assert "1 layer computed as openvino-cpu does it" in emulated.err
+    assert "irrun: --emulate openvino-cpu changes 1 layer\n" in emulated.err
 
 
 def test_the_list_is_whole() -> None:

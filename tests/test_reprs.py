@@ -17,7 +17,7 @@ def test_reprs_are_short_and_useful() -> None:
     assert repr(compiled.model) == "<Model 'digits' of 23 layers: image f32[?,1,8,8] → probabilities f32[?,10]>"
     assert repr(compiled) == f"<CompiledModel of {compiled.model!r}, 2 threads>"
     result = compiled(np.zeros((3, 1, 8, 8), np.float32))
-    assert repr(result) == "<Result probabilities: float32[3, 10]>"
+    assert repr(result) == "<Result probabilities: f32[3,10]>"
     assert repr(compiled.inputs) == "[<image f32[?,1,8,8]>]"
 
 

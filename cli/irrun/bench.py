@@ -205,7 +205,7 @@ def _render(document: Document, benchmark: Benchmark) -> None:
             default, used = side["default_precision"], side["precision"]
             stdout().print(
                 f"{side['name']} computes in {used} here, as irload does; its default on this processor is {default} "
-                f"(--precision {default} measures both in it)"
+                f"(--precision {default} runs both in {default})"
             )
     _render_streams(document["streams"])
     for side in document["sides"]:
@@ -219,8 +219,8 @@ def _render_streams(rows: list[Document]) -> None:
     if not rows:
         return
     names = [side["name"] for side in rows[0]["sides"]]
-    columns = ["threads of each", *(f"{name} {measure}" for name in names for measure in ("per second", "p50"))]
-    shown = table("at a time", *columns, right=("at a time", *columns))
+    columns = ["threads per request", *(f"{name} {measure}" for name in names for measure in ("per second", "p50"))]
+    shown = table("concurrency", *columns, right=("concurrency", *columns))
     for row in rows:
         cells = [text for side in row["sides"] for text in (_rate(side["throughput"]), _seconds(side["p50"]))]
         shown.add_row(str(row["requests"]), str(row["threads"]), *cells)

@@ -13,7 +13,7 @@ from irload.checks.report import reports_to_dict
 from irload.checks.sarif import to_sarif
 from irrun.check_result import CheckResult
 from irrun.check_text import render
-from irrun.render import json_text, plain
+from irrun.render import counted, json_text, plain
 
 HEAD = 1 << 12
 """Bytes read at each end of a file to recognise a report."""
@@ -68,8 +68,8 @@ def _github(result: CheckResult) -> Iterator[str]:
     for suppression in result.unused:
         yield f"::notice title=irrun check::{_data(plain(suppression.source))} suppresses nothing"
     suppressed = sum(len(r.suppressed) for r in result.reports)
-    counted = ", ".join(f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in count.items())
-    yield f"::notice title=irrun check::{counted}, {suppressed} suppressed in {len(result.reports)} files"
+    totals = ", ".join(counted(n, kind) for kind, n in count.items())
+    yield f"::notice title=irrun check::{totals}, {suppressed} suppressed in {counted(len(result.reports), 'file')}"
 
 
 def _data(text: str) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from irload.checks import Finding, Rule, all_rules
 from irrun.check_result import CheckResult
-from irrun.render import safe, stdout, table
+from irrun.render import counted, safe, stdout, table
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 LAYER = re.compile(r"'[^']*'( \(id \d+\))?")
@@ -86,24 +86,20 @@ def _verdict(result: CheckResult) -> str:
     reports, passed = result.reports, result.passed
     count = {kind: sum(r.count(kind) for r in reports) for kind in ("error", "warning", "note")}
     faulty = sum(1 for r in reports if r.errors or r.warnings)
-    totals = " and ".join(f"[{COLOURS[k]}]{_many(count[k], k)}[/]" for k in ("error", "warning") if count[k])
-    files = _many(len(reports), "file")
+    totals = " and ".join(f"[{COLOURS[k]}]{counted(count[k], k)}[/]" for k in ("error", "warning") if count[k])
+    files = counted(len(reports), "file")
     if totals:
         mark = "[bold red]✗[/]" if count["error"] else "[yellow]![/]"
         verdict = f"{mark} {totals} in {f'{faulty} of {files}' if len(reports) > 1 else files}"
     elif reports:
-        verdict = f"[bold green]✓[/] no faults in {files}, {_many(sum(r.layers for r in reports), 'layer')}"
+        verdict = f"[bold green]✓[/] no faults in {files}, {counted(sum(r.layers for r in reports), 'layer')}"
     else:
         verdict = "[yellow]![/] no IR files found"
-    asides = [_many(count["note"], "note") + ("" if result.notes else ", shown by --notes")] if count["note"] else []
+    asides = [counted(count["note"], "note") + ("" if result.notes else ", shown by --notes")] if count["note"] else []
     suppressed = sum(len(r.suppressed) for r in reports)
-    asides += [f"{_many(suppressed, 'finding')} suppressed"] if suppressed else []
-    asides += [f"{_many(passed, 'XML file')} of other kinds passed over"] if passed else []
+    asides += [f"{counted(suppressed, 'finding')} suppressed"] if suppressed else []
+    asides += [f"{counted(passed, 'XML file')} of other kinds passed over"] if passed else []
     return f"{verdict}[dim]{''.join(f' ({a})' for a in asides)}[/]"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -111,7 +107,7 @@ def _many(count: int, noun: str) -> str:
 
 def show_rules() -> None:
     """List all rules by category."""
-    shown = table("code", "severity", "rule", "of")
+    shown = table("code", "severity", "rule", "group")
     for rule in all_rules():
         shown.add_row(rule.code, f"[{COLOURS[rule.severity]}]{rule.severity}[/]", safe(rule.title), rule.category)
     stdout().print(shown)

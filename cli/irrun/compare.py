@@ -262,7 +262,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _render(document: Document, verdict: str, *, every: bool, sort: str) -> None:
-    from irrun.render import safe, stderr, stdout, table
+    from irrun.render import counted, safe, stderr, stdout, table
 
     rows = [e for e in (*document["layers"], *document["outputs"]) if every or not e["passed"]]
     if sort != "order":
@@ -285,8 +285,10 @@ def _render(document: Document, verdict: str, *, every: bool, sort: str) -> None
         stdout().print(f"[dim]and {len(rows) - SHOWN} more layers that diverge (--all)[/]")
     if document["unmatched"]:
         count = document["unmatched"]
-        counted = "1 output of a layer is" if count == 1 else f"{count} outputs of layers are"
-        stderr().print(f"[dim]{counted} on one side alone (fused, folded or without a partner)[/]")
+        verb = "is" if count == 1 else "are"
+        stderr().print(
+            f"[dim]{counted(count, 'layer output')} {verb} on one side alone (fused, folded or without a partner)[/]"
+        )
     for note in document["notes"]:
         stdout().print(safe(note), soft_wrap=True)
     colour = "green" if document["passed"] else "red"

@@ -9,7 +9,7 @@ from irload import Model
 from irload.analysis.macs import macs
 from irload.analysis.memory import memory
 from irrun.document import Document
-from irrun.render import safe, size_text, stdout, table
+from irrun.render import counted, safe, size_text, stdout, table
 from irrun.survey import Layer
 
 
@@ -52,14 +52,15 @@ def render_macs(document: Document) -> None:
         count = "?" if row["macs"] is None else f"{row['macs']:,}"
         share = f"{row['macs'] / total:.1%}" if row["macs"] and total else ""
         shown.add_row(str(row["id"]), safe(row["type"]), safe(row["name"]), count, share)
-    for row in document["operations"] if len(document["operations"]) > 1 else ():
-        shown.add_row(
-            "", safe(row["type"]), "[dim]all of them[/]", f"{row['macs']:,}", f"{row['macs'] / (total or 1):.1%}"
-        )
+    if total and len(document["operations"]) > 1:
+        for row in document["operations"]:
+            cells = f"{row['macs']:,}", f"{row['macs'] / total:.1%}"
+            shown.add_row("", safe(row["type"]), "[dim]all of them[/]", *cells)
     stdout().print(shown)
-    stdout().print(f"[bold]{total:,} MACs[/] ({2 * total / 1e9:.4g} GFLOPs)")
+    flops = f" ({2 * total / 1e9:.4g} GFLOPs)" if total else ""
+    stdout().print(f"[bold]{macs_text(total, document['unknown'])}[/]{flops}")
     if document["unknown"]:
-        _render_unknown(f"{document['unknown']} layers")
+        show_not_counted(counted(document["unknown"], "layer"))
 
 
 def render_memory(document: Document) -> None:
@@ -68,12 +69,29 @@ def render_memory(document: Document) -> None:
     at = document["at"]
     where = f", at {safe(at['type'])} '{safe(at['name'])}' (id {at['id']})" if at else ""
     shown.add_row("constants", size_text(document["constants"]))
-    shown.add_row(f"activations at their peak{where}", size_text(document["peak"]))
-    shown.add_row("all activations together", size_text(document["activations"]))
+    shown.add_row(f"activations at their peak{where}", _at_least(document["peak"], document["unknown"]))
+    shown.add_row("all activations together", _at_least(document["activations"], document["unknown"]))
     stdout().print(shown)
     if document["unknown"]:
-        _render_unknown(f"{document['unknown']} tensors")
+        show_not_counted(counted(document["unknown"], "tensor"))
 
 
-def _render_unknown(subject: str) -> None:
-    stdout().print(f"[yellow]not counted, as their shapes are dynamic: {subject}.[/] --shape gives the inputs sizes")
+def macs_text(total: int, unknown: int) -> str:
+    """Format a number of MACs that excludes `unknown` layers of dynamic shape."""
+    if unknown and not total:
+        return "unknown number of MACs"
+    return f"{'at least ' if unknown else ''}{counted(total, 'MAC')}"
+
+
+def show_not_counted(subject: str) -> None:
+    """Show which items the counts exclude, and the option that includes them."""
+    stdout().print(
+        f"[yellow]not counted, because shapes are dynamic: {subject}.[/] Set input sizes with --shape", soft_wrap=True
+    )
+
+
+def _at_least(size: int, unknown: int) -> str:
+    """Format a size that excludes `unknown` tensors of dynamic shape."""
+    if unknown and not size:
+        return "unknown"
+    return f"{'at least ' if unknown else ''}{size_text(size)}"

@@ -13,7 +13,7 @@ from irload.read.folders import MODELS, TOKENIZER_MODELS
 from irload.text.folder import Folder
 from irload.text.settings import Settings
 from irrun.document import Document
-from irrun.render import safe, show_warnings, size_text, stdout, table
+from irrun.render import counted, safe, show_warnings, size_text, stdout, table
 from irrun.survey import infer_all, survey
 
 
@@ -88,7 +88,7 @@ def show_folder(document: Document) -> None:
     for model in document["models"]:
         count = len(model["variables"])
         facts = [size_text(model["bytes"])]
-        facts += [f"{model['parameters']:,} parameters"] if model["file"] in MODELS else []
+        facts += [counted(model["parameters"], "parameter")] if model["file"] in MODELS else []
         facts += [f"{count} variable{'' if count == 1 else 's'}"] if model["variables"] else []
         out.print(f"[bold]{safe(model['file'])}[/]  {', '.join(facts)}", soft_wrap=True)
         for side, arrow in (("inputs", "→"), ("outputs", "←")):

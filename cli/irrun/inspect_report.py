@@ -12,8 +12,9 @@ from irload.analysis.macs import macs
 from irload.analysis.memory import memory
 from irload.analysis.parameters import parameters
 from irload.core.tensor import TensorType
+from irrun.costs import macs_text, show_not_counted
 from irrun.document import Document
-from irrun.render import plain, safe, show_warnings, size_text, stdout, table
+from irrun.render import counted, plain, safe, show_warnings, size_text, stdout, table
 from irrun.survey import Layer, Survey, is_unknown, layers_of, warnings_of
 
 FOLDED = ("cli_parameters", "conversion_parameters")
@@ -156,17 +157,18 @@ def render_metadata(tree: Document, folded: Sequence[str] = ()) -> None:
 
 def _render_costs(costs: Document) -> None:
     console = stdout()
-    console.print(
-        f"{costs['parameters']:,} parameters, {'at least ' * bool(costs['unknown_macs'])}{costs['macs']:,} MACs"
-    )
-    at_peak = costs["constants"] + costs["peak"]
-    parts = f"constants {size_text(costs['constants'])}, activations {size_text(costs['peak'])}"
+    console.print(f"{counted(costs['parameters'], 'parameter')}, {macs_text(costs['macs'], costs['unknown_macs'])}")
+    activations = "unknown" if costs["unknown_peak"] and not costs["peak"] else size_text(costs["peak"])
     least = "at least " * bool(costs["unknown_peak"])
-    console.print(f"{least}{size_text(at_peak)} of memory at the peak: {parts}")
-    unknown = (("layers", costs["unknown_macs"]), ("tensors", costs["unknown_peak"]))
-    left_out = " and ".join(f"{count} {kind}" for kind, count in unknown if count)
+    console.print(
+        f"{least}{size_text(costs['constants'] + costs['peak'])} of memory at the peak: "
+        f"constants {size_text(costs['constants'])}, activations {activations}",
+        soft_wrap=True,
+    )
+    unknown = (("layer", costs["unknown_macs"]), ("tensor", costs["unknown_peak"]))
+    left_out = " and ".join(counted(count, kind) for kind, count in unknown if count)
     if left_out:
-        console.print(f"[yellow]not counted, as shapes are dynamic: {left_out}.[/] --shape gives the inputs sizes")
+        show_not_counted(left_out)
 
 
 def _render_operations(rows: Sequence[Document]) -> None:

@@ -17,7 +17,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from irload.errors import printable
+from irload.errors import printable, size_text
+
+__all__ = [
+    "counted",
+    "json_text",
+    "plain",
+    "progress",
+    "safe",
+    "show_json",
+    "show_warnings",
+    "size_text",
+    "stderr",
+    "stdout",
+    "table",
+]
 
 WARNINGS = 20
 """Upper bound of the kinds of warnings shown; a file of a future opset may cause many per layer."""
@@ -101,14 +115,9 @@ def _kind(warning: str) -> str:
     return warning.partition(" (id ")[2].partition("): ")[2] or warning
 
 
-def size_text(count: int) -> str:
-    """Format a number of bytes: `24.5 KB`."""
-    size = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000:
-            return f"{count} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
+def counted(count: int, noun: str) -> str:
+    """Format a number of items: `1 layer`, `2,000 layers`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @contextmanager

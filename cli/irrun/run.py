@@ -205,11 +205,11 @@ def _emulated(model: Model, target: str | None) -> list[str]:
     if target is None:
         return []
     from irload.deviations.emulation import emulate
-    from irrun.render import safe, stderr
+    from irrun.render import counted, safe, stderr
 
     layers = [node.where().layer for node in emulate(model, target)]
-    counted = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
-    stderr().print(f"irrun: {counted} computed as {target} does it, not as specified", soft_wrap=True)
+    affected = counted(len(layers), "layer") if layers else "no layer of this model"
+    stderr().print(f"irrun: --emulate {target} changes {affected}", soft_wrap=True)
     for layer in layers[:20]:
         stderr().print(f"irrun:   {safe(layer)}", soft_wrap=True)
     return layers

@@ -147,7 +147,7 @@ class Difference:
             c.values for e in self.edits for c in e.changes if c.values is not None and c.values.relative is not None
         ]
         furthest = max((v.relative or 0.0 for v in values), default=0.0)
-        return f"values move by {furthest:.2g} of their size at most" if furthest else "without loss"
+        return f"relative RMS of the changes at most {furthest:.2g}" if furthest else "without loss"
 
     def __str__(self) -> str:
         return printable(f"{self.a} and {self.b}: {self.summary}")

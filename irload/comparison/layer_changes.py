@@ -50,9 +50,11 @@ def changes_of(a: Node, b: Node, to_a: Mapping[Node, Node], *, is_old: bool) -> 
 
 
 def described(node: Node, *, is_a: bool) -> Iterator[Change]:
-    """Return the attributes of a layer that only one model has."""
+    """Return the attributes of a layer that only one model has, except optional ones that have their default value."""
+    declared = ((node.op.attributes[name], d) for name, d in node.op.declared.items() if not d.supplied)
+    defaults = {d.xml_name for value, d in declared if value == d.default}
     for key, text in attribute_texts(node).items():
-        if text not in (None, "") and key not in _PLACES:
+        if text not in (None, "") and key not in defaults.union(_PLACES):
             shown = _short(text)
             yield Change("attribute", key, shown if is_a else "", "" if is_a else shown)
 

@@ -86,7 +86,7 @@ class Comparison:
         first = self.first
         if first is None:
             count = len(self.layers)
-            outputs = "1 output of a layer" if count == 1 else f"{count} outputs of layers"
+            outputs = f"{count} layer output{'' if count == 1 else 's'}"
             return printable(f"PASSED: {self.a} and {self.b} agree in {outputs}")
         why = f", {first.problem}" if first.problem else ""
         return printable(f"FAILED: {self.a} and {self.b} first diverge in {first.name} ({first.operation}){why}")

@@ -31,7 +31,7 @@ class ValueChange:
     def __str__(self) -> str:
         parts = [f"{self.differing:,} of {self.size:,} values differ"]
         parts += [] if self.max_abs is None else [f"by {self.max_abs:.3g} at most"]
-        parts += [] if self.relative is None else [f"{self.relative:.2g} of their size"]
+        parts += [] if self.relative is None else [f"relative RMS {self.relative:.2g}"]
         return ", ".join(parts)
 
 

@@ -261,7 +261,7 @@ def evaluate(
             raise ExecutionError(_blamed(op, "compute", error)) from error
         if not isinstance(error, ArithmeticError | IndexError | TypeError | ValueError):
             raise
-        shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in inputs)
+        shapes = ", ".join(str(TensorType.of(a)) for a in inputs)
         raise ExecutionError(f"failed on inputs {shapes}: {error}") from error
     if not is_builtin(op):
         for k, (array, expected) in enumerate(zip(narrowed, outputs, strict=True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from irload.core.shape import shape_of
 from irload.core.tensor import Array
 from irload.errors import printable
 from irload.graph import Node, Port, position, positions
@@ -35,7 +36,8 @@ class Result(Mapping[Any, Array]):
         raise KeyError(f"no output {key!r}; the model has {names}")
 
     def __repr__(self) -> str:
-        shown = [f"{p.any_name}: {a.dtype}{list(a.shape)}" for p, a in zip(self._ports, self._arrays, strict=True)]
+        arrays = zip(self._ports, self._arrays, strict=True)
+        shown = [f"{p.any_name}: {p.element_type}{shape_of(a.shape)}" for p, a in arrays]
         return printable(f"<Result {', '.join(shown)}>")
 
     def __iter__(self) -> Iterator[Port]:

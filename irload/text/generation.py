@@ -140,7 +140,7 @@ class TextGeneration:
     ) -> Iterator[Progress]:
         """The parts of the texts of several prompts, as soon as they are final; without `live`, whole texts.
 
-        Up to 8 texts are in progress, one token of each in turn; the next prompt starts when one of them ends.
+        Up to 8 texts are generated at a time, a token of each per round; the next prompt starts when one of them ends.
         `keep_going`: yield the error of a prompt and continue with the others, instead of raising it. `numbers`: one
         per prompt; each selects a separate stream of random numbers. By default the indices.
         """

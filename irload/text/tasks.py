@@ -181,7 +181,7 @@ class Generating:
         self._model = model
         self._options = options
         self.compiled = model.compiled
-        self.words = "one token of up to 8 texts in turn"
+        self.words = "up to 8 texts at a time"
         Settings.of(model.folder, **options.generation)  # fail early for invalid options
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:

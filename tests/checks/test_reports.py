@@ -213,7 +213,7 @@ def test_annotations_for_github(irrun, tmp_path):
     assert ",title=IR401::Convolution 'conv\\n::error file=x::forged\\x9b31m\\u202egnp' (id 2): output port 2" in error
     assert any(line.startswith("::warning ") for line in lines)
     assert not any(line.startswith("::notice file=") for line in lines)
-    assert lines[-1] == "::notice title=irrun check::1 error, 1 warning, 1 note, 0 suppressed in 1 files"
+    assert lines[-1] == "::notice title=irrun check::1 error, 1 warning, 1 note, 0 suppressed in 1 file"
     assert any(
         line.startswith("::notice file=")
         for line in irrun("check", file, "--format", "github", "--notes").out.splitlines()

@@ -29,7 +29,7 @@ def wrong(tmp_path):
 
 def test_one_output_is_counted_in_the_singular(irrun):
     done = irrun("compare", "fast", MODELS / "conv_onednn" / "model.xml", "--random", 0)
-    assert "agree in 1 output of a layer\n" in done.out
+    assert "agree in 1 layer output\n" in done.out
 
 
 @pytest.mark.parametrize("sides", [("fast", DIGITS), (DIGITS, "fast"), (DIGITS, DIGITS), ("openvino", DIGITS)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from irrun.main import OK, UNREADABLE
 from tests.cli.conftest import MODELS
 
 DIGITS = MODELS / "digits" / "model.xml"
+DYNAMIC = MODELS / "dynamic" / "model.xml"
 
 
 def broken(tmp_path, *replacements: tuple[str, str], weights: bool = True):
@@ -133,8 +135,15 @@ def test_the_summary_has_parameters_macs_and_memory(irrun):
     assert "6,091 parameters, 84,224 MACs\n" in shown
     assert "of memory at the peak: constants 24.4 KB, activations " in shown
     shown = irrun("inspect", DIGITS).out
-    assert "6,091 parameters, at least 0 MACs\n" in shown
-    assert "not counted, as shapes are dynamic: 3 layers and 13 tensors. --shape" in shown
+    assert "6,091 parameters, unknown number of MACs\n" in shown
+    assert "not counted, because shapes are dynamic: 3 layers and 13 tensors. Set input sizes with --shape\n" in shown
+    shown = irrun("inspect", DIGITS, "--macs", "--memory").out
+    assert "\nunknown number of MACs\n" in shown
+    assert re.search(r"activations at their peak +unknown\n", shown)
+    assert irrun("inspect", DIGITS, "--shape", "[1,1,8,8]", "--macs").out.endswith("84,224 MACs (0.0001684 GFLOPs)\n")
+    assert re.search(
+        r"\n0 parameters, 0 MACs\nat least 56 bytes .* activations 32 bytes\n", irrun("inspect", DYNAMIC).out
+    )
 
 
 def test_options_of_the_conversion_take_one_line(irrun, tmp_path):

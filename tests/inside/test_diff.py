@@ -104,10 +104,10 @@ def test_shapes_and_weights_are_summarized_in_one_line():
     assert "conv0" in [f.name for f in differences.follows]
     differences = irload.diff(cnn(), cnn(w1=lambda w: w * 2))
     assert differences.kind == "weights"
-    assert differences.summary == "only weights differ: 1 constant, values move by 1 of their size at most"
+    assert differences.summary == "only weights differ: 1 constant, relative RMS of the changes at most 1"
     assert differences.lines()[2:] == [
         "@@ w1 (Const) @@",
-        f"~  values: 108 of 108 values differ, by {np.abs(weights('w1')).max():.3g} at most, 1 of their size",
+        f"~  values: 108 of 108 values differ, by {np.abs(weights('w1')).max():.3g} at most, relative RMS 1",
     ]
 
 
