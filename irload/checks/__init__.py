@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irload.checks.config import Config
-from irload.checks.releases import parse_release
+from irload.checks.releases import known_releases, parse_release
 from irload.checks.report import Finding, Report, Suppressed, Suppression
 from irload.checks.rule import Rule
 from irload.checks.rules import all_rules
@@ -46,7 +46,7 @@ def check(
     config = config or Config()
     target = target or config.target
     if target is not None and parse_release(target) is None:
-        raise ValueError(f"'{target}' is not an OpenVINO release, such as 2023.0")
+        raise ValueError(f"'{target}' is not an OpenVINO release. {known_releases()}")
     subject = examine(path, weights, target, limits)
     wanted = {r.code for r in all_rules() if _begins(r.code, select or config.select or ("IR",))}
     findings: list[Finding] = []

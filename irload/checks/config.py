@@ -16,6 +16,7 @@ reason = "re-exported in spring"
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -29,6 +30,10 @@ from irload.safety.files import read_limited
 NAME = ".irload.toml"
 SIZE = 1 << 16
 """Maximum size in bytes of a configuration file."""
+KEYS = ("select", "ignore", "target", "strict", "exempt")
+"""The keys of the table `[check]`."""
+EXEMPTION_KEYS = ("code", "layer", "file", "reason")
+"""The keys of a table `[[check.exempt]]`."""
 T = TypeVar("T")
 
 
@@ -113,9 +118,9 @@ def load_config(path: Path) -> Config:
     except ReadError as error:
         raise error.at(Where(str(path))) from None
     except (UnicodeError, tomllib.TOMLDecodeError) as error:
-        raise ReadError(f"cannot be read: {error}", Where(str(path))) from None
+        raise ReadError(f"is not valid TOML: {error}", Where(str(path))) from None
     except RecursionError:
-        raise ReadError("cannot be read: it is nested too deep", Where(str(path))) from None
+        raise ReadError("is nested too deep", Where(str(path))) from None
     table = document.get("check", {})
     if not isinstance(table, dict) or set(document) - {"check"}:
         raise AttributeInvalid("must hold one table, [check]", Where(str(path)))
@@ -127,19 +132,27 @@ def load_config(path: Path) -> Config:
 
 def _config(table: dict[str, Any], path: Path) -> Config:
     """The configuration of a table. Raises ValueError for values of the wrong type and unknown keys."""
-    values = dict(table)
-    exemptions = tuple(
-        Exemption(**{k: _typed(k, v, str) for k, v in _typed("exempt", e, dict).items()})
-        for e in _typed("exempt", values.pop("exempt", []), list)
-    )
+    _require_known(table, KEYS)
+    exemptions = tuple(_exemption(_typed("exempt", e, dict)) for e in _typed("exempt", table.get("exempt", []), list))
     select, ignore = (
-        tuple(_typed(key, code, str) for code in _typed(key, values.pop(key, []), list)) for key in ("select", "ignore")
+        tuple(_typed(key, code, str) for code in _typed(key, table.get(key, []), list)) for key in ("select", "ignore")
     )
-    target = _typed("target", values.pop("target", ""), str) or None
-    strict = _typed("strict", values.pop("strict", False), bool)
-    if values:
-        raise ValueError(f"unknown keys: {', '.join(values)}")
+    target = _typed("target", table.get("target", ""), str) or None
+    strict = _typed("strict", table.get("strict", False), bool)
     return Config(select, ignore, target, strict, exemptions, path)
+
+
+def _exemption(table: dict[str, Any]) -> Exemption:
+    _require_known(table, EXEMPTION_KEYS)
+    return Exemption(**{key: _typed(key, value, str) for key, value in table.items()})
+
+
+def _require_known(table: dict[str, Any], keys: Sequence[str]) -> None:
+    """Raise ValueError if the table has other keys."""
+    unknown = [f"'{key}'" for key in table if key not in keys]
+    if unknown:
+        plural = "" if len(unknown) == 1 else "s"
+        raise ValueError(f"unknown key{plural} {', '.join(unknown)}; expected {', '.join(keys)}")
 
 
 def _typed(key: str, value: Any, kind: type[T]) -> T:

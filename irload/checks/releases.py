@@ -34,6 +34,12 @@ def parse_release(text: str) -> tuple[int, int] | None:
     return (int(year), int(number)) if year.isdigit() and number.isdigit() and int(year) >= 2020 else None
 
 
+def known_releases() -> str:
+    """The form of a release, and the releases that added an opset, as text."""
+    names = ", ".join(f"{year}.{number}" for year, number in RELEASES)
+    return f"A release is YEAR.NUMBER; these added opsets: {names}"
+
+
 def newest_opset(release: tuple[int, int]) -> int:
     """The newest opset that a release reads."""
     return max((n for r, n in RELEASES.items() if r <= release), default=0)

@@ -61,6 +61,14 @@ def _open(source: str | Path | bytes, limits: Limits) -> BinaryIO:
     return stream
 
 
+def _syntax(error: etree.XMLSyntaxError, *, ended: bool) -> str:
+    """Return the message for a syntax error; `ended`: the parser reported it only at the end of the file."""
+    line, column = error.position
+    fact = error.msg.removesuffix(f", line {line}, column {column}")
+    hint = ". The XML ends here; the file may be truncated" if ended else ""
+    return f"is not well-formed XML at column {column}: {fact}{hint}"
+
+
 class _Reader:
     """Processes the events of one file. A stack of graphs mirrors the nesting of bodies."""
 
@@ -100,15 +108,17 @@ class _Reader:
             remove_comments=True,
             remove_pis=True,
         )
+        ended = False
         try:
             self.feed(parser, head.removeprefix(BOM), stream)
+            ended = True
             parser.close()
             self.events(parser)
         except etree.XMLSyntaxError as error:
             where = Where(self.file, error.lineno)
             if "XML_PARSE_HUGE" in error.msg:  # libxml2's limits, which are never raised here
                 raise LimitExceeded("has elements nested more than 256 deep, or texts beyond 10 MB", where) from None
-            raise ReadError(f"is not well-formed XML: {error.msg}", where) from None
+            raise ReadError(_syntax(error, ended=ended), where) from None
         except (ValueError, UnicodeError) as error:
             raise ReadError(f"cannot be read as XML: {error}") from None
         if self.root is None:

@@ -106,20 +106,21 @@ def test_the_command_obeys(irrun, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[check", "cannot be read"),
+        ("[check", "is not valid TOML: "),
         ("[other]", "one table"),
         ("check = 1", "one table"),
         ("x = " + "[" * 5000 + "]" * 5000, "nested too deep"),
         ("[check]\nignore = " + "[" * 200 + "]" * 200, "ignore must be a string"),
         ("[check]\nexempt." + ".".join("a" * 3000) + " = 1", "exempt must be a list"),
         ("#" * 70_000, "is larger than 65536 bytes"),
-        ('[check]\nignored = ["IR4"]', "unknown keys: ignored"),
+        ('[check]\nignored = ["IR4"]', "unknown key 'ignored'; expected select, ignore, target, strict, exempt$"),
+        ("[check]\na = 1\nb = 2", "unknown keys 'a', 'b'; "),
         ('[check]\nignore = "IR4"', "ignore must be a list"),
         ("[check]\nignore = [4]", "ignore must be a string"),
         ("[check]\nstrict = 1", "strict must be a boolean"),
         ("[check]\nexempt = [1]", "exempt must be a table"),
         ('[[check.exempt]]\nlayer = "x"', "code"),
-        ('[[check.exempt]]\ncode = "IR4"\nlayers = "x"', "layers"),
+        ('[[check.exempt]]\ncode = "IR4"\nlayers = "x"', "unknown key 'layers'; expected code, layer, file, reason$"),
     ],
 )
 def test_invalid_configuration_is_rejected(text, words, irrun, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,13 @@ FOREIGN = [
     pytest.param(b'<net name="m" version="11"><layers></net>', ["well-formed"], id="syntax"),
 ]
 
+SYNTAX = [
+    (b'<net name="m" version="11">\n <layers>\n  <layer id="0', "AttValue: ' expected", True),
+    (b'<net name="m" version="11">\n <layers>\n', "", True),
+    (b'<net name="m" version="11">\n <layers/>\n  <edges <</net>', "error parsing attribute name", False),
+]
+"""A file with a syntax error in line 3; the words of libxml2; whether the error is at the end of the file."""
+
 
 @pytest.mark.parametrize(("content", "words"), FOREIGN)
 def test_files_other_than_ir_are_explained(content, words, tmp_path):
@@ -53,6 +61,17 @@ def test_files_other_than_ir_are_explained(content, words, tmp_path):
     assert [f.code for f in report.findings] == ["IR001"]
     assert not report.readable
     assert [w for w in words if w not in report.findings[0].message] == []
+
+
+@pytest.mark.parametrize(("content", "message", "ended"), SYNTAX)
+def test_syntax_errors_name_line_and_column(content, message, ended, tmp_path):
+    file = tmp_path / "model.xml"
+    file.write_bytes(content)
+    (finding,) = irload.check(file).findings
+    assert finding.line == 3
+    assert re.match(f"is not well-formed XML at column [0-9]+: {re.escape(message)}", finding.message)
+    assert finding.message.count("column") == 1
+    assert finding.message.endswith("; the file may be truncated") == ended
 
 
 def test_a_sound_file_is_readable(tmp_path):
