@@ -26,8 +26,8 @@ def compile_model(
       that is available to the process.
     - `optimize`: False runs the operations one by one, by their reference `compute`.
     - `precise`: True excludes Winograd kernels, which are about twice as fast but round more than a plain sum.
-    - `tune`: True times alternative kernels when a plan is created, and stores the fastest in the user's cache
-      (IRLOAD_CACHE_DIR).
+    - `tune`: True times alternative NumPy kernels when a plan is created, and stores the fastest in the user's cache
+      (IRLOAD_CACHE_DIR). Compiled kernels are not affected.
     - `jit`: True requires compiled kernels (`irload[jit]`), False uses NumPy only, None uses them if available.
     - `precision`: the arithmetic of products. "f32"; "bf16", which requires a processor with AMX or AVX512_BF16; or
       "auto": int8 for quantized data and weights, and for compressed weights; otherwise bf16 if the processor is
@@ -37,7 +37,7 @@ def compile_model(
       inference whose shapes reveal it. Otherwise contradictions are warnings (`CompiledModel.warnings`).
     - `mmap`: for a path, map its .bin file (see `read_model`).
     - `cache`: for a path, load the plan from the user's cache if an earlier process has stored it, without reading the
-      model; otherwise store it, if all steps are compiled kernels (up to 1 GB in total; IRLOAD_MODEL_CACHE=off disables
+      model; otherwise store it, if all steps are compiled kernels (up to 1 GiB in all; IRLOAD_MODEL_CACHE=off disables
       this). For a model with dynamic inputs, the plan of the first shape and the plan for many shapes are stored when
       they are created; the latter without weights. Files are identified by content.
 

@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import pytest
+import threadpoolctl
 
 import irload
 from irload.diagnostics.config import blas_hint, config
+from irload.plan.backends import registry
 from irload.plan.backends.llvm import available, target
 
 AVX512 = "avx512f avx512bw avx512cd avx512dq avx512vl"
@@ -22,7 +24,7 @@ def test_show_config_prints_its_result(capsys):
     assert lines["irload"] == irload.__version__
     assert lines["threads"] >= 1
     for key, value in lines.items():
-        assert value is None or f"{key:16} {value}\n" in shown
+        assert value is None or f"{key:17} {value}\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -73,14 +75,14 @@ def test_the_config_shows_kernels_and_caches(monkeypatch, tmp_path):
     shown = config()
     assert shown["compiled kernels"].startswith("none: IRLOAD_JIT=off turns them off")
     assert shown["cache"] == str(tmp_path)
-    assert shown["kernel cache"] == "0.0 of 268 MB, 0 files"
-    assert shown["model cache"] == "0.0 of 1074 MB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"
+    assert shown["kernel cache"] == "0.0 of 256 MiB, 0 files"
+    assert shown["model cache"] == "0.0 of 1024 MiB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"
     monkeypatch.setenv("IRLOAD_JIT", "auto")
     monkeypatch.delenv("IRLOAD_MODEL_CACHE")
     monkeypatch.setattr(available, "host_target", lambda: available.AVX512)
     monkeypatch.setattr(available, "_missing", lambda target: "llvmlite is not installed; pip install 'irload[jit]'")
     assert config()["compiled kernels"].startswith("none: llvmlite is not installed; pip install")
-    assert config()["model cache"] == "0.0 of 1074 MB, 0 files"
+    assert config()["model cache"] == "0.0 of 1024 MiB, 0 files"
 
 
 def test_the_config_names_the_target(monkeypatch):
@@ -92,6 +94,17 @@ def test_the_config_names_the_target(monkeypatch):
         assert re.fullmatch(r"llvmlite [0-9.]*, for avx2", config()["compiled kernels"])
     finally:
         target._host_target.cache_clear()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_hint_is_for_numpy_kernels(monkeypatch, compiled):
+    blas = {"user_api": "blas", "internal_api": "openblas", "version": "0.3.31", "architecture": "Haswell"}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [blas])
+    monkeypatch.setattr(registry, "compiled_backend", lambda options: object() if compiled else None)
+    monkeypatch.setattr("irload.diagnostics.config.blas_hint", lambda: "SkylakeX")
+    hint = config()["hint"]
+    assert (hint is None) == compiled
+    assert compiled or hint.startswith("set OPENBLAS_CORETYPE=SkylakeX before Python starts")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs an affinity mask")

@@ -129,7 +129,10 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--precise", is_flag=True, help="Exclude kernels that round more than a plain sum, such as Winograd."
         ),
         click.option(
-            "--tune", is_flag=True, help="Time alternative kernels and store the fastest in the user's cache."
+            "--tune",
+            is_flag=True,
+            help="Time alternative NumPy kernels and store the fastest in the user's cache; "
+            "compiled kernels are not affected.",
         ),
     ]
     command = kernel_options(command)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from irload.plan.profile import StepTime
 
 
+WIDE = 100
+"""Terminal width in columns from which the profile has shapes."""
+
+
 def timed(steps: Sequence[StepTime]) -> list[Document]:
     """Return one entry per step, as in schemas/run.schema.json."""
     total = sum(s.seconds for s in steps) or 1.0
@@ -46,10 +50,14 @@ def render_plan(document: Document) -> None:
 def _render_steps(steps: Sequence[Document]) -> None:
     reaches = ["reach"] if any(step["reach"] is not None for step in steps) else []
     numbers = ("ms", "rate", *reaches, "share")
-    shown = table("operation", "kernel", "shape", *numbers, right=numbers)
+    names = ("operation", "layer", "kernel")
+    shapes = ["shape"] if stdout().width >= WIDE else []
+    shown = table(*names, *shapes, *numbers, right=numbers)
+    for column in shown.columns:
+        column.no_wrap = column.justify == "right"  # names wrap if necessary, numbers do not
     for step in steps:
-        shape = safe(f"[{','.join(map(str, step['shape']))}]")
-        cells = [safe(step["operation"]), safe(step["kernel"]), shape]
+        cells = [safe(step[name]) for name in names]
+        cells += [safe(f"[{','.join(map(str, step['shape']))}]") for _ in shapes]
         cells += [f"{step['seconds'] * 1e3:.3f}", step["rate"]]
         cells += ["" if step["reach"] is None else f"{step['reach']:.0%}" for _ in reaches]
         shown.add_row(*cells, f"{step['share']:.1%}")

@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["blas_hint", "show_config"]
 
+MIB = 1 << 20
+
 
 def show_config() -> dict[str, Any]:
     """Print and return the versions, threads, BLAS, compiled kernels and caches that will be used.
@@ -18,7 +20,7 @@ def show_config() -> dict[str, Any]:
     settings = config()
     for key, value in settings.items():
         if value is not None:
-            sys.stdout.write(f"{key:16} {value}\n")
+            sys.stdout.write(f"{key:17} {value}\n")
     return settings
 
 
@@ -28,12 +30,13 @@ def config() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from irload import __version__
-    from irload.plan.backends.registry import status
+    from irload.options import Options
+    from irload.plan.backends.registry import compiled_backend, status
     from irload.system.machine import AVX512, cache_folder, processors, thread_count
 
     blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), None)
     hint = None
-    wanted = blas_hint()
+    wanted = None if compiled_backend(Options()) is not None else blas_hint()  # compiled plans hardly use BLAS
     if blas is not None and wanted is not None and blas.get("architecture") not in AVX512:
         hint = (
             f"set OPENBLAS_CORETYPE={wanted} before Python starts: matmuls take about half the time on this processor"
@@ -44,7 +47,7 @@ def config() -> dict[str, Any]:
         "numpy": np.__version__,
         "blas": None if blas is None else f"{blas['internal_api']} {blas['version']}",
         "blas kernels": None if blas is None else blas.get("architecture"),
-        "blas variable": os.environ.get("OPENBLAS_CORETYPE"),
+        "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE"),
         "processors": processors(),
         "threads": thread_count(None),
         "compiled kernels": status(),
@@ -61,7 +64,7 @@ def _caches() -> dict[str, str]:
     from irload.system.machine import turned_off
 
     usage = {
-        entry.what: f"{entry.nbytes / 1e6:.1f} of {entry.largest / 1e6:.0f} MB, {entry.count} files"
+        entry.what: f"{entry.nbytes / MIB:.1f} of {entry.largest // MIB} MiB, {entry.count} files"
         for entry in cache_usage()
         if entry.largest is not None
     }

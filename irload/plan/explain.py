@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from irload.errors import size_text
 from irload.graph import Graph
 from irload.plan.executor import Executor, Segment
 from irload.plan.schedule import Schedule, ScheduledNode
@@ -23,7 +24,7 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
         f"fast plan for {_inputs(graph, schedule)}, {threads}",
         f"layers: {layers}, of which {layers - left} are folded into constants",
         f"steps: {len(plan.kernels)} with kernels, {views} views, which take no time",
-        "memory: " + ", ".join(f"{what} {_size(count)}" for what, count in plan.nbytes.items()),
+        "memory: " + ", ".join(f"{what} {size_text(count)}" for what, count in plan.nbytes.items()),
     ]
     if len({segment.backend for segment in plan.segments}) > 1:
         lines.append(f"back ends: {_back_ends(plan.segments)}")
@@ -73,7 +74,7 @@ def explain_interpreted(graph: Graph, schedule: Schedule, *, optimize: bool) -> 
     why = _why_not_planned(schedule) if optimize else "optimize=False was passed"
     lines = [
         f"plain plan for {_inputs(graph, schedule)}: operations run one by one, because {why}",
-        f"steps: {len(schedule.nodes)}; constants {_size(sum(c.nbytes for _, c in schedule.constants))}",
+        f"steps: {len(schedule.nodes)}; constants {size_text(sum(c.nbytes for _, c in schedule.constants))}",
         "",
         "operations:",
         *_counted(schedule.nodes),
@@ -94,7 +95,3 @@ def _back_ends(segments: Sequence[Segment]) -> str:
         kernels[segment.backend] += len(segment.executable.kernels)
     listed = [f"{kernels[name]} kernels of {name} in {count} segments" for name, count in counts.most_common()]
     return ", ".join(listed)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB"

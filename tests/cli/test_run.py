@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import ml_dtypes
 import numpy as np
@@ -245,3 +247,11 @@ def test_numbers_that_are_not_finite(irrun, tmp_path):
     assert output["first"] == [1, None, None, 3]
     assert [t["index"] for t in output["top"][0]] == [2, 3, 0]
     assert "2 values are NaN or infinite" in irrun(tmp_path / "m.xml", tmp_path / "x.npy").out
+
+
+def test_the_profile_names_layers(irrun, monkeypatch):
+    words = ("run", DIGITS / "model.xml", SEVEN, "--profile")
+    for width, columns in ("120", "operation +layer +kernel +shape +ms"), ("80", "operation +layer +kernel +ms"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert re.search(columns, irrun(*words).out)
+    assert re.search(r"\nMatMul\+Add +dense/bias ", irrun(*words, "--no-jit").out)
