@@ -150,7 +150,7 @@ class LimitExceeded(IRError):
 
 
 class InputInvalid(IRError):
-    """An input of a compiled model is unknown, missing, given twice, or of a wrong type or shape."""
+    """An argument is unusable: an input of a model, an option, a limit, a path, a name, a shape or a layout."""
 
 
 class ExecutionError(IRError):

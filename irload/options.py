@@ -20,7 +20,17 @@ PRECISIONS = ("f32", "bf16", "auto")
 class CompileOptions(TypedDict, total=False):
     """The keyword arguments, besides `threads`, of `compile_model` and of all functions that compile a model.
 
-    Functions pass them on unchanged; `Options.of` resolves them.
+    - `optimize`, default True: False runs the operations one by one, by their reference `compute`.
+    - `precise`, default False: True excludes Winograd kernels.
+    - `tune`, default False: True times alternative NumPy kernels and stores the fastest in the user's cache.
+    - `jit`, default None: True requires compiled kernels, False excludes them, None uses them if available.
+    - `precision`, default "f32": "f32", "bf16" or "auto", the arithmetic of products.
+    - `limits`, default None: `Limits` on planning and running; None uses the limits with which the model was read.
+    - `strict`, default False: True raises DeclaredDiffers for a port that contradicts the inferred type.
+    - `cache`, default True: for a path, load the plan from the user's cache, or store it there.
+    - `mmap`, default False: for a path, map its .bin file.
+
+    `help(irload.compile_model)` gives the details.
     """
 
     optimize: bool

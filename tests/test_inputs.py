@@ -116,3 +116,13 @@ def test_a_result_is_not_the_input_array():
     for _ in range(3):
         actual = ours([x])[0]
         assert not np.shares_memory(actual, x)
+
+
+def test_text_and_complex_numbers_are_parsed_for_numeric_inputs() -> None:
+    real, whole = (irload.compile_model(irload.read_model(text_of(element, [2]))) for element in ("f32", "i64"))
+    assert real(np.array(["1.5", "-2e3"]))[0].tolist() == [1.5, -2000]
+    assert whole(np.array([b"7", b"-8"]))[0].tolist() == [7, -8]
+    assert real(np.array([1.5 + 0j, 2]))[0].tolist() == [1.5, 2]
+    for model, wrong in (real, ["1.5", "x"]), (whole, ["1.5", "2"]), (real, [1 + 1j, 2]):
+        with pytest.raises(irload.InputInvalid, match="is of dtype"):
+            model(np.array(wrong))

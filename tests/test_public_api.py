@@ -10,11 +10,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import irload
 
 ROOT = Path(__file__).parents[1]
+DIGITS = ROOT / "models" / "digits" / "model.xml"
 PUBLIC = [(name, getattr(irload, name)) for name in irload.__all__]
 
 
@@ -48,6 +50,47 @@ def test_docstrings_are_complete(name, thing):
         assert not silent, f"without a docstring: {', '.join(silent)}"
         if is_dataclass(thing) and not issubclass(thing, irload.Op):
             assert not (thing.__doc__ or "").startswith(f"{thing.__name__}("), "the docstring is the generated one"
+
+
+@pytest.mark.parametrize("options", [irload.CompileOptions, irload.GenerationOptions])
+def test_every_option_is_documented(options):
+    text = inspect.getdoc(options) or ""
+    assert [name for name in options.__optional_keys__ if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("module", [irload.attr, irload.edit, irload.elements])
+def test_public_modules_export_only_their_own_names(module):
+    exported = set(module.__all__)
+    assert exported <= set(vars(module))
+    assert not exported & {"Any", "Callable", "Final", "Literal", "Mapping", "Sequence", "np", "record"}
+    own = {name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__}
+    assert {name for name in own if not name.startswith("_")} <= exported
+
+
+def test_mistakes_in_a_call_raise_the_documented_exceptions(tmp_path):
+    model = irload.read_model(DIGITS)
+    for error, call in (
+        (TypeError, lambda: irload.read_model(3)),
+        (TypeError, lambda: irload.compile_model(model, speed=1)),
+        (FileNotFoundError, lambda: irload.check(tmp_path / "none.xml")),
+        (irload.ReadError, lambda: irload.read_model(tmp_path / "none.xml")),
+        (ValueError, lambda: irload.check(DIGITS, target="2021")),
+        (FileExistsError, lambda: irload.correct_ports(model, DIGITS)),
+        (OSError, lambda: irload.save_model(model, tmp_path / "none" / "m.xml")),
+        (KeyError, lambda: irload.compile_model(model)(np.zeros((1, 1, 8, 8), np.float32))["none"]),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_save_model_replaces_the_files_of_its_model(tmp_path):
+    for suffix in (".xml", ".bin"):
+        (tmp_path / f"m{suffix}").write_bytes(DIGITS.with_suffix(suffix).read_bytes())
+    x = np.load(DIGITS.parent / "digit_7_0.npy")
+    model = irload.read_model(tmp_path / "m.xml")
+    irload.save_model(model, tmp_path / "m.xml", compress_to_fp16=True)
+    assert (tmp_path / "m.bin").stat().st_size < DIGITS.with_suffix(".bin").stat().st_size
+    assert irload.compile_model(tmp_path / "m.xml")(x)[0].argmax() == 7
 
 
 @pytest.mark.parametrize(("name", "thing"), [p for p in PUBLIC if inspect.isfunction(p[1])])

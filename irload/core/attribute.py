@@ -22,6 +22,31 @@ from irload.core.shape import Shape
 from irload.errors import AttributeInvalid, IRError
 from irload.record import record
 
+__all__ = [
+    "REQUIRED",
+    "UNSAID",
+    "Advice",
+    "Attribute",
+    "Validator",
+    "advised",
+    "at_least",
+    "boolean",
+    "choice",
+    "element_type",
+    "finite",
+    "integer",
+    "integers",
+    "non_negative",
+    "number",
+    "numbers",
+    "positive",
+    "shape",
+    "supplied",
+    "text",
+    "within",
+    "words",
+]
+
 Validator = Callable[[Any], str | None]
 """Returns the requirement that the value violates (`must be positive`), or None if the value is valid."""
 

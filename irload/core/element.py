@@ -16,6 +16,44 @@ from irload.core.remarks import remark
 from irload.errors import TypeMismatch
 from irload.record import record
 
+__all__ = [
+    "ELEMENTS",
+    "INDEX",
+    "ElementKind",
+    "ElementType",
+    "bf16",
+    "boolean",
+    "dynamic",
+    "element",
+    "element_of_dtype",
+    "element_of_precision",
+    "f4e2m1",
+    "f8e4m3",
+    "f8e5m2",
+    "f8e8m0",
+    "f16",
+    "f32",
+    "f64",
+    "follow",
+    "i4",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "merge",
+    "nf4",
+    "string",
+    "u1",
+    "u2",
+    "u3",
+    "u4",
+    "u6",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+]
+
 ElementKind = Literal["float", "signed", "unsigned", "boolean", "string", "dynamic"]
 
 

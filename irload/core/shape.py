@@ -53,11 +53,11 @@ class Dim:
 
     @property
     def is_one(self) -> bool:
-        """True for the number 1. False for a symbolic size, without a guard."""
+        """True for the number 1. False for a size that differs between calls, even if it is 1 at present."""
         return not is_size(self.lo) and self.lo == 1 == self.hi
 
     def is_same(self, other: Dim) -> bool:
-        """True for equal dims, without a guard."""
+        """True for dims that are equal for all shapes of the inputs."""
         return self.hi is not None and other.hi is not None and alike(self.lo, other.lo) and alike(self.hi, other.hi)
 
     def contains(self, other: Dim | int) -> bool:

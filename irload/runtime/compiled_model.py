@@ -158,7 +158,7 @@ class CompiledModel(Plans):
             raise error.at(Where(self._options.file)) from None
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
-        """Return the steps of an inference in execution order, each with its median time over `rounds`.
+        """Return the steps of an inference in execution order, each with the median of its seconds over `rounds`.
 
         The inference starts from the current state, which does not change. Operations outside of plans are timed one
         by one. `inside` of a step with bodies lists the steps of the bodies. They are measured in separate runs, so

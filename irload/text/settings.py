@@ -14,7 +14,19 @@ DEFAULT_TOKENS = 256
 
 
 class GenerationOptions(TypedDict, total=False):
-    """The keyword arguments of `generate`, `stream` and `chat`."""
+    """The keyword arguments of `generate`, `stream` and `chat`.
+
+    Without an option, or with None, the value in generation_config.json applies, or else this default:
+
+    - `max_tokens`: the maximum length; 256.
+    - `temperature`: 0, which chooses the most probable token; otherwise tokens are sampled, with `seed` (0).
+    - `top_k` (0: all), `top_p` (1), `min_p` (0): restrict sampling to the most probable tokens.
+    - `repetition_penalty` (1); `beams` (1: no beam search), with `length_penalty` (1).
+    - `stop`: a string or strings that end the text; none.
+    - `logprobs`: the number of most probable tokens to report; None: no probabilities.
+    - `lookup`: the number of tokens that are guessed from earlier text and verified in one inference; 0.
+    - `language`, `task` ("transcribe", "translate"): for audio; None: detected, and "transcribe".
+    """
 
     max_tokens: int | None
     temperature: float | None

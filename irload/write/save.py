@@ -31,9 +31,11 @@ def save_model(model: Model, path: str | Path, compress_to_fp16: bool = False) -
 
     OpenVINO loads it and computes the same. Types that IR v10 shows at inputs and outputs become Converts. Layers on
     which no output depends are dropped; ids are renumbered. `compress_to_fp16` stores f32 and f64 constants as f16
-    followed by a Convert: the constants that OpenVINO's `save_model` selects, and none in a quantized model. Raises
-    InputInvalid unless `path` ends in .xml, ReadError if the weights of the model are missing, Unsupported for an
-    unknown operation with bodies, OSError if a file cannot be written.
+    followed by a Convert: the constants that OpenVINO's `save_model` selects, and none in a quantized model.
+
+    Existing files are replaced without a warning, as by OpenVINO's `save_model`, including those from which `model` was
+    read. Raises InputInvalid unless `path` ends in .xml, ReadError if the weights of the model are missing, Unsupported
+    for an unknown operation with bodies, OSError if a file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() != ".xml":
