@@ -1,6 +1,6 @@
-"""Classifies PNG images of digits: python examples/classify_images.py top.jsonl
+"""Classifies PNG images of digits: python examples/classify_images.py OUT.jsonl
 
-The same as a command: irrun batch models/digits/model.xml PNGS -o top.jsonl --labels models/digits/labels.txt \
+The same as a command: irrun batch models/digits/model.xml PNGS -o OUT.jsonl --labels models/digits/labels.txt \
     --scale 15.9375
 """
 
@@ -24,6 +24,8 @@ def as_images(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} OUT.jsonl")
     with tempfile.TemporaryDirectory() as pngs:
         as_images(Path(pngs))
         words = ["-o", sys.argv[1], "--labels", str(DIGITS / "labels.txt"), "--top", "3", "--scale", "15.9375"]

@@ -1,7 +1,7 @@
-"""Cuts the backbone off a detector and runs it: python examples/cut_backbone.py backbone.xml
+"""Cuts the backbone off a detector and runs it: python examples/cut_backbone.py OUT.xml [MODEL.xml [END]]
 
-Two more arguments name another model, and the tensor or the pattern of layers at the end of its backbone. By default
-the model is the classifier of digits instead of a detector, and its backbone ends with the second pooling.
+`MODEL.xml` is the detector, `END` the tensor or the pattern of layers at the end of its backbone. By default the model
+is the classifier of digits instead of a detector, and its backbone ends with the second pooling.
 """
 
 import sys
@@ -23,6 +23,8 @@ def random_inputs(model: irload.Model) -> dict[str, np.ndarray]:
 
 
 if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 4:
+        sys.exit(f"usage: {sys.argv[0]} OUT.xml [MODEL.xml [END]]")
     target, file, end = (*sys.argv[1:], *(None, DIGITS, "pool1")[len(sys.argv) - 1 :])
     detector = irload.read_model(file)
     backbone = edit.extract(detector, None, end)

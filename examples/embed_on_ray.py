@@ -14,6 +14,8 @@ from irload.batch import Predictor
 DIGITS = Path(__file__).resolve().parents[1] / "models" / "digits"
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} FOLDER")
     ray.init(include_dashboard=False)
     samples = [{"name": f.stem, "image": np.load(f)[0]} for f in sorted(DIGITS.glob("digit_*.npy"))]
     ray.data.from_items(samples).map_batches(

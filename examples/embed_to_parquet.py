@@ -1,4 +1,4 @@
-"""Embeddings of samples, streamed into a parquet file: python examples/embed_to_parquet.py embeddings.parquet
+"""Embeddings of samples, streamed into a parquet file: python examples/embed_to_parquet.py OUT.parquet
 
 The model of digits ends in ten probabilities; they serve as the embedding here. Replace it with your own model.
 """
@@ -34,6 +34,8 @@ def tables(results: Iterator[Prediction]) -> Iterator[pa.Table]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} OUT.parquet")
     with pq.ParquetWriter(sys.argv[1], SCHEMA) as writer:
         for table in tables(predict(DIGITS / "model.xml", DIGITS / "digit_*.npy", batch_size=64)):
             writer.write_table(table)

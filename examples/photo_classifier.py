@@ -1,7 +1,7 @@
-"""Builds a classifier that takes photos without preprocessing: python examples/photo_classifier.py photos.xml
+"""Builds a classifier that takes photos without preprocessing: python examples/photo_classifier.py OUT.xml
 
 The new model accepts u8 images of any size in NHWC layout: it converts, resizes and scales them. Its weights are
-stored in 8 bits. The same as a command: irrun edit models/digits/model.xml -o photos.xml \
+stored in 8 bits. The same as a command: irrun edit models/digits/model.xml -o OUT.xml \
     --embed 'type=u8 resize=bilinear_pillow scale=15.9375 layout=NHWC' --rename image=photo --convert int8
 """
 
@@ -24,6 +24,8 @@ def photo_of(digit: int) -> Image.Image:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} OUT.xml")
     model = irload.read_model(DIGITS / "model.xml")
     model = edit.embed(model, element="u8", layout="NHWC", resize="bilinear_pillow", scale=255 / 16)
     model = edit.convert(edit.rename(model, {"image": "photo"}), "int8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,21 @@ def test_photos_are_classified(tmp_path):
     assert "a photo of three: three" in shown
     assert "a photo of seven: seven" in shown
     assert str(irload.read_model(tmp_path / "photos.xml").inputs[0]) == "<photo u8[?,?,?,1]>"
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.name)
+def test_the_arguments_of_a_script_are_documented(file):
+    """Without arguments, a script that needs some prints its usage, the same as in examples/README.md."""
+    if "sys.argv" not in file.read_text():
+        return
+    if "import ray" in file.read_text():
+        pytest.importorskip("ray")
+    ran = subprocess.run([sys.executable, file], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    usage = ran.stderr.strip().removeprefix(f"usage: {file.parent}{os.sep}")
+    assert usage.startswith(f"{file.name} ")
+    assert f"| `{usage}` |" in (EXAMPLES / "README.md").read_text()
+    assert f"python examples/{usage}\n" in file.read_text()
 
 
 def test_every_example_is_executed():
