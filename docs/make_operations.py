@@ -22,8 +22,9 @@ PROBES = (-math.inf, math.nan, -1, 0, (-1,), (0, 0, 0, 0, 0), ())
 INTRODUCTION = """\
 # Operations
 
-Every operation of the public opsets, grouped as in OpenVINO's specification and in `irload/ops/`. Written by
-`python docs/make_operations.py` from the registry; a test checks that the page is current.
+Every operation of the public opsets and of OpenVINO's tokenizer extension, nGraph's Pad and oneDNN Graph's
+Convolution, grouped as in OpenVINO's specification and in `irload/ops/`. Written by `python docs/make_operations.py`
+from the registry; a test checks that the page is current.
 
 The version `opsetN` of a layer selects the newest variant introduced in opset N or before. Optional inputs are in
 brackets, `*inputs` is any number. *required* marks a mandatory attribute; if an attribute that only the specification

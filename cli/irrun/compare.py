@@ -120,8 +120,8 @@ def command(
     error includes the errors of all layers before it.
 
     A and B are each one of: a MODEL (.xml), run without fusions; a way to run the model of the other side: plain, fast
-    (planned, in NumPy), jit (with compiled kernels), openvino or openvino:bf16; a folder or .npz with outputs by name,
-    as written by run --dump; an ONNX file, run by ONNX Runtime. Inputs are given as for irrun run.
+    (planned, in NumPy), jit (with compiled kernels), openvino, openvino:bf16 or openvino:f16; a folder or .npz with
+    outputs by name, as written by run --dump; an ONNX file, run by ONNX Runtime. Inputs are given as for irrun run.
 
     \b
       irrun compare original.xml exported.xml image.npy

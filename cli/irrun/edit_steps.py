@@ -169,7 +169,8 @@ STEPS = {
     "convert": EditStep(
         _convert,
         "FORMAT",
-        "Store weights as fp16, bf16, int8, int8_sym, int4 or int4_asym, for example int4,group=64,all-layers.",
+        "Store weights as fp16, bf16, int8 (or int8_asym), int8_sym, int4 (or int4_sym) or int4_asym, for example "
+        "int4,group=64,all-layers.",
     ),
     "strip": EditStep(
         _strip, "PART", "Remove names, rt-info or unused layers (unused).", ("names", "rt-info", "unused")

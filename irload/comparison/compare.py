@@ -47,7 +47,7 @@ def compare(
     - `a`, `b`: each is one of
       - a Model or its path, run layer by layer without fusions;
       - a way to run the model of the other side, or `model`: `plain`, `fast` (planned, in NumPy), `jit` (planned, with
-        compiled kernels), `openvino` or `openvino:bf16`;
+        compiled kernels), `openvino`, `openvino:bf16` or `openvino:f16`;
       - a folder or an .npz with outputs by name, as written by `dump_intermediates`;
       - an ONNX file, run by ONNX Runtime, with layers matched by the names of tensors.
     - `inputs`: as for a call of a compiled model.
