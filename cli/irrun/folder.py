@@ -12,9 +12,13 @@ from irload.checks.rules.folders import SPECIAL_TOKENS, VOCABULARIES
 from irload.read.folders import MODELS, TOKENIZER_MODELS
 from irload.text.folder import Folder
 from irload.text.settings import Settings
+from irrun.check_text import COLOURS
 from irrun.document import Document
-from irrun.render import counted, safe, show_warnings, size_text, stdout, table
+from irrun.render import counted, safe, size_text, stdout, table
 from irrun.survey import infer_all, survey
+
+FINDING = ("code", "severity", "message")
+"""The fields of a finding that the document has, besides its file."""
 
 
 def folder_report(path: Path, limits: Limits) -> Document:
@@ -27,7 +31,7 @@ def folder_report(path: Path, limits: Limits) -> Document:
         folder.file(MODELS[0])  # raises the error
     vocabulary: dict[str, int | None] = {"config.json": _count(folder.config.get("vocab_size"))}
     models: list[Document] = []
-    warnings: list[str] = []
+    findings: list[Document] = []
     for name in present:
         surveyed = survey(path / name, None, limits)
         infer_all(surveyed)
@@ -49,7 +53,7 @@ def folder_report(path: Path, limits: Limits) -> Document:
                 dims = node.inputs[port].type.shape
                 vocabulary[name] = dims[0].lo if dims.rank and dims[0].is_static else None
         report = check(path / name, select=("IR01",), limits=limits)
-        warnings += [f"{name}: {finding.message} ({finding.code})" for finding in report.findings]
+        findings += [{"file": name, **{key: getattr(f, key) for key in FINDING}} for f in report.findings]
     return {
         "folder": str(path),
         "architectures": list(folder.architectures),
@@ -60,7 +64,7 @@ def folder_report(path: Path, limits: Limits) -> Document:
         "chat_template": folder.template is not None,
         "modules": [str(module.get("type", "")) for module in folder.modules],
         "generation": _settings(folder),
-        "warnings": warnings,
+        "findings": findings,
     }
 
 
@@ -99,7 +103,10 @@ def show_folder(document: Document) -> None:
     for name, value in _facts(document):
         facts.add_row(name, safe(value))
     out.print(facts)
-    show_warnings(document["warnings"])
+    for finding in document["findings"]:
+        mark = f"[{COLOURS[finding['severity']]}]{finding['severity']}:[/]"
+        text = safe(f"{finding['file']}: {finding['message']} ({finding['code']})")
+        out.print(f"{mark} {text}", soft_wrap=True)
 
 
 def _facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:

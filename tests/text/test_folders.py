@@ -110,10 +110,18 @@ def test_the_summary_of_a_folder(folder: Path, capsys: pytest.CaptureFixture[str
     assert (document["positions"], document["chat_template"]) == (200, True)
     assert document["special_tokens"] == {"eos_token_id": [0]}
     assert document["generation"] == {"max_tokens": 20}
-    assert [warning.rpartition("(")[2] for warning in document["warnings"]] == ["IR010)", "IR010)"]
+    assert [(f["file"], f["code"], f["severity"]) for f in document["findings"]] == [
+        (name, "IR010", "error") for name in NAMES[1:]
+    ]
     assert main(["inspect", str(folder)]) == 0
     shown = capsys.readouterr().out
-    for words in ("LlamaForCausalLM", "openvino_detokenizer.xml", "eos_token_id", "positions", "warning:"):
+    for words in (
+        "LlamaForCausalLM",
+        "openvino_detokenizer.xml",
+        "eos_token_id",
+        "positions",
+        f"error: {NAMES[1]}: has ",
+    ):
         assert words in shown
 
 
