@@ -73,7 +73,7 @@ def test_the_config_shows_kernels_and_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("IRLOAD_JIT", "off")
     monkeypatch.setenv("IRLOAD_MODEL_CACHE", "Off")
     shown = config()
-    assert shown["compiled kernels"].startswith("none: IRLOAD_JIT=off turns them off")
+    assert shown["compiled kernels"].startswith("none: IRLOAD_JIT=off disables them")
     assert shown["cache"] == str(tmp_path)
     assert shown["kernel cache"] == "0.0 of 256 MiB, 0 files"
     assert shown["model cache"] == "0.0 of 1024 MiB, 0 files; IRLOAD_MODEL_CACHE=Off turns it off"

@@ -7,8 +7,9 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irrun.failures import (
     FINDINGS,
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _interruptible(arguments)
     _open_closed_streams()
+    _shorten_warnings()
     interrupts.install()
     code = _interruptible(arguments)
     interrupts.finish(INTERRUPTED)
@@ -57,6 +59,22 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the process ends
+
+
+def _shorten_warnings() -> None:
+    """Print warnings of irload as `irrun: warning: …`, without the source line that Python adds."""
+    show_others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, UserWarning):
+            show_others(message, category, *place, **more)
+            return
+        from irrun.render import safe, stderr
+
+        with suppress(OSError):
+            stderr().print(f"irrun: [bold yellow]warning:[/] {safe(message)}", soft_wrap=True)
+
+    warnings.showwarning = show
 
 
 def _interruptible(arguments: Sequence[str] | None) -> int:

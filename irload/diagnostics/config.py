@@ -15,7 +15,8 @@ MIB = 1 << 20
 def show_config() -> dict[str, Any]:
     """Print and return the versions, threads, BLAS, compiled kernels and caches that will be used.
 
-    `hint` is advice for more speed. Raises InputInvalid for an invalid IRLOAD_NUM_THREADS or IRLOAD_JIT.
+    `hint` is advice for more speed. Raises InputInvalid for an invalid IRLOAD_NUM_THREADS or IRLOAD_JIT, Unsupported
+    for an IRLOAD_JIT that this machine cannot run.
     """
     settings = config()
     for key, value in settings.items():

@@ -78,13 +78,8 @@ class PrivateFolder:
 
     def write(self, name: str, pieces: Iterable[bytes]) -> bool:
         """Write a file in pieces, atomically. True on success."""
-        from tempfile import mkstemp  # lazy import of many modules, not needed when the cache is only read
-
         with suppress(OSError):
-            _make(self.folder)
-            if not self._is_private():
-                return False
-            handle, temporary = mkstemp(dir=self.folder, suffix=".tmp")
+            handle, temporary = self._temporary()
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.writelines(pieces)
@@ -129,10 +124,45 @@ class PrivateFolder:
         self.trim(-1)
         return contents
 
+    def _temporary(self) -> tuple[int, str]:
+        """Create a file in the folder. Raises OSError, and warns about a folder that the user chose, if it cannot."""
+        from tempfile import mkstemp  # lazy import of many modules, not needed when the cache is only read
+
+        try:
+            self._make(self.folder)
+            if self._is_private():
+                return mkstemp(dir=self.folder, suffix=".tmp")
+        except OSError as error:
+            if self._folder is None and os.environ.get("IRLOAD_CACHE_DIR"):
+                self._warn(f"it cannot be written ({error.strerror})")
+            raise
+        raise PermissionError
+
+    def _make(self, folder: Path) -> None:
+        """Create a folder and its missing parents with mode 700, independent of the umask. Raises OSError."""
+        if not os.path.lexists(folder):
+            self._make(folder.parent)
+            if not self._is_trusted(distrust(folder.parent, shared=True)):
+                raise PermissionError
+            folder.mkdir(mode=0o700, exist_ok=True)
+
     def _is_private(self) -> bool:
         """Whether only this user and root can change the folder; warns if others can. Raises OSError."""
         is_inside = bool(self._name) and self._folder is None
-        return _is_trusted(distrust(self.folder, link=not is_inside))
+        return self._is_trusted(distrust(self.folder, link=not is_inside))
+
+    def _is_trusted(self, reason: str | None) -> bool:
+        if reason is not None:
+            self._warn(reason)
+        return reason is None
+
+    def _warn(self, reason: str) -> None:
+        if not _warned:
+            _warned.append(reason)
+            cache = self._folder or cache_folder()
+            warnings.warn(
+                f"the cache {cache} is not used: {reason}; IRLOAD_CACHE_DIR sets another folder", stacklevel=2
+            )
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         with suppress(OSError):
@@ -142,23 +172,6 @@ class PrivateFolder:
                         if entry.name.endswith((self._ending, ".tmp")):
                             with suppress(OSError):
                                 yield entry.path, entry.stat(follow_symlinks=False)
-
-
-def _make(folder: Path) -> None:
-    """Create a folder and its missing parents with mode 700, independent of the umask. Raises OSError."""
-    if not os.path.lexists(folder):
-        _make(folder.parent)
-        if not _is_trusted(distrust(folder.parent, shared=True)):
-            raise PermissionError
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def _is_trusted(reason: str | None) -> bool:
-    if reason is not None and not _warned:
-        _warned.append(reason)
-        remedy = "IRLOAD_CACHE_DIR names another folder"
-        warnings.warn(f"irload keeps nothing, as others could change its cache: {reason}; {remedy}", stacklevel=2)
-    return reason is None
 
 
 def _is_private_file(status: os.stat_result) -> bool:

@@ -59,5 +59,5 @@ def _fault(path: str, status: os.stat_result, *, sticky: bool = True) -> str | N
     if not is_ours(status):
         return f"{path} belongs to another user"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (sticky and status.st_mode & stat.S_ISVTX):
-        return f"others may write to {path} (chmod go-w)"
+        return f"other users may write to {path} (chmod go-w {path} prevents it)"
     return None

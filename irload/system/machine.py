@@ -40,11 +40,13 @@ def thread_count(threads: int | None) -> int:
 
     Raises InputInvalid for anything but a positive integer.
     """
-    given = os.environ.get("IRLOAD_NUM_THREADS") if threads is None else threads
+    name, given = "the number of threads", threads
+    if threads is None:
+        name, given = "IRLOAD_NUM_THREADS", os.environ.get("IRLOAD_NUM_THREADS")
     if given is None or given == "":
         return processors()
     if not re.fullmatch(r"0*[1-9][0-9]{0,5}", str(given)):
-        raise InputInvalid(f"the number of threads must be a positive integer below 1,000,000, found '{given}'")
+        raise InputInvalid(f"{name} must be a positive integer below 1,000,000, found '{given}'")
     return int(given)
 
 

@@ -48,8 +48,8 @@ def refused(batch, place, *words, code=USAGE, **options):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--jit",), "IRLOAD_JIT=off turns off"),
-        (("--precision", "bf16"), "IRLOAD_JIT=off turns off"),
+        (("--jit",), "IRLOAD_JIT=off disables; unset IRLOAD_JIT or omit --jit"),
+        (("--precision", "bf16"), "IRLOAD_JIT=off disables; unset IRLOAD_JIT or use f32 or auto"),
         (("--precision", "bf16", "--no-jit"), "--no-jit disables"),
         (("--threads", "1000000"), "below 1,000,000"),
         (("--threads", "0"), "0 is not in the range"),
@@ -79,7 +79,10 @@ def test_without_llvmlite(batch, place, monkeypatch, output):
 
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
-    [("IRLOAD_JIT", "fast", "IRLOAD_JIT must be off, auto"), ("IRLOAD_NUM_THREADS", "many", "found 'many'")],
+    [
+        ("IRLOAD_JIT", "fast", "IRLOAD_JIT must be off, auto"),
+        ("IRLOAD_NUM_THREADS", "many", "IRLOAD_NUM_THREADS must be a positive integer below 1,000,000, found 'many'"),
+    ],
 )
 def test_variables_that_cannot_be_met(batch, place, monkeypatch, variable, value, said):
     monkeypatch.setenv(variable, value)

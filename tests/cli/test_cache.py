@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from irload.model_cache import models_folder
 from irload.plan.backends.llvm.cache import ObjectCache
 from irrun.main import OK, USAGE
+from tests.cli.conftest import MODELS, irrun_process
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "cache.schema.json").read_text(encoding="utf-8"))
 
@@ -61,3 +62,13 @@ def test_the_table_names_the_folder(irrun, folder):
 
 def test_there_are_no_arguments(irrun):
     assert irrun("cache", "model.xml").code == USAGE
+
+
+def test_an_unusable_cache_is_one_line(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    digits, variables = MODELS / "digits", {"IRLOAD_CACHE_DIR": str(tmp_path / "file")}
+    done = irrun_process(digits / "model.xml", digits / "digit_7_0.npy", "--tune", **variables)
+    assert done.returncode == OK
+    assert done.stderr.startswith("irrun: warning: ")
+    assert str(tmp_path / "file") in done.stderr.splitlines()[0]
+    assert ".py" not in done.stderr, "no source line"

@@ -47,7 +47,9 @@ def test_unavailable_kernels_are_a_usage_error(irrun, switch):
     switch("off")
     done = irrun(DIGITS, SEVEN, "--jit")
     assert done.code == USAGE
-    assert "compiled kernels, which IRLOAD_JIT=off turns off" in done.err
+    assert (
+        "--jit requires compiled kernels, which IRLOAD_JIT=off disables; unset IRLOAD_JIT or omit --jit\n" in done.err
+    )
     assert irrun(DIGITS, SEVEN).code == OK
     assert irrun("bench", DIGITS, SEVEN, "--jit", "--runs", 1).code == USAGE
     assert irrun("compare", "jit", DIGITS, SEVEN).code == USAGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_a_private_path_is_trusted(folder: Path) -> None:
 def test_a_component_that_others_may_write_to(folder: Path, mode: int, above: int) -> None:
     part = [folder, *folder.parents][above]
     part.chmod(mode)
-    assert distrust(folder) == f"others may write to {part} (chmod go-w)"
+    assert distrust(folder) == f"other users may write to {part} (chmod go-w {part} prevents it)"
 
 
 @pytest.mark.parametrize("above", [0, 1, 2])
@@ -67,7 +68,7 @@ def test_sticky_folders_above(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_sticky_folder_is_only_trusted_as_shared(folder: Path) -> None:
     folder.chmod(0o1777)
-    assert distrust(folder) == f"others may write to {folder} (chmod go-w)"
+    assert distrust(folder) == f"other users may write to {folder} (chmod go-w {folder} prevents it)"
     assert distrust(folder, shared=True) is None
 
 
@@ -78,7 +79,8 @@ def test_links_are_checked_with_their_targets(folder: Path, tmp_path: Path, monk
         link.symlink_to(target)
         assert distrust(link / "kernels") is None
         folder.parent.chmod(0o777)
-        assert distrust(link / "kernels") == f"others may write to {folder.parent} (chmod go-w)"
+        reason = f"other users may write to {folder.parent} (chmod go-w {folder.parent} prevents it)"
+        assert distrust(link / "kernels") == reason
         folder.parent.chmod(0o700)
     owned_by_others(monkeypatch, link)
     assert distrust(link / "kernels") == f"{link} belongs to another user"
@@ -108,11 +110,34 @@ def test_one_warning_with_the_reason(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(private_folder, "_warned", [])
     folder.parent.chmod(0o777)
     kept = PrivateFolder("kernels", ".o", 100, folder)
-    with pytest.warns(UserWarning, match="others may write to .*/home/cache .*IRLOAD_CACHE_DIR"):
+    with pytest.warns(
+        UserWarning, match="the cache .*/kernels is not used: other users may write to .*/home/cache .*IRLOAD_CACHE_DIR"
+    ):
         assert kept.open("a") is None
     assert not kept.write("a", [b"1"])
     assert kept.contents().count == 0, "and no further warning"
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_chosen_cache_that_cannot_be_written_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: bool
+) -> None:
+    monkeypatch.setattr(private_folder, "_warned", [])
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    monkeypatch.delenv("IRLOAD_CACHE_DIR", raising=False)
+    monkeypatch.setenv("IRLOAD_CACHE_DIR" if chosen else "XDG_CACHE_HOME", str(file))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert not PrivateFolder("kernels", ".o", 100).write("a", [b"1"])
+        assert not PrivateFolder("models", ".plan", 100).write("a", [b"1"])
+    said = [str(w.message) for w in caught]
+    if chosen:
+        assert len(said) == 1
+        assert re.fullmatch(rf"the cache {file} is not used: it cannot be written \(.+\); IRLOAD_CACHE_DIR .*", said[0])
+    else:
+        assert said == [], "a user without a writable home cannot change that"
 
 
 def test_a_missing_folder_is_created_private(tmp_path: Path) -> None:

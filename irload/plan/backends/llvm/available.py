@@ -58,26 +58,32 @@ def compiled_target(options: Options) -> Target | None:
         return None
     target = host_target()
     bf16 = options.precision == "bf16"
-    demanded = "precision bf16 needs" if bf16 else "jit demands" if options.jit else None
+    required_by = "precision bf16" if bf16 else "jit=True (irrun --jit)" if options.jit else None
     off = turned_off(VARIABLE) if target is None else None
-    if demanded and off is not None:
-        raise InputInvalid(f"{demanded} compiled kernels, which {off} turns off: unset it, or demand none")
+    if required_by and off is not None:
+        instead = "use f32 or auto" if bf16 else f"omit {required_by}"
+        raise InputInvalid(
+            f"{required_by} requires compiled kernels, which {off} disables; unset {VARIABLE} or {instead}"
+        )
     reason = unavailable()
-    if demanded and reason is not None:
-        raise Unsupported(f"{demanded} compiled kernels, which cannot run here: {reason}")
+    if required_by and reason is not None:
+        raise Unsupported(f"{required_by} requires compiled kernels, which cannot run here: {reason}")
     if target is None or reason is not None:
         return None
     if bf16 and not target.bf16:
         needed = "a processor with AMX or AVX512_BF16"
-        raise Unsupported(f"precision bf16 needs {needed}, and kernels are for {target.name}; use f32 or auto")
+        raise Unsupported(f"precision bf16 requires {needed}, and kernels are for {target.name}; use f32 or auto")
     return target if options.precision == "f32" else _checked(target)
 
 
 def unavailable() -> str | None:
-    """The reason why kernels are not available; None if they are. Raises InputInvalid for an unknown IRLOAD_JIT."""
+    """The reason why kernels are not available; None if they are.
+
+    Raises InputInvalid for an unknown IRLOAD_JIT, Unsupported for a target that this machine lacks.
+    """
     target = host_target()
     off = turned_off(VARIABLE) if target is None else None
-    return f"{off} turns them off" if off is not None else _missing(target)
+    return f"{off} disables them" if off is not None else _missing(target)
 
 
 def gains_by_bf16(target: Target) -> bool:

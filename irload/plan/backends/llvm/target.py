@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, Unsupported
 from irload.record import record
 from irload.system.machine import OFF
 from irload.system.portable import c_library
@@ -129,7 +129,7 @@ TRIPLE = "x86_64-unknown-linux-gnu"
 def host_target() -> Target | None:
     """The best target of this machine, or the one that IRLOAD_JIT names; None if kernels cannot run.
 
-    Raises InputInvalid if IRLOAD_JIT names an unknown target or one that this processor lacks.
+    Raises InputInvalid if IRLOAD_JIT names an unknown target, Unsupported for one that this machine cannot run.
     """
     return _host_target(os.environ.get(VARIABLE, "").strip().lower())
 
@@ -145,9 +145,9 @@ def _host_target(setting: str) -> Target | None:
             raise InputInvalid(f"{VARIABLE} must be off, auto or one of {', '.join(TARGETS)}, found '{setting}'")
         if not target.flags <= flags:
             missing = ", ".join(sorted(target.flags - flags))
-            raise InputInvalid(f"{VARIABLE} is {setting}, but this processor has no {missing}")
+            raise Unsupported(f"{VARIABLE} is {setting}, but this processor has no {missing}")
         if not _is_permitted(target):
-            raise InputInvalid(f"{VARIABLE} is {setting}, but the system does not permit AMX; use avx512_bf16")
+            raise Unsupported(f"{VARIABLE} is {setting}, but the system does not permit AMX; use avx512_bf16")
         return target
     return next((t for t in TARGETS.values() if t.flags <= flags and _is_permitted(t)), None)
 
