@@ -55,7 +55,7 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts
     from irload.validation.differences import note_differences
     from irrun.parts import show, with_parts
     from irrun.render import progress, show_json
-    from irrun.survey import infer_all, reshape_inputs, survey
+    from irrun.survey import Filter, infer_all, reshape_inputs, survey
 
     with progress("reading the model"):
         surveyed = survey(source.model, source.weights, source.limits, hashed=hashed)
@@ -67,7 +67,7 @@ def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts
     if as_json:
         show_json(document)
     else:
-        show(document, metadata=metadata)
+        show(document, Filter(parts["types"], parts["names"]), metadata=metadata)
     return 0
 
 

@@ -54,8 +54,8 @@ def with_parts(
     return document
 
 
-def show(document: Document, *, metadata: bool = False) -> None:
-    """Show the requested parts on stdout, or the default report if none was requested."""
+def show(document: Document, choice: Filter, *, metadata: bool = False) -> None:
+    """Show the requested parts on stdout, or the default report if none was requested. `choice`: the chosen layers."""
     shown = [part for part in ("layers", "layer", "tensors", "macs", "memory", "tree", "sha256") if part in document]
     shown += ["metadata"] if metadata else []
     if not shown:
@@ -64,7 +64,11 @@ def show(document: Document, *, metadata: bool = False) -> None:
     render_header(document)
     for part in shown:
         stdout().print()
-        _show_part(part, document)
+        if choice and part in ("layers", "tensors") and not document[part]:
+            kind = "layer" if part == "layers" else "constant"
+            stdout().print(f"no {kind} matches {safe(choice)}", soft_wrap=True)
+        else:
+            _show_part(part, document)
     show_warnings(document["warnings"])
 
 

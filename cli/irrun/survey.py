@@ -119,6 +119,11 @@ class Filter:
     def __bool__(self) -> bool:
         return bool(self.types or self.names)
 
+    def __str__(self) -> str:
+        """Return the options that state this filter."""
+        given = (*(("--type", t) for t in self.types), *(("--name", n) for n in self.names))
+        return " ".join(f"{option} '{pattern}'" for option, pattern in given)
+
     def of(self, layers: Sequence[Layer]) -> list[Layer]:
         """Return the layers that match."""
         return [x for x in layers if self._type(x.node.type) and self._name(x)]

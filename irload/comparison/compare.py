@@ -19,7 +19,7 @@ from irload.comparison.tolerances import TOLERANCES
 from irload.errors import InputInvalid
 from irload.model import Model
 from irload.runtime.inputs import bind_typed
-from irload.runtime.observation import as_patterns
+from irload.runtime.observation import as_patterns, unmatched
 from irload.safety.limits import DEFAULT, Limits
 
 __all__ = ["TOLERANCES", "WAYS", "Comparison", "LayerError", "compare"]
@@ -86,6 +86,8 @@ def compare(
     finally:
         other.close()
     if not comparison.layers and not comparison.outputs:
+        if not judging.has_chosen:
+            raise unmatched(judging.patterns)
         raise InputInvalid(f"no layer of {comparison.a} matches one of {comparison.b}")
     if sides.is_openvino and not comparison.passed and any(n.type == "FakeQuantize" for n in sides.runner.nodes):
         comparison.notes.append(INT8)

@@ -34,6 +34,8 @@ class Judging:
         self.comparison = Comparison("", "", exact=sides.are_models)
         self.nodes: dict[str, Node] = {}
         """The node of each error, by its name."""
+        self.has_chosen = False
+        """Whether a layer matches `patterns`."""
         paths = constant_paths(sides.runner, sides.names)
         partners = sides.partners if any(a is not b for a, b in sides.matched.items()) else {}
         self.constants = ConstantErrors(sides.runner, partners, paths, wanted)
@@ -49,6 +51,7 @@ class Judging:
         """Judge one layer. Returns the outputs to use in this run and in the free run."""
         here, there = list(visit.outputs), list(freely)
         is_chosen = chosen(visit, self.patterns)
+        self.has_chosen |= is_chosen
         for entry in self.constants.pop_errors(visit.node):
             self._add(entry)
         if visit.node in self.constants.recast:

@@ -182,7 +182,7 @@ class Op:
             elif declaration.spec_required:
                 notes.append(
                     f"attribute {declaration.xml_name} is missing; the specification requires it, "
-                    f"the runtime reads {declaration.default}"
+                    f"the runtime uses the default, {declaration.default}"
                 )
         notes += [f"unknown attribute {name}" for name in text if name not in known and name not in cls.ignores]
         return cls(**values), notes

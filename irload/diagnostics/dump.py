@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irload.arrays.npy import save_npy, storable
-from irload.errors import InputInvalid
-from irload.runtime.observation import Visit, as_patterns, chosen
+from irload.runtime.observation import Visit, as_patterns, chosen, unmatched
 from irload.system.portable import file_name
 from irload.write.atomic import write_atomically
 
@@ -84,7 +83,7 @@ def dump_intermediates(
     if entries:
         _write_index(folder, entries)
     if patterns and not entries:
-        raise InputInvalid(f"no layer that ran matches {', '.join(patterns)}")
+        raise unmatched(patterns)
     return entries
 
 

@@ -65,6 +65,9 @@ def _port(draft: Draft, model: Model, key: str | int | Port) -> Port:
 def _both(port: Port, text: str) -> tuple[str, str]:
     """Return the current and the new layout."""
     old, arrow, new = text.upper().replace(" ", "").rpartition("->")
+    rank = port.partial_shape.rank
+    if rank is not None and rank != len(new):
+        raise InputInvalid(f"layout {new} has {len(new)} axes, '{port.any_name}' {port.partial_shape} has {rank}")
     old = old if arrow else layout_of(port) or OTHER.get(new, "")
     if not old:
         raise InputInvalid(f"the current layout of '{port.any_name}' is unknown; state both, as in 'NTC->TNC'")

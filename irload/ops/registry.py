@@ -13,7 +13,7 @@ from irload.core.registry import table
 from irload.errors import UnknownOperation
 from irload.ops.index import MODULES
 
-__all__ = ["LATEST", "opset_number", "registered", "resolve"]
+__all__ = ["LATEST", "opset_number", "registered", "resolve", "too_new"]
 
 LATEST = 17
 """The newest opset that irload implements."""
@@ -94,7 +94,16 @@ def _discover() -> None:
         import_module(module.name)
 
 
+def too_new(version: str) -> str | None:
+    """The fact that irload does not implement an opset yet; None for other versions."""
+    is_newer = (opset_number(version) or 0) > LATEST
+    return f"{version} is newer than opset{LATEST}, the newest that irload implements" if is_newer else None
+
+
 def _unknown(type: str, version: str) -> UnknownOperation:
+    newer = too_new(version)
+    if newer:
+        return UnknownOperation(newer, types=((type, version),))
     _discover()
     others = [v for (_, name), versions in sorted(table.items()) if name == type.lower() for v in versions]
     if others:

@@ -223,7 +223,8 @@ class CompiledModel(Plans):
 
         `inputs`: as for a call. `layers`: name patterns (`*`, `?`), by default all layers. `loop/body[2]/add` is a
         layer of a body in the third iteration, `split:1` the second output of a layer. Arrays are read-only, and the
-        iterator holds no reference to previous arrays. The state does not change. Raises the errors of a call.
+        iterator holds no reference to previous arrays. The state does not change. Raises InputInvalid at the end of the
+        run if no layer matches `layers`, and the errors of a call.
         """
         from irload.runtime.observation import as_patterns, values
 

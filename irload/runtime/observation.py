@@ -12,6 +12,7 @@ from threading import Thread
 
 from irload.core.subgraph import Body
 from irload.core.tensor import Array, TensorType
+from irload.errors import InputInvalid
 from irload.graph import Graph, Node
 from irload.plan.interpreter import InterpreterRun, Scheduler
 from irload.plan.schedule import ScheduledNode
@@ -116,6 +117,12 @@ def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
     return not patterns or any(matches(name, p) for p in patterns for name in (visit.name, visit.node.name))
 
 
+def unmatched(patterns: Sequence[str]) -> InputInvalid:
+    """Return the error for patterns that no layer of a run matches."""
+    listed = ", ".join(f"'{p}'" for p in patterns)
+    return InputInvalid(f"no layer that ran matches {listed}; irrun inspect --layers lists all layers")
+
+
 class _Stopped(BaseException):
     """Ends a run early. Not an Exception, because an Exception in an operation becomes an error of the model."""
 
@@ -126,17 +133,21 @@ def values(
     """Yield the outputs of the chosen layers by name as they are computed; the run pauses until the next is requested.
 
     `run` runs a model and calls the observer it is passed. The arrays are read-only. `ahead`: maximum bytes computed
-    before they are requested; waiting for each array takes longer than a small layer.
+    before they are requested; waiting for each array takes longer than a small layer. Raises InputInvalid at the end
+    of the run if no layer matches `patterns`.
     """
     # The run needs a thread: operations call back to run bodies, and a generator cannot suspend inside a callback.
     requested: SimpleQueue[bool] = SimpleQueue()
     computed: SimpleQueue[list[tuple[str, Array]] | BaseException | None] = SimpleQueue()
     waiting: list[tuple[str, Array]] = []
     size = 0
+    any_chosen = False
 
     def observe(visit: Visit) -> None:
-        nonlocal waiting, size
-        for name, _, array in visit.named() if chosen(visit, patterns) else ():
+        nonlocal waiting, size, any_chosen
+        is_chosen = chosen(visit, patterns)
+        any_chosen |= is_chosen
+        for name, _, array in visit.named() if is_chosen else ():
             view = array.view()
             view.flags.writeable = False
             waiting.append((name, view))
@@ -151,6 +162,8 @@ def values(
         end: BaseException | None = None
         try:
             run(observe)
+            if patterns and not any_chosen:
+                raise unmatched(patterns)
         except BaseException as error:
             end = error
         computed.put(waiting)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irload.errors import AttributeInvalid, UnknownOperation
 from irload.graph import Node, UnknownOp
 from irload.model import Model
+from irload.ops.registry import too_new
 
 __all__ = ["require_known", "require_variables"]
 
@@ -20,10 +21,12 @@ def require_known(model: Model) -> None:
         listed = ", ".join(f"{t} ({v})" for t, v in sorted(unknown))
         first = next(iter(unknown.values()))
         verb, each = ("is", "it") if len(unknown) == 1 else ("are", "each of them")
+        remedy = next(filter(None, (too_new(version) for _, version in sorted(unknown))), None) or (
+            f"Define {each} in a Python file, class MyOp(irload.Op, type=…, opset=…), and load it: "
+            "irload.load_extension(FILE) (irrun --extension FILE)"
+        )
         raise UnknownOperation(
-            f"the model cannot run: {len(unknown)} of its operation types {verb} unknown: {listed}. Define {each} in a "
-            "Python file, class MyOp(irload.Op, type=…, opset=…), and load it: irload.load_extension(FILE) "
-            "(irrun --extension FILE)",
+            f"the model cannot run: {len(unknown)} of its operation types {verb} unknown: {listed}. {remedy}",
             first.where(model.file),
             tuple(sorted(unknown)),
         )

@@ -143,3 +143,9 @@ def test_layers_are_sorted_by_their_errors(irrun, wrong, monkeypatch):
     assert by_error.index("conv0") < by_error.index("conv1")
     two = irrun("compare", wrong, DIGITS, SEVEN, "--all", "--sort", "own").out
     assert two.index("conv0") == min(two.index(name) for name in ("conv0", "relu0", "pool0", "dense") if name in two)
+
+
+def test_a_pattern_that_no_layer_matches(irrun):
+    done = irrun("compare", "plain", DIGITS, SEVEN, "--layers", "nope")
+    assert done.code == USAGE
+    assert "no layer that ran matches 'nope'; irrun inspect --layers lists all layers" in done.err

@@ -181,3 +181,18 @@ def test_the_bin_file(irrun, tmp_path):
     file = broken(tmp_path, weights=False)
     document = irrun("inspect", file, "--weights", DIGITS.with_suffix(".bin"), "--constants", "--json").json
     assert all(r["min"] is not None for r in document["tensors"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--type", "Conv"), "no layer matches --type 'Conv'\n"),
+        (("--layers", "--name", "nope*", "--type", "Conv*"), "no layer matches --type 'Conv*' --name 'nope*'\n"),
+        (("--constants", "--type", "ReLU"), "no constant matches --type 'ReLU'\n"),
+    ],
+)
+def test_filters_that_match_nothing(irrun, words, said):
+    done = irrun("inspect", DIGITS, *words)
+    assert done.code == OK
+    assert said in done.out
+    assert "operation" not in done.out

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import irload
-from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
+from irrun.main import FINDINGS, OK, UNREADABLE, UNSUPPORTED, USAGE
 from tests.cli.conftest import MODELS
 
 DIGITS = MODELS / "digits" / "model.xml"
@@ -170,6 +170,19 @@ def test_remedies_are_options_of_the_command_line(irrun, tmp_path, words, said):
     assert said in done.err
     assert "weights=" not in done.err
     assert "(irrun" not in done.err
+
+
+def test_an_opset_of_the_future_is_not_a_missing_extension(irrun, tmp_path):
+    text = DIGITS.read_text(encoding="utf-8").replace(
+        'type="ReLU" version="opset1"', 'type="ReLU" version="opset99"', 1
+    )
+    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
+    (tmp_path / "m.bin").write_bytes(DIGITS.with_suffix(".bin").read_bytes())
+    said = "opset99 is newer than opset17, the newest that irload implements"
+    ran = irrun(tmp_path / "m.xml", SEVEN)
+    assert ran.code == UNSUPPORTED
+    assert f"ReLU (opset99). {said}\n" in ran.err
+    assert said in irrun("check", tmp_path / "m.xml").out
 
 
 @pytest.mark.parametrize(

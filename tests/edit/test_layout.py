@@ -71,9 +71,11 @@ def test_layers_that_depend_on_the_layout_are_named(digits, tmp_path) -> None:
     ("layouts", "fact"),
     [
         ({"imag": "NHWC"}, r"no input named 'imag'; the model has 'image', and the outputs 'probabilities'"),
-        ({"image": "NHW"}, "the current layout of 'image' is unknown; state both"),
+        ({"image": "NCWH"}, "the current layout of 'image' is unknown; state both"),
+        ({"image": "NHC"}, r"layout NHC has 3 axes, 'image' \[\?,1,8,8\] has 4"),
         ({"image": "NCHW->NHWD"}, "the layout NHWD of 'image' must consist of the axes of NCHW, each once"),
-        ({"probabilities": "NHWC"}, r"'probabilities' has shape \[\?,10\]; the layout NCHW has 4 axes"),
+        ({"probabilities": "NHWC"}, r"layout NHWC has 4 axes, 'probabilities' \[\?,10\] has 2"),
+        ({"image": "NHW->NHWC"}, r"'image' has shape \[\?,1,8,8\]; the layout NHW has 3 axes"),
     ],
 )
 def test_refused_layouts(digits, layouts, fact) -> None:

@@ -51,10 +51,16 @@ def test_values_of_iterations_differ():
     assert len(tensors) == 4
 
 
-@pytest.mark.parametrize(("layers", "count"), [("double", 4), ("loop", 1), ("loop/body[1]/*", 0), (["re*", "loop"], 5)])
+@pytest.mark.parametrize(("layers", "count"), [("double", 4), ("loop", 1), (["re*", "loop"], 5)])
 def test_layers_are_chosen_by_pattern(layers, count):
     compiled = irload.compile_model(looped(doubled, "f32", X.shape))
     assert len(list(compiled.intermediates(X, layers))) == count
+
+
+def test_a_pattern_that_no_layer_matches_is_an_error():
+    compiled = irload.compile_model(looped(doubled, "f32", X.shape))
+    with pytest.raises(irload.InputInvalid, match=r"no layer that ran matches 'loop/body\[1\]/\*', 'b'; irrun inspect"):
+        list(compiled.intermediates(X, ["loop/body[1]/*", "b"]))  # [1] matches the character 1
 
 
 def test_layers_of_equal_names_are_distinguished():
@@ -160,7 +166,7 @@ def test_folders_are_not_overwritten(tmp_path):
 
 def test_meaningless_patterns_are_rejected(tmp_path):
     compiled = irload.compile_model(plain(doubled, "f32", X.shape))
-    with pytest.raises(irload.InputInvalid, match="no layer that ran matches nothing"):
+    with pytest.raises(irload.InputInvalid, match="no layer that ran matches 'nothing'"):
         irload.dump_intermediates(compiled, X, tmp_path / "d", "nothing")
     assert not (tmp_path / "d").exists()
 

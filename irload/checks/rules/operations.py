@@ -200,7 +200,7 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
             name = declaration.xml_name
             if declaration.spec_required and name not in layer.data:
                 cause = _misspelt(typos[name]) if name in typos else ""
-                cause = cause or f"the runtime reads {declaration.default}"
+                cause = cause or f"the runtime uses the default, {declaration.default}"
                 yield Hit(layer, f"attribute {name} is missing", cause)
 
 
