@@ -68,8 +68,10 @@ def command(
         model = TextGeneration(folder, threads, **options)
     gc.enable()
     if chat:
+        from irload.text.chat import require_template
         from irrun.conversation import converse
 
+        require_template(model.folder, "omit --chat")
         return converse(model, texts, system, given)
     from irrun.texts import show_texts
 

@@ -55,7 +55,7 @@ def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Lim
     that the model rejects.
     """
     pil = extra("PIL.Image", "images")
-    layout = options.layout or guess_layout(port)
+    layout = layout_of(port, options)
     grey = port.partial_shape[1 if layout == "NCHW" else 3].hi == 1
     try:
         with _unwarned(pil), pil.open(source, formats=FORMATS) as opened:
@@ -83,15 +83,42 @@ def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Lim
     return np.ascontiguousarray(values.transpose(2, 0, 1) if layout == "NCHW" else values)
 
 
-def guess_layout(port: Port) -> Literal["NCHW", "NHWC"]:
-    """The layout deduced from the channels of an input. Raises InputInvalid if the input does not accept images."""
+def layout_of(port: Port, options: ImageOptions) -> Literal["NCHW", "NHWC"]:
+    """The given layout, else deduced from the channels. Raises InputInvalid if the input does not accept images."""
     shape = port.partial_shape
     if shape.rank != 4:
         raise InputInvalid(f"input '{port.any_name}' has shape {shape}; images require four axes")
+    if options.layout is not None:
+        return options.layout
     first, last = shape[1].hi, shape[3].hi
     if (first in (1, 3)) == (last in (1, 3)):
         raise InputInvalid(f"the layout of input '{port.any_name}' {shape} is ambiguous; give --layout nchw or nhwc")
     return "NCHW" if first in (1, 3) else "NHWC"
+
+
+def require_fit(port: Port, options: ImageOptions) -> None:
+    """Raise InputInvalid for options with which every image would fail: they do not fit each other, or the input."""
+    layout, shape = layout_of(port, options), port.partial_shape
+    name = f"input '{port.any_name}' {shape}"
+    channels = shape[1 if layout == "NCHW" else 3]
+    if not (channels.contains(1) or channels.contains(3)):
+        raise InputInvalid(f"--layout {layout.lower()}: {name} would have {channels} channels; images have 1 or 3")
+    count = 1 if channels.hi == 1 else 3
+    for option, numbers in (("--mean", options.mean), ("--scale", options.scale)):
+        if len(numbers) not in (0, 1, count):
+            raise InputInvalid(f"{option} has {len(numbers)} values, but {name} has {count} channel{'s' * (count > 1)}")
+    resized = options.resize if options.resize is not None and len(options.resize) == 2 else None
+    if resized and options.crop and (options.crop[0] > resized[0] or options.crop[1] > resized[1]):
+        raise InputInvalid(f"--crop {_by(options.crop)} is larger than --resize {_by(resized)}")
+    size = options.crop or resized
+    rows, columns = (shape[k] for k in ((2, 3) if layout == "NCHW" else (1, 2)))
+    if size and not (columns.contains(size[0]) and rows.contains(size[1])):
+        option = "--crop" if options.crop else "--resize"
+        raise InputInvalid(f"{option} {_by(size)} does not fit {name}, which takes {columns}x{rows}")
+
+
+def _by(size: tuple[int, ...]) -> str:
+    return "x".join(map(str, size))
 
 
 _LOCK = threading.RLock()

@@ -63,9 +63,16 @@ class Listing:
         return len(self.inputs) == 1
 
     @property
-    def images(self) -> int:
-        """The number of images among the files."""
-        return self._one(f"SELECT count(*) FROM files WHERE suffix IN ({', '.join(map(repr, SUFFIXES))})")
+    def images(self) -> list[str]:
+        """The inputs for which there are images."""
+        suffixes = ", ".join(map(repr, SUFFIXES))
+        return [name for (name,) in self._db.execute(f"SELECT DISTINCT input FROM files WHERE suffix IN ({suffixes})")]
+
+    @property
+    def names_inputs(self) -> bool:
+        """Whether an argument or a file names the input of its arrays."""
+        named = "input != '' OR suffix IN ('.npz', '.parquet')"
+        return bool(self._one(f"SELECT count(*) FROM files WHERE {named}"))
 
     def __iter__(self) -> Iterator[Item]:
         if self._single:

@@ -34,7 +34,7 @@ def load_item(item: Item, predictor: AnyPredictor, images: ImageOptions) -> Samp
         if is_archive(path) and not name:
             load_archive(path, values, takes.require_fit, predictor.compiled.limits)
         else:
-            port = _port(name, predictor)
+            port = port_of(name, predictor)
             values.put(port, _file(path, port, predictor, images), path)
     missing = [f"'{p.any_name}'" for p in values.missing()]
     if missing:
@@ -54,7 +54,8 @@ def _image(source: IO[bytes], port: Port, predictor: AnyPredictor, images: Image
     return sample if predictor.takes.stacked else sample[None]
 
 
-def _port(name: str, predictor: AnyPredictor) -> Port:
+def port_of(name: str, predictor: AnyPredictor) -> Port:
+    """The input with this name, or the only input. Raises InputInvalid if there is none."""
     if name:
         return port_named(predictor.inputs, name)
     if len(predictor.inputs) != 1:

@@ -14,11 +14,11 @@ from itertools import islice
 
 from irload.batch.columns import column_names
 from irload.batch.extras import extra
-from irload.batch.images import ImageOptions
+from irload.batch.images import ImageOptions, require_fit
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
 from irload.batch.listing import Listing, stamp
-from irload.batch.load import load_item
+from irload.batch.load import load_item, port_of
 from irload.batch.manifest import DONE, FAILED, Manifest
 from irload.batch.model_info import range_warning, with_model_info
 from irload.batch.names import shown
@@ -67,6 +67,8 @@ def run_job(job: Job, on_progress: OnProgress = lambda _: None) -> Summary:
     job = _sized(job, source.total, predictor)
     job.target.sink(predictor)  # fail early if the outputs do not fit
     job.target.require_labels(predictor)
+    if not listing.names_inputs:
+        port_of("", predictor)  # fail early if the input is ambiguous
     merger = None if job.target.is_folder else job.target.merger(predictor)
     _require_pillow(job, listing, source, predictor)
     if job.engine == "ray":
@@ -254,10 +256,12 @@ def _carrying(job: Job, source: Tables, outputs: Sequence[str], summary: Summary
 
 
 def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summary) -> Job:
-    """The job with the labels of the model. Raises InputInvalid for image options if no input takes images."""
+    """The job with the labels of the model. Raises InputInvalid for image options that no image can satisfy."""
     given = job.options.images
     if given != ImageOptions() and not listing.images and not listing.tables:
         raise InputInvalid("options of images are given, but none of the inputs is an image")
+    for name in listing.images if given != ImageOptions() else ():
+        require_fit(port_of(name, predictor), with_model_info(given, predictor.rt_info))
     if listing.images or listing.tables:
         warning = range_warning(with_model_info(given, predictor.rt_info))
         summary.notes += [warning] if warning else []

@@ -17,15 +17,12 @@ def rendered(folder: Folder, messages: Sequence[Message]) -> str:
 
     Raises InputInvalid for a folder without a template, and for a template that fails or rejects the messages.
     """
-    if folder.template is None:
-        raise InputInvalid(
-            f"{folder.path} has no chat template (chat_template.jinja or tokenizer_config.json); use generate"
-        )
+    template = require_template(folder, "use generate")
     try:
         import jinja2
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        raise Unsupported("chat needs jinja2, which is not installed; pip install 'irload[text]'") from None
+        raise Unsupported("chat templates require jinja2, which is not installed; pip install 'irload[text]'") from None
     environment: Any = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
@@ -33,7 +30,7 @@ def rendered(folder: Folder, messages: Sequence[Message]) -> str:
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = _now
     try:
-        return environment.from_string(folder.template).render(
+        return environment.from_string(template).render(
             messages=list(messages),
             add_generation_prompt=True,
             bos_token=special(folder, "bos_token"),
@@ -44,6 +41,15 @@ def rendered(folder: Folder, messages: Sequence[Message]) -> str:
         raise InputInvalid(f"the chat template of {folder.path} rejects the messages: {error}") from None
     except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise InputInvalid(f"the chat template of {folder.path} fails: {type(error).__name__}: {error}") from None
+
+
+def require_template(folder: Folder, remedy: str) -> str:
+    """The chat template of a folder. Raises InputInvalid with this remedy if there is no template."""
+    if folder.template is None:
+        raise InputInvalid(
+            f"{folder.path} has no chat template (chat_template.jinja or tokenizer_config.json); {remedy}"
+        )
+    return folder.template
 
 
 def special(folder: Folder, name: str) -> str:

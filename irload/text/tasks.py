@@ -15,6 +15,7 @@ from irload.errors import ExecutionError, InputInvalid, IRError, Unsupported
 from irload.options import CompileOptions
 from irload.read.folders import MODEL
 from irload.runtime.compiled_model import CompiledModel
+from irload.text.chat import require_template
 from irload.text.classes import Classes
 from irload.text.encoder import Batch, Encoder
 from irload.text.folder import Folder
@@ -183,6 +184,8 @@ class Generating:
         self.compiled = model.compiled
         self.words = "up to 8 texts at a time"
         Settings.of(model.folder, **options.generation)  # fail early for invalid options
+        if options.chat:
+            require_template(model.folder, "omit chat=True (irrun --chat)")
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:
         prompts: Sequence[Any] = texts

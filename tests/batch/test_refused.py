@@ -16,6 +16,7 @@ from irload.plan.backends.llvm import available
 from irrun.main import FINDINGS, UNREADABLE, UNSUPPORTED, USAGE
 from tests.batch.kill import digits
 from tests.batch.models import identity
+from tests.cli.conftest import MODELS
 
 
 @pytest.fixture
@@ -106,7 +107,30 @@ def test_packages_that_are_missing(batch, place, monkeypatch, package, words, ex
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     said = refused(batch, place, *words, code=UNSUPPORTED)
-    assert f"this needs {package}, which is not installed: pip install 'irload[{extra}]'" in said
+    needs = {"PIL": "images require Pillow", "pyarrow": ".parquet files require pyarrow", "ray": "requires Ray"}[
+        package
+    ]
+    assert f"{needs}, which is not installed; pip install 'irload[{extra}]'" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mean", "1,2,3"), "--mean has 3 values, but input 'image' [?,1,8,8] has 1 channel"),
+        (("--resize", "8x8", "--crop", "9x4"), "--crop 9x4 is larger than --resize 8x8"),
+        (("--resize", "20", "--crop", "9x9"), "--crop 9x9 does not fit input 'image' [?,1,8,8], which takes 8x8"),
+        (("--resize", "8x9"), "--resize 8x9 does not fit input 'image' [?,1,8,8], which takes 8x8"),
+        (("--layout", "nhwc"), "--layout nhwc: input 'image' [?,1,8,8] would have 8 channels; images have 1 or 3"),
+    ],
+)
+def test_options_of_images_that_no_image_satisfies(batch, place, words, said):
+    assert said in refused(batch, place, "photos", "-o", "out", *words)
+
+
+def test_a_file_for_one_of_several_inputs(batch, place):
+    loop = MODELS / "loop" / "model.xml"
+    said = refused(batch, place, "in", "-o", "out.jsonl", model=loop)
+    assert "assign them with name=pattern" in said
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,8 @@ def test_errors(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     folder = embedding_folder(tmp_path / "model", MEAN)
     file = tmp_path / "model" / "openvino_model.xml"
     out = ("-o", tmp_path / "out.parquet")
+    untemplated = shutil.copytree(model_folder, tmp_path / "lm")
+    (untemplated / "chat_template.jinja").unlink()
     for words, code, message in (
         ((folder, table, *out), 2, "no column for input 'text'"),
         ((folder, table, "--column", "none", *out), 2, "no column 'none' for input 'text'"),
@@ -205,6 +208,7 @@ def test_errors(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
         ((folder, table, "--column", "body", "--shape", "[1]", *out), 2, "--shape requires a model file"),
         ((folder, table, "--column", "body", "--bin", "x", *out), 2, "weights require a model file"),
         ((file, table, "--column", "body", *out), 2, "must name an input, since the model has 3"),
+        ((untemplated, table, "--column", "body", "--chat", *out), 2, "tokenizer_config.json); omit --chat"),
         ((file, table, "--chat", *out), 2, "require the folder of a language model"),
         ((model_folder, table, "--column", "body", "--top-p", 0.5, "--beams", 2, "--temperature", 1, *out), 2, "beams"),
         ((tmp_path, table, "--column", "body", *out), 3, "no openvino_model.xml"),
@@ -213,5 +217,6 @@ def test_errors(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
         assert run(*words) == code, words
         assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out.parquet").exists()
+    assert not (tmp_path / "out.parquet.batch").exists()
     with pytest.raises(InputInvalid, match="no column 'text'"):
         TextPredictor(folder)({"body": ["a"]})

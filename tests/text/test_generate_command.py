@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,11 +71,14 @@ def test_a_conversation(
 
 
 def test_errors(model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    untemplated = shutil.copytree(model_folder, tmp_path / "lm")
+    (untemplated / "chat_template.jinja").unlink()
     for words, code, message in (
         ((model_folder,), 2, "give a PROMPT"),
         ((model_folder, "x", "--logprobs", "2"), 2, "--logprobs requires --json"),
         ((model_folder, "x", "--system", "y"), 2, "--system requires --chat"),
         ((model_folder, ""), 2, "prompt is empty"),
+        ((untemplated, "x", "--chat"), 2, "tokenizer_config.json); omit --chat"),
         ((model_folder, "x", "--beams", "2", "--temperature", "1"), 2, "beams cannot be combined with sampling"),
         ((tmp_path, "x"), 3, "no openvino_model.xml"),
         ((tmp_path / "none", "x"), 3, "not a folder"),
