@@ -11,6 +11,8 @@ import click
 from irload import Limits, Model, Port, ShapeMismatch
 from irload.inference import ShapeLike, as_shape
 
+THREADS = "default: IRLOAD_NUM_THREADS, else all available processors."
+"""The end of the help of every --threads."""
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 T = TypeVar("T")
 
@@ -124,7 +126,7 @@ def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the plan, the same as for `irload.compile_model`."""
     options: list[Decorator] = [
-        click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads."),
+        click.option("--threads", type=click.IntRange(1), metavar="N", help=f"Worker threads; {THREADS}"),
         click.option(
             "--precise", is_flag=True, help="Exclude kernels that round more than a plain sum, such as Winograd."
         ),

@@ -11,6 +11,7 @@ import click
 from irload.inference import ShapeLike
 from irload.options import CompileOptions
 from irrun.arguments import (
+    THREADS,
     json_option,
     kernel_options,
     model_argument,
@@ -32,11 +33,18 @@ from irrun.records import Source, records
 @click.option(
     "--format", "kind", type=click.Choice(["npz", "npy"]), help="Format of files in the folder: npz (default) or npy."
 )
-@click.option("--batch-size", type=click.IntRange(1), help="Samples per inference; default: the fastest number.")
 @click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes, or Ray actors."
+    "--batch-size", type=click.IntRange(1), metavar="N", help="Samples per inference; default: the fastest number."
 )
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads, in total over all workers.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Worker processes, or Ray actors.",
+)
+@click.option("--threads", type=click.IntRange(1), metavar="N", help=f"Threads, in total over all workers; {THREADS}")
 @click.option("--resume", is_flag=True, help="Continue an interrupted job; failed items are tried again.")
 @click.option("--force", is_flag=True, help="Replace existing outputs and restart the job.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed item.")
@@ -54,7 +62,7 @@ from irrun.records import Source, records
     help="The column for an input; without NAME, for the only input.",
 )
 @click.option("--cast", is_flag=True, help="Convert values even if precision or range is lost.")
-@click.option("--top", type=click.IntRange(1), help="Number of largest values in a .jsonl; default: 5.")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Number of largest values in a .jsonl; default: 5.")
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names of the values, one per line.")
 @click.option(
     "--resize",
@@ -142,6 +150,8 @@ def command(
     target = outputs.target()
     if course.address is not None and course.engine != "ray":
         raise click.UsageError("--address requires --engine ray")
+    if course.fail_fast and course.keep_going:
+        raise click.UsageError("--fail-fast cannot be combined with --keep-going")
     how = WorkerOptions(
         str(source.model),
         None if source.weights is None else str(source.weights),

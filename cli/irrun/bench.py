@@ -53,9 +53,17 @@ class Measurement:
 @model_argument
 @click.argument("inputs", nargs=-1, metavar="[[NAME=]FILE]...", type=click.Path())
 @weights_option
-@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
+@click.option(
+    "--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs; default: 0."
+)
 @shapes_option
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=5.0, help="Seconds to measure; default: 5.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    default=5.0,
+    help="Seconds to measure; default: 5.",
+)
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Inferences per request, instead of --seconds.")
 @click.option(
     "--warm-up", type=click.FloatRange(0), default=0.5, metavar="SECONDS", help="Seconds of warm-up; default: 0.5."

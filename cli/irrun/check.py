@@ -16,6 +16,8 @@ from irrun.records import records
 
 CODES = "CODES"
 FORMATS = ("text", "json", "sarif", "github", "junit")
+BY_SUFFIX = {".sarif": "sarif", ".json": "json", ".xml": "junit"}
+"""The format of the file given with -o, unless --format names another."""
 
 
 @record()
@@ -46,10 +48,16 @@ class ReportForm:
 
     notes: bool
     every: bool
-    form: str
+    form: str | None
     as_json: bool
     output: Path | None
     force: bool
+
+    def format(self) -> str:
+        """Return one of `FORMATS`."""
+        if self.as_json:
+            return "json"
+        return self.form or BY_SUFFIX.get(self.output.suffix.lower() if self.output else "", "text")
 
 
 @click.command("check", no_args_is_help=True)
@@ -74,9 +82,20 @@ class ReportForm:
     help="The configuration with suppressions; default: .irload.toml in the working directory.",
 )
 @click.option("--no-config", is_flag=True, help="Do not read .irload.toml of the working directory.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Format of the report.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format of the report; default: by the suffix of -o, else text.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to a file.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report to a file: .sarif, .json, .xml (JUnit), or text.",
+)
 @click.option("--force", is_flag=True, help="Let -o replace a file that is not a report of irrun check.")
 @click.option("--rules", "list_rules", is_flag=True, help="List all rules.")
 @click.option("--explain", metavar="CODE", shell_complete=rule_codes, help="Explain a rule, with an example.")
@@ -91,7 +110,7 @@ def command(files: Files, rules: Rules, report: ReportForm, list_rules: bool, ex
     \b
       irrun check models/
       irrun check model.xml --target 2023.0 --strict
-      irrun check models/ --format sarif -o check.sarif
+      irrun check models/ -o check.sarif
     """  # noqa: D301
     from irload.checks.config import Config
     from irrun.check_formats import document, is_report
@@ -107,7 +126,7 @@ def command(files: Files, rules: Rules, report: ReportForm, list_rules: bool, ex
         return 0
     if not files.paths:
         raise click.UsageError("give a MODEL or a DIR")
-    form, output = "json" if report.as_json else report.form, report.output
+    form, output = report.format(), report.output
     if output is not None and output.exists() and not report.force and not is_report(output):
         raise click.UsageError(f"{output} exists already and is not a report of irrun check; --force replaces it")
     config = Config() if rules.no_config else _config(rules.named)

@@ -11,7 +11,7 @@ import click
 
 from irload import Limits
 from irload.record import record
-from irrun.arguments import extension_option, json_option, limit_option, shapes_option
+from irrun.arguments import THREADS, extension_option, json_option, limit_option, shapes_option
 from irrun.document import Document
 from irrun.records import Feed, Source, records
 
@@ -83,7 +83,9 @@ class TableOptions:
 @click.option("--weights-a", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of A.")
 @click.option("--weights-b", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of B.")
 @shapes_option
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Worker threads of fast, jit and openvino.")
+@click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help=f"Worker threads of fast, jit and openvino; {THREADS}"
+)
 @click.option(
     "--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs without a file with random values."
 )
@@ -99,7 +101,7 @@ class TableOptions:
     "--sort",
     type=click.Choice(ORDERS),
     default="order",
-    help="Sort by own error (local) or total error, greatest first.",
+    help="Sort by own error (local) or total error, greatest first; default: execution order.",
 )
 @extension_option
 @limit_option

@@ -61,7 +61,7 @@ def command(source: Source, target: Path, force: bool, as_json: bool, **given: A
     for name, group in groupby(name for name in click.get_current_context().meta[ORDER] if name in STEPS):
         texts = [next(values[name]) for _ in group]
         edits.append((" ".join([name, *filter(None, texts)]), partial(_apply, name, texts)))
-    if not edits:
+    if not edits and not source.shapes:
         raise click.UsageError("no step is given; irrun edit --help lists the steps")
     write_edited(source, target, edits, force=force, as_json=as_json)
     return 0

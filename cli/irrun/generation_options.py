@@ -20,7 +20,10 @@ def generation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of text generation. Options that are not given come from generation_config.json."""
     options = [
         click.option(
-            "--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens; default: 256."
+            "--max-tokens",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Maximum number of tokens; default: from generation_config.json, else 256.",
         ),
         click.option(
             "--temperature", type=click.FloatRange(0), metavar="T", help="Sample tokens; 0: choose the most probable."

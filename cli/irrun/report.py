@@ -52,7 +52,9 @@ class PageContents:
     shell_complete=layer_names,
     help="Include the outputs of these layers for the inputs, downloadable as .npy; may be repeated.",
 )
-@click.option("--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs.")
+@click.option(
+    "--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs; default: 0."
+)
 @click.option(
     "--no-constants",
     is_flag=True,

@@ -58,6 +58,7 @@ def refused(batch, place, *words, code=USAGE, **options):
         (("--shape", "ghost[1,1,8,8]"), "no input named 'ghost'"),
         (("--limit", "ghost=1"), "is not a limit"),
         (("--engine", "ray"), "--engine ray requires a .parquet"),
+        (("--fail-fast", "--keep-going"), "--fail-fast cannot be combined with --keep-going"),
     ],
 )
 def test_options_that_cannot_be_met(batch, place, monkeypatch, words, said):

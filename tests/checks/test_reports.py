@@ -197,6 +197,25 @@ def test_reports_are_written_whole_and_not_over_a_file(irrun, tmp_path):
     assert irrun("check", file, "-o", out, "--force").code == FINDINGS
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("r.sarif", '{\n  "$schema"'),
+        ("r.JSON", '{\n  "tool": "irload"'),
+        ("r.xml", "<?xml"),
+        ("r.txt", ""),
+    ],
+)
+def test_the_suffix_of_the_file_chooses_the_format(irrun, tmp_path, name, start):
+    file, out = write(tmp_path, "IR401"), tmp_path / name
+    assert irrun("check", file, "-o", out).code == FINDINGS
+    text = out.read_text("utf-8")
+    assert text.startswith(start)
+    assert text.rstrip().endswith("1 error in 1 file") == (name == "r.txt")
+    assert irrun("check", file, "-o", out, "--format", "text").code == FINDINGS
+    assert out.read_text("utf-8").rstrip().endswith("1 error in 1 file")
+
+
 HOSTILE = "conv\n::error file=x::forged\x9b31m\u202egnp"
 
 

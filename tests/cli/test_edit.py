@@ -90,6 +90,12 @@ def test_compressed_weights(irrun, tmp_path: Path) -> None:
     assert irload.compile_model(tmp_path / "small.xml")(IMAGE)[0].argmax() == 7
 
 
+def test_a_shape_alone_is_a_step(irrun, tmp_path: Path) -> None:
+    outcome = irrun("edit", DIGITS, "--shape", "[2,1,8,8]", "-o", tmp_path / "two.xml", "--json")
+    assert outcome.code == OK
+    assert [p["shape"] for p in outcome.json["inputs"]] == ["[2,1,8,8]"]
+
+
 @pytest.mark.parametrize(
     ("words", "fact"),
     [

@@ -183,3 +183,10 @@ def test_names_of_layers_and_codes_of_rules_are_completed(words, expected):
     assert shown.stderr == ""
     values = [entry.partition(",")[2] for entry in shown.stdout.split()]
     assert expected in values if expected else values == []
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_help_names_values_and_the_default_number_of_threads(irrun, command):
+    shown = " ".join(irrun(command, "--help").out.split())
+    assert " RANGE" not in shown
+    assert ("--threads" in shown) == ("default: IRLOAD_NUM_THREADS, else all available processors." in shown)

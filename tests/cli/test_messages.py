@@ -182,7 +182,7 @@ def test_an_opset_of_the_future_is_not_a_missing_extension(irrun, tmp_path):
     ran = irrun(tmp_path / "m.xml", SEVEN)
     assert ran.code == UNSUPPORTED
     assert f"ReLU (opset99). {said}\n" in ran.err
-    assert said in irrun("check", tmp_path / "m.xml").out
+    assert said in " ".join(irrun("check", tmp_path / "m.xml").out.split())
 
 
 @pytest.mark.parametrize(
