@@ -99,4 +99,6 @@ def require_options(given: Mapping[str, Any]) -> None:
     known = CompileOptions.__optional_keys__
     unknown = sorted(given.keys() - known)
     if unknown:
-        raise TypeError(f"unexpected keyword argument '{unknown[0]}'; the options are {', '.join(sorted(known))}")
+        raise TypeError(
+            f"unexpected keyword argument '{unknown[0]}'; the options are {', '.join(sorted({*known, 'threads'}))}"
+        )

@@ -59,8 +59,14 @@ def _initializer(cls: Any) -> Callable[..., None]:
     finish = getattr(cls, "__post_init__", None)
 
     def refuse(values: Sequence[Any], named: Mapping[str, Any]) -> NoReturn:
+        for name in sorted(named.keys() - declared.keys()):
+            from difflib import get_close_matches  # lazy import: only messages need it
+
+            near = get_close_matches(name, names, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(names)}"
+            raise TypeError(f"{cls.__name__} has no field '{name}'; {hint}")
         given = names[: len(values)]
-        wrong = named.keys() & set(given) or named.keys() - declared.keys() or required - named.keys() - set(given)
+        wrong = named.keys() & set(given) or required - named.keys() - set(given)
         raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given incorrectly")
 
     def complete(values: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:

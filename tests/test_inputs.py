@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,3 +127,12 @@ def test_text_and_complex_numbers_are_parsed_for_numeric_inputs() -> None:
     for model, wrong in (real, ["1.5", "x"]), (whole, ["1.5", "2"]), (real, [1 + 1j, 2]):
         with pytest.raises(irload.InputInvalid, match="is of dtype"):
             model(np.array(wrong))
+
+
+def test_an_output_by_an_index_that_does_not_exist() -> None:
+    digits = Path(__file__).parents[1] / "models" / "digits"
+    result = irload.compile_model(digits / "model.xml")(np.load(digits / "digit_7_0.npy"))
+    assert result[-1] is result[0]
+    for index in (1, -2):
+        with pytest.raises(IndexError, match=f"the model has 1 output, found index {index}$"):
+            result[index]

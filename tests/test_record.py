@@ -114,9 +114,14 @@ def test_fields_are_given_by_position_or_name_and_have_defaults() -> None:
     assert Point(1, 2, ["a"], 7).hidden == 7
 
 
-@pytest.mark.parametrize(
-    ("values", "named"), [((), {}), ((1, 2, [], 4, 5), {}), ((1,), {"x": 2}), ((1,), {"unknown": 2})]
-)
+def test_unknown_fields_are_named_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match=r"^Point has no field 'hiden'; did you mean 'hidden'\?$"):
+        Point(1, hiden=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Point has no field 'q'; the fields are x, y, names, hidden$"):
+        Point(1, q=2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(("values", "named"), [((), {}), ((1, 2, [], 4, 5), {}), ((1,), {"x": 2})])
 def test_wrong_fields_are_rejected(values: tuple[Any, ...], named: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"Point\(x, y, names, hidden\)"):
         Point(*values, **named)

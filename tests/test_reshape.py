@@ -43,3 +43,10 @@ def test_an_input_that_does_not_exist_is_named() -> None:
 def test_a_reshaped_model_runs() -> None:
     model = load(CASE).reshape([5, 3])
     assert irload.compile_model(model)(np.ones((5, 3), np.float32))[0].shape == (5, 4)
+
+
+def test_a_list_is_not_a_dim() -> None:
+    with pytest.raises(
+        TypeError, match=r"a dim is an int, a pair \(lo, hi\) or None, found \[1, 2\]; .* Shape\(1, 3\)"
+    ):
+        irload.Shape([1, 2])  # type: ignore[arg-type]

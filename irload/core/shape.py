@@ -34,7 +34,13 @@ class Dim:
         if isinstance(value, tuple):
             lo, hi = value
             return Dim(max(lo or 0, 0), None if hi is None or hi < 0 else hi)
-        if value < 0:
+        try:
+            is_negative = value < 0
+        except TypeError:
+            raise TypeError(
+                f"a dim is an int, a pair (lo, hi) or None, found {value!r}; Shape has an argument per dim: Shape(1, 3)"
+            ) from None
+        if is_negative:
             raise ShapeMismatch(f"a dimension cannot be {value}")
         size = number(value)
         return Dim(size, size)

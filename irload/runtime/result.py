@@ -26,6 +26,9 @@ class Result(Mapping[Any, Array]):
 
     def __getitem__(self, key: int | str | Port) -> Array:
         if isinstance(key, int):
+            count = len(self._arrays)
+            if not -count <= key < count:
+                raise IndexError(f"the model has {count} output{'s' * (count != 1)}, found index {key}")
             return self._arrays[key]
         if self._positions is None:
             self._positions = positions(self._ports)

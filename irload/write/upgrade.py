@@ -15,8 +15,10 @@ __all__ = ["as_v11"]
 def as_v11(model: Model) -> Model:
     """The model with Converts at ports whose type differs from the graph's; the model itself if no port differs.
 
-    The given model is unchanged.
+    The given model is unchanged. Raises TypeError for anything but a Model.
     """
+    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance] - paths are a common mistake
+        raise TypeError(f"expected a Model, found {type(model).__name__}; irload.read_model reads a file")
     ports = [p for p in (*model.inputs, *model.outputs) if p.element_type is not p.output.type.element]
     if not ports:
         return model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -264,3 +265,10 @@ def test_a_variable_that_is_written_only_keeps_its_read_value(tmp_path: Path) ->
     assert {n.type for n in saved.nodes} >= {"ReadValue", "Assign", "Const"}
     data = np.ones((1, 3), np.float32)
     np.testing.assert_array_equal(irload.compile_model(saved)(data)[0], data)
+
+
+def test_a_path_is_not_a_model(tmp_path: Path) -> None:
+    path: Any = MODELS[0] / "model.xml"
+    for change in (lambda: irload.save_model(path, tmp_path / "m.xml"), lambda: irload.edit.fold(path)):
+        with pytest.raises(TypeError, match=r"expected a Model, found .*Path; irload.read_model reads a file"):
+            change()
