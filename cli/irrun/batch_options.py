@@ -29,7 +29,11 @@ class Outputs:
     labels: Path | None
 
     def target(self) -> OutputTarget:
-        """Return the target. Raises UsageError for options that have no effect on it, OSError for the labels."""
+        """Return the target.
+
+        Raises UsageError for options that have no effect on it, InputInvalid and OSError for the labels.
+        """
+        from irload.batch.labels import read_labels
         from irload.batch.target import OutputTarget
 
         kind = output_kind(self.output, self.kind)
@@ -37,7 +41,8 @@ class Outputs:
             raise click.UsageError("--top requires a .jsonl; other formats contain all values")
         if self.labels is not None and kind not in ("jsonl", "csv"):
             raise click.UsageError("--labels requires a .jsonl or .csv; other formats contain no names")
-        return OutputTarget(Path(self.output), kind, self.top or 5, _labels(self.labels))
+        labels = () if self.labels is None else read_labels(self.labels)
+        return OutputTarget(Path(self.output), kind, self.top or 5, labels)
 
 
 @record()
@@ -135,7 +140,3 @@ def _mapping(texts: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"--column names input '{name}' twice" if name else "--column is given twice")
         columns[name] = column
     return columns
-
-
-def _labels(path: Path | None) -> tuple[str, ...]:
-    return () if path is None else tuple(path.read_text(encoding="utf-8", errors="replace").splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +36,15 @@ class ResultOptions:
     output: str | None
     force: bool
 
-    def names(self) -> list[str]:
-        """Read the names for --top. Raises UsageError, OSError."""
+    def names(self) -> Sequence[str]:
+        """Read the names for --top. Raises UsageError, InputInvalid, OSError."""
         if self.labels is None:
-            return []
+            return ()
         if self.top is None:
             raise click.UsageError("--labels requires --top N, whose values it names")
-        return self.labels.read_text(encoding="utf-8", errors="replace").splitlines()
+        from irload.batch.labels import read_labels
+
+        return read_labels(self.labels)
 
 
 @record()
@@ -161,6 +164,11 @@ def command(
         result = model(values)
     seconds = compiled.seconds + started - planning, time.perf_counter() - started
     notice(model.differences)
+    if names:
+        from irload.batch.labels import require_fit
+
+        arrays = result.values()
+        require_fit(names, [p.any_name for p in model.outputs], [a.shape[-1] if a.ndim else 1 for a in arrays])
     if files is not None:
         from irrun.output_files import write_files
 

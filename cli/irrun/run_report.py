@@ -81,10 +81,9 @@ def _extent(array: Array) -> Document:
 
 def _greatest(row: Array, count: int, labels: Sequence[str]) -> list[Document]:
     numbers = row.astype(np.float64)
+    names = labels if len(labels) == len(row) else [None] * len(row)
     order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[:count]
-    return [
-        {"index": int(k), "label": labels[k] if k < len(labels) else None, "value": json_value(row[k])} for k in order
-    ]
+    return [{"index": int(k), "label": names[k], "value": json_value(row[k])} for k in order]
 
 
 # -- text output -----------------------------------------------------------------------------------------------------

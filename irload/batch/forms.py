@@ -44,7 +44,10 @@ def _lines(file: Path) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """JSON lines: the copied columns, and the greatest values of each output along its last axis."""
+    """JSON lines: the copied columns, and the greatest values of each output along its last axis.
+
+    `labels` name the values of outputs of this number of values.
+    """
 
     names: tuple[str, ...]
     top: int = 5
@@ -72,12 +75,10 @@ class JsonLines:
         if output.dtype.kind in "OUS":
             return [str(v) for v in output] if output.ndim else str(output)
         numbers = np.atleast_1d(output).astype(np.float64)
-        order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[: self.top]
-        return [self._entry(int(k), np.atleast_1d(output)[k]) for k in order]
-
-    def _entry(self, index: int, value: Any) -> dict[str, Any]:
-        label = {"label": self.labels[index]} if index < len(self.labels) else {}
-        return {"index": index, **label, "value": number(value)}
+        order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[: self.top].tolist()
+        labels = [{"label": self.labels[k]} if numbers.size == len(self.labels) else {} for k in order]
+        entries = zip(order, labels, np.atleast_1d(output)[order], strict=True)
+        return [{"index": k, **label, "value": number(value)} for k, label, value in entries]
 
 
 def number(value: Any) -> float | int | bool | None:

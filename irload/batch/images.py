@@ -32,7 +32,7 @@ class ImageOptions:
     """Preprocessing of an image. Sizes are (width, height); a single number for `resize` sets the shorter side.
 
     `fit` scales an image to the input size of the model unless `resize` or `crop` sets the size; `pad_value` fills the
-    padding.
+    padding. Raises InputInvalid for a `mean` or a `scale` that is not finite, or a `scale` of 0.
     """
 
     resize: tuple[int, ...] | None = None
@@ -43,6 +43,16 @@ class ImageOptions:
     channels: Literal["rgb", "bgr"] | None = None
     fit: Fit | None = None
     pad_value: int = 0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.mean).all():
+            raise InputInvalid(f"--mean {_listed(self.mean)}: each value must be a finite number")
+        if not np.isfinite(self.scale).all() or 0 in self.scale:
+            raise InputInvalid(f"--scale {_listed(self.scale)}: each divisor must be a nonzero finite number")
+
+
+def _listed(numbers: tuple[float, ...]) -> str:
+    return ",".join(f"{n:g}" for n in numbers)
 
 
 def load_image(source: IO[bytes], port: Port, options: ImageOptions, limits: Limits = DEFAULT) -> Array:

@@ -17,6 +17,7 @@ from irload.batch.extras import extra
 from irload.batch.images import ImageOptions, require_fit
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
+from irload.batch.labels import fit, last_axis
 from irload.batch.listing import Listing, stamp
 from irload.batch.load import load_item, port_of
 from irload.batch.manifest import DONE, FAILED, Manifest
@@ -28,7 +29,7 @@ from irload.batch.predictor import MAX_SAMPLES
 from irload.batch.predictors import AnyPredictor, predictor_of
 from irload.batch.ray_engine import cluster, require_for_ray, run_ray
 from irload.batch.tables import Tables
-from irload.batch.target import OutputTarget, last_axis
+from irload.batch.target import OutputTarget
 from irload.batch.text_predictor import TextPredictor
 from irload.errors import InputInvalid, IRError, Unsupported
 from irload.graph import Port
@@ -267,8 +268,7 @@ def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summar
         summary.notes += [warning] if warning else []
     labels = predictor.labels
     sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
-    enough = max((s or 0 for s in sizes), default=0) <= len(labels)
-    if labels and enough and not job.target.labels and job.target.kind in LABELLED:
+    if labels and fit(labels, sizes) and not job.target.labels and job.target.kind in LABELLED:
         return replace(job, target=replace(job.target, labels=labels))
     return job
 

@@ -11,6 +11,7 @@ from typing import Any
 from irload.batch.columns import TableFormat, column_names
 from irload.batch.forms import CsvRows, JsonLines, ParquetRows
 from irload.batch.items import Item
+from irload.batch.labels import last_axis, require_fit
 from irload.batch.names import JOB_FOLDER
 from irload.batch.predictors import AnyPredictor
 from irload.batch.sinks import FolderSink, PartsSink, ReturnSink, Sink
@@ -87,15 +88,10 @@ class OutputTarget:
         return PartsSink(self.path, self.parts, self.scratch, form)
 
     def require_labels(self, predictor: AnyPredictor) -> None:
-        """Raise InputInvalid if the outputs have more values than there are labels, or cannot be labelled."""
-        sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
-        if self.labels and not any(size is None or size > 1 for size in sizes):
-            raise InputInvalid(
-                "--labels requires an output with several values; every output of this model is one number"
-            )
-        for port, size in zip(predictor.outputs, sizes, strict=True):
-            if self.labels and size is not None and size > len(self.labels):
-                raise InputInvalid(f"--labels has {len(self.labels)} lines for the {size} values of '{port.any_name}'")
+        """Raise InputInvalid if there are labels, and no output has as many values along its last axis."""
+        if self.labels:
+            sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
+            require_fit(self.labels, predictor.output_names, sizes)
 
     def _columns(self, name: str, port: Port, stacked: bool) -> tuple[str, ...]:
         shape = port.partial_shape
@@ -107,20 +103,12 @@ class OutputTarget:
         if math.prod(sample.static) > CSV_COLUMNS:
             return (name,)
         indices: Sequence[tuple[int, ...]] = _indices(sample.static)
-        if len(sample.static) == 1 and self.labels:
+        if sample.static == (len(self.labels),):
             return tuple(f"{name}[{self.labels[k]}]" for (k,) in indices)
         return tuple(f"{name}[{','.join(map(str, index))}]" for index in indices)
 
     def _folder(self, names: tuple[str, ...]) -> FolderSink:
         return FolderSink(self.path, self.scratch, "npy" if self.kind == "npy" else "npz", names)
-
-
-def last_axis(port: Port, *, stacked: bool) -> int | None:
-    """The size of the last axis of a sample's output, 1 for a scalar; None if unknown."""
-    shape = port.partial_shape
-    if shape.rank is None:
-        return None
-    return 1 if shape.rank <= stacked else shape[-1].lo if shape[-1].is_static else None
 
 
 def _indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:

@@ -146,7 +146,10 @@ def test_images_of_one_name_in_two_formats(batch, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-o", "o.jsonl", "--labels", "few.txt"), "has 9 lines for the 10 values of 'probabilities'"),
+        (("-o", "o.jsonl", "--labels", "few.txt"), "9 names, but output 'probabilities' has 10 values"),
+        (("-o", "o.csv", "--labels", "few.txt"), "9 names, but output 'probabilities' has 10 values"),
+        (("-o", "o.csv", "--labels", "many.txt"), "11 names, but output 'probabilities' has 10 values"),
+        (("-o", "o.csv", "--labels", "empty.txt"), "empty.txt is empty; --labels takes one name per line"),
         (("-o", "o.parquet", "--labels", str(LABELS)), "--labels requires a .jsonl or .csv"),
         (("-o", "out", "--labels", str(LABELS)), "--labels requires a .jsonl or .csv"),
         (("-o", "out", "--top", "3"), "--top requires a .jsonl"),
@@ -161,9 +164,30 @@ def test_options_that_would_make_no_difference(irrun, tmp_path, monkeypatch, wor
     monkeypatch.chdir(tmp_path)
     digits(tmp_path / "in", 1)
     (tmp_path / "few.txt").write_text("".join(LABELS.read_text().splitlines(keepends=True)[:9]))
+    (tmp_path / "many.txt").write_text(LABELS.read_text() + "ten\n")
+    (tmp_path / "empty.txt").write_text("\n")
     outcome = irrun("batch", MODEL, "in", *words)
     assert outcome.code == USAGE
     assert said in " ".join(outcome.err.split())
+
+
+@pytest.mark.parametrize("output", ["o.jsonl", "o.csv"])
+def test_labels_name_only_the_outputs_of_their_number(batch, tmp_path, output):
+    np.savez(tmp_path / "in.npz", boxes=np.arange(2, dtype=np.float32), scores=np.arange(3, dtype=np.float32))
+    model = identity(tmp_path / "m.xml", boxes="?,2", scores="?,3")
+    (tmp_path / "names.txt").write_text("cat\ndog\nfox\n\n")
+    batch(tmp_path / "in.npz", "-o", tmp_path / output, "--labels", tmp_path / "names.txt", model=model)
+    text = (tmp_path / output).read_text()
+    if output == "o.csv":
+        assert text.splitlines()[0] == "input,boxes[0],boxes[1],scores[cat],scores[dog],scores[fox]"
+    else:
+        line = json.loads(text)
+        assert [entry.get("label") for entry in line["scores"]] == ["fox", "dog", "cat"]
+        assert [entry.get("label") for entry in line["boxes"]] == [None, None]
+    (tmp_path / "names.txt").write_text("cat\n")
+    words = ("-o", tmp_path / f"two.{output}", "--labels", tmp_path / "names.txt")
+    said = " ".join(batch(tmp_path / "in.npz", *words, model=model, code=USAGE).split())
+    assert "1 name, but the last axes differ: 'boxes' has 2, 'scores' has 3" in said
 
 
 def test_labels_of_single_numbers(batch, tmp_path):

@@ -61,6 +61,21 @@ def test_top_names_the_digit(irrun):
     assert best["value"] > second["value"] > third["value"]
 
 
+def test_labels_must_fit_an_output(irrun, tmp_path):
+    names = tmp_path / "names.txt"
+
+    def refused(content):
+        names.write_bytes(content)
+        outcome = irrun(DIGITS / "model.xml", SEVEN, "--top", 3, "--labels", names, "-o", tmp_path / "o.npz")
+        assert outcome.code == USAGE
+        assert not (tmp_path / "o.npz").exists()
+        return " ".join(outcome.err.split())
+
+    assert "3 names, but output 'probabilities' has 10 values along its last axis" in refused(b"a\nb\nc\n")
+    assert "11 names, but output 'probabilities' has 10 values" in refused(b"x\n" * 11)
+    assert "is not a UTF-8 text file; --labels takes one name per line" in refused(b"\x89PNG\r\n")
+
+
 @pytest.mark.parametrize(
     "words",
     [
