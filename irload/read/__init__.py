@@ -38,6 +38,8 @@ def read_graph(
     the files; `hashed`: compute the model's `digests` even without `sha256`. `files`: the files of this path if they
     are already open; then no other file is read. Raises ReadError if nothing can be read.
     """
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith(("<?xml", "<net")):
+        raise ReadError("read_model takes a path or bytes, and this str is the text of an XML file; pass text.encode()")
     if isinstance(source, bytes | bytearray | memoryview):
         name, source = None, bytes(source)
     else:

@@ -16,6 +16,7 @@ from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array, owner_of
 from irload.errors import ReadError, out_of_memory
+from irload.read.prolog import BOM
 from irload.safety.files import advice, identify, open_regular
 from irload.safety.integrity import sha256
 from irload.safety.limits import DEFAULT, Limits
@@ -24,6 +25,9 @@ from irload.system.portable import read_at
 # The digest does not depend on it.
 PART = 1 << 24  # pragma: no mutate
 """Bytes hashed per read."""
+# Longer than any signature.
+HEAD = 256  # pragma: no mutate
+"""Number of bytes read to recognise a file of another format."""
 _NO_WEIGHTS = ("a Git-LFS", "an HTML")
 """Formats whose signatures never begin a .bin file of weights. Weights may begin with other signatures by chance."""
 
@@ -65,6 +69,7 @@ class Weights:
         else:
             self._blob = _flat(source)
             self.size = self._blob.size
+            _require_no_xml("the weights", self._blob[:HEAD].tobytes())
 
     @property
     def present(self) -> bool:
@@ -195,16 +200,23 @@ class Weights:
         descriptor, size = open_regular(path, "the weights")
         try:
             self._identity = _identity(descriptor)
-            # Longer than any signature.
-            head = bytearray(256)  # pragma: no mutate
-            kind = identify(bytes(head[: read_at(descriptor, memoryview(head), 0)])) or ""
+            buffer = bytearray(HEAD)
+            head = bytes(buffer[: read_at(descriptor, memoryview(buffer), 0)])
         except OSError as error:
             raise ReadError(f"cannot read {path}: {error.strerror}") from None
         finally:
             os.close(descriptor)
+        kind = identify(head) or ""
         if kind.startswith(_NO_WEIGHTS):
             raise ReadError(f"the weights {path} are {kind}")
+        _require_no_xml(f"the weights {path}", head)
         return size
+
+
+def _require_no_xml(subject: str, head: bytes) -> None:
+    """Raise ReadError if the file is XML: by its first bytes, or by its name at the end of `subject`."""
+    if head.removeprefix(BOM).startswith(b"<?xml") or subject.lower().endswith(".xml"):
+        raise ReadError(f"{subject} are an XML file; name the .bin file with weights=… (irrun --bin FILE)")
 
 
 def _identity(descriptor: int) -> tuple[int, ...]:

@@ -43,8 +43,9 @@ def read_xml(
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", Where(name)) from None
     except IRError as error:
-        if isinstance(source, Path) and source.suffix.lower() == ".bin" and error.message.startswith(NO_IR):
-            beside = source.with_suffix(".xml")
+        path = Path(name or "")
+        if path.suffix.lower() == ".bin" and error.message.startswith(NO_IR):
+            beside = path.with_suffix(".xml")
             error.message += f". A .bin holds the weights; the model is {beside if beside.exists() else 'an .xml'}"
         raise error.at(Where(name)) from None
 

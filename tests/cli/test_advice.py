@@ -33,6 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (".", "is a directory, expected a regular file; it holds modal.xml, model.xml"),
         ("sub", "is a directory, expected a regular file"),
         ("model.bin", "A .bin holds the weights; the model is model.xml"),
+        ("model.bin --no-cache", "A .bin holds the weights; the model is model.xml"),
+        ("model.xml digit_7_0.npy --bin modal.xml", "modal.xml are an XML file; name the .bin file with --bin FILE\n"),
         ("m.onnx", "an ONNX model (or another protobuf); convert it with openvino.convert_model"),
         ("a.png", "a PNG image; `irrun batch` runs models on images"),
         ("model.xml a.png", "it is a PNG image; `irrun batch` runs models on images"),

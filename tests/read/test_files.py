@@ -86,6 +86,26 @@ def test_the_weights_next_to_the_model_are_used(tmp_path: Path) -> None:
     assert irload.compile_model(tmp_path / "a.b.xml")()[0].tolist() == [1, 2]
 
 
+def test_xml_in_place_of_weights(tmp_path: Path) -> None:
+    digits = Path(__file__).parents[2] / "models" / "digits" / "model.xml"
+    padded = digits.read_bytes() + bytes(1 << 20)  # long enough for every constant
+    (tmp_path / "padded.bin").write_bytes(padded)
+    for weights in (digits, tmp_path / "padded.bin", padded, BOM + padded):
+        with pytest.raises(ReadError, match=r"the weights .*are an XML file; name the \.bin file with weights="):
+            irload.read_model(digits, weights)
+    (tmp_path / "w.XML").write_bytes(digits.with_suffix(".bin").read_bytes())
+    with pytest.raises(ReadError, match=r"w\.XML are an XML file"):
+        irload.read_model(digits, tmp_path / "w.XML")
+    errors = [f for f in irload.check(digits, tmp_path / "padded.bin").findings if f.severity == "error"]
+    assert [f.code for f in errors] == ["IR601"]
+
+
+def test_the_text_of_a_model_is_not_a_path() -> None:
+    for text in (BASE, "\ufeff" + BASE, BASE[BASE.index("<net") :]):
+        with pytest.raises(ReadError, match=r"^read_model takes a path or bytes.*; pass text\.encode\(\)$"):
+            irload.read_model(text)
+
+
 @pytest.mark.parametrize("declared", ["ISO-8859-1", "latin1"])
 def test_latin_1_is_read_as_the_runtime_reads_it(declared: str) -> None:
     text = changed('"1.0"', f'"1.0" encoding="{declared}"').replace('"relu"', '"r\xe9lu"')
