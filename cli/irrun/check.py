@@ -188,13 +188,11 @@ def _exit_code(reports: Sequence[Any], strict: bool, *, none_is_fine: bool) -> i
 
 
 def _codes(texts: Sequence[str]) -> list[str]:
-    """Return the rule codes of options and configuration; a prefix selects several rules. Raises UsageError."""
-    from irload.checks import all_rules
+    """Return the rule codes of options and configuration; a prefix selects several rules. Raises InputInvalid."""
+    from irload.checks import require_codes
 
     codes = [code.strip().upper() for text in texts for code in text.split(",") if code.strip()]
-    for code in codes:
-        if not any(r.code.startswith(code) for r in all_rules()):
-            raise click.UsageError(f"no rule has the code {code}; irrun check --rules lists them")
+    require_codes(codes)
     return codes
 
 
@@ -203,7 +201,7 @@ def _rule(code: str) -> Any:
 
     rule = next((r for r in all_rules() if r.code == code.strip().upper()), None)
     if rule is None:
-        raise click.UsageError(f"no rule has the code {code}; irrun check --rules lists them")
+        raise click.UsageError(f"no rule has the code '{code}'; irrun check --rules lists the codes")
     return rule
 
 

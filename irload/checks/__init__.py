@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from irload.checks.report import Finding, Report, Suppressed, Suppression
 from irload.checks.rule import Rule
 from irload.checks.rules import all_rules
 from irload.checks.subject import examine
+from irload.errors import InputInvalid
 from irload.safety.limits import DEFAULT, Limits
 
 __all__ = ["Finding", "Report", "Rule", "all_rules", "check"]
@@ -37,8 +38,10 @@ def check(
     - `config`: a configuration, as `irload.checks.config.load_config(path)` returns it; empty by default.
     - `limits`: maximum sizes, counts and times. A file that exceeds a limit is reported.
 
-    Raises FileNotFoundError if the file does not exist, ValueError if `target` is not a release.
+    Raises FileNotFoundError if the file does not exist, InputInvalid if no rule has a code of `select` or `ignore`,
+    ValueError if `target` is not a release.
     """
+    require_codes((*select, *ignore))
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
@@ -68,6 +71,13 @@ def check(
     layers = sum(len(s.raw.layers) for s in subject.scopes)
     seconds = time.perf_counter() - start
     return Report(str(path), findings, layers, seconds, subject.fatal is None, config.strict, suppressed)
+
+
+def require_codes(codes: Iterable[str]) -> None:
+    """Raise InputInvalid if no rule has one of these codes or prefixes."""
+    for code in codes:
+        if not code or not any(r.code.startswith(code) for r in all_rules()):
+            raise InputInvalid(f"no rule has the code '{code}'; irrun check --rules lists the codes")
 
 
 _OPTION = Suppression("ignore")

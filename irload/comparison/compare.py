@@ -58,8 +58,8 @@ def compare(
 
     Layers of two models are matched by structure. Every layer also runs on the other side's inputs, which separates
     the error of the layer from the error of its inputs. An output of the model beyond its tolerance fails the
-    comparison. Raises InputInvalid if there is no model, no layer matches, or `jit` is unavailable,
-    Unsupported if OpenVINO or ONNX Runtime is missing, and the errors of reading and running.
+    comparison. Raises InputInvalid if there is no model, no layer matches, a tolerance applies to no layer, or `jit` is
+    unavailable, Unsupported if OpenVINO or ONNX Runtime is missing, and the errors of reading and running.
     """
     sides = Sides(a, b, model, limits, threads)
     given, _ = bind_typed(sides.runner.inputs, inputs)  # without `wide`: f32 arrays for f16 inputs are converted
@@ -89,6 +89,10 @@ def compare(
         if not judging.has_chosen:
             raise unmatched(judging.patterns)
         raise InputInvalid(f"no layer of {comparison.a} matches one of {comparison.b}")
+    for pattern in sorted(judging.unused):
+        raise InputInvalid(
+            f"tolerances (irrun --tolerance): '{pattern}' is neither an element type nor a pattern that matches a layer"
+        )
     if sides.is_openvino and not comparison.passed and any(n.type == "FakeQuantize" for n in sides.runner.nodes):
         comparison.notes.append(INT8)
     for element, count in sorted(judging.constants.roundings.items()):

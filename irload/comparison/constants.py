@@ -11,7 +11,7 @@ import numpy as np
 from irload.comparison.criteria import is_constant
 from irload.comparison.layer_error import LayerError
 from irload.comparison.measures import identical, measure
-from irload.comparison.tolerances import TOLERANCES, is_constant_expression, tolerance
+from irload.comparison.tolerances import TYPES, is_constant_expression, tolerance
 from irload.comparison.weights import is_rounding, value_change
 from irload.core.op import evaluate
 from irload.core.tensor import Array
@@ -111,7 +111,7 @@ class ConstantErrors:
         if a.shape != b.shape:
             problem = f"shape {list(a.shape)} against {list(b.shape)}"
             return LayerError(name, "Const", ours.id, element, a.shape, 0.0, None, None, problem)
-        is_asked = element in self._wanted or any(matches(name, p) for p in self._wanted if p not in TOLERANCES)
+        is_asked = element in self._wanted or any(matches(name, p) for p in self._wanted if p not in TYPES)
         allowed = tolerance(element, b, name, self._wanted) if is_asked else 0.0
         error = measure(a, b, allowed)
         entry = (name, "Const", ours.id, element, a.shape, allowed, error, error)

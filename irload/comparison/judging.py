@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from irload.comparison.constants import ConstantErrors, constant_paths
@@ -11,7 +11,7 @@ from irload.comparison.layer_error import Comparison, LayerError
 from irload.comparison.measures import Measures, identical
 from irload.comparison.sides import Sides
 from irload.comparison.sources import Stream, output_name
-from irload.comparison.tolerances import at_edges, floor, is_constant_expression, sensitivity, tolerance
+from irload.comparison.tolerances import TYPES, at_edges, floor, is_constant_expression, sensitivity, tolerance
 from irload.core.tensor import Array
 from irload.graph import Graph, Node, Output
 from irload.runtime.observation import Visit, chosen, matches
@@ -39,6 +39,9 @@ class Judging:
         paths = constant_paths(sides.runner, sides.names)
         partners = sides.partners if any(a is not b for a, b in sides.matched.items()) else {}
         self.constants = ConstantErrors(sides.runner, partners, paths, wanted)
+        self.unused = {p for p in wanted if p not in TYPES}
+        """The patterns of tolerances that have matched no layer so far."""
+        self._use(paths.values())
         a, b = ("B", "A") if sides.turned else ("A", "B")
         self.gaps = Gaps(partners, (sides.names, sides.other_names if partners else {}), (a, b))
         self._tainted: set[Output] = set()
@@ -56,6 +59,7 @@ class Judging:
             self._add(entry)
         if visit.node in self.constants.recast:
             return here, there
+        self._use(name for name, *_ in visit.named())
         tainted = bool(fault) or any(self._is_tainted(o) for o in visit.node.inputs)
         for k, (name, _, array) in enumerate(visit.named()):
             theirs = self.other.take(name, visit.owner, wanted=self.sides.is_ours)
@@ -160,6 +164,10 @@ class Judging:
     def _tolerance(self, element: str, theirs: Array, name: str, rounded: bool) -> float:
         allowed = tolerance(element, theirs, name, self.wanted)
         return max(allowed, tolerance("f16", theirs, name, self.wanted)) if rounded else allowed
+
+    def _use(self, names: Iterable[str]) -> None:
+        if self.unused:
+            self.unused -= {p for name in names for p in self.unused if matches(name, p)}
 
     def _add(self, entry: LayerError, node: Node | None = None) -> None:
         if node is None and self.patterns and not any(matches(entry.name, p) for p in self.patterns):

@@ -8,15 +8,30 @@ from typing import Any, cast
 import numpy as np
 
 from irload.comparison.measures import rms
+from irload.core.element import ELEMENTS
 from irload.core.op import evaluate
 from irload.core.tensor import Array
 from irload.graph import Node, ancestors
 from irload.runtime.observation import Visit, matches
 
-__all__ = ["TOLERANCES", "UNITS", "at_edges", "floor", "is_constant_expression", "jittered", "sensitivity", "tolerance"]
+__all__ = [
+    "TOLERANCES",
+    "TYPES",
+    "UNITS",
+    "at_edges",
+    "floor",
+    "is_constant_expression",
+    "jittered",
+    "sensitivity",
+    "tolerance",
+]
 
 TOLERANCES: Mapping[str, float] = {"f64": 1e-4, "f32": 1e-4, "f16": 5e-3, "bf16": 4e-2, "f8": 2e-1, "int8": 0.0}
 """The greatest |a − b| / (|b| + rms(b)) that passes, by type. i8 and u8 may differ by one, others not at all."""
+_GROUPS = {"i8": "int8", "u8": "int8", **{e.name: "f8" for e in ELEMENTS if e.name.startswith("f8")}}
+"""The key in `TOLERANCES` of the types that share one."""
+TYPES = frozenset({*TOLERANCES, *(e.name for e in ELEMENTS)})
+"""The keys of tolerances that are types; all others are patterns of layer names."""
 _ROUNDING = {"f64": 1e-12, "f32": 2e-6, "f16": 2e-3, "bf16": 2e-2}
 """Bound of the rounding error relative to the root mean square of the inputs: sums may cancel."""
 UNITS = {"f64": 1e-15, "f32": 2e-7, "f16": 2.0**-11, "bf16": 2.0**-8}
@@ -30,11 +45,11 @@ DRAWS = 2
 def tolerance(element: str, theirs: Array, name: str, wanted: Mapping[str, float]) -> float:
     """Return the tolerance of the first pattern that matches the name, else of the type; the looser of two types."""
     for pattern, value in wanted.items():
-        if pattern not in TOLERANCES and matches(name, pattern):
+        if pattern not in TYPES and matches(name, pattern):
             return value
     known = {**TOLERANCES, **wanted}
     types = {element, {"float16": "f16", "bfloat16": "bf16"}.get(theirs.dtype.name, element)}
-    return max(known.get("f8" if t.startswith("f8") else "int8" if t in ("i8", "u8") else t, 0.0) for t in types)
+    return max(known.get(t, known.get(_GROUPS.get(t, ""), 0.0)) for t in types)
 
 
 def floor(visit: Visit, element: str) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.errors import ExecutionError, Unsupported
+from irload.errors import ExecutionError, InputInvalid, Unsupported
 from irload.graph import Node
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.variables import read_nodes
@@ -49,6 +50,20 @@ class Decoder:
         self.has_state = with_past is not None or bool(compiled.create_infer_request().query_state())
         self.axes = dict(map(_growing, read_nodes(compiled.model)))
         """The axis of the tokens in each variable; None if several axes, or none, are dynamic."""
+
+    def token_ids(self, prompt: object) -> list[int]:
+        """The ids of a prompt. Raises InputInvalid unless they are integers in the vocabulary."""
+        numbers = isinstance(prompt, Sequence | np.ndarray) and all(isinstance(k, int | np.integer) for k in prompt)
+        if not numbers:
+            raise InputInvalid(f"a prompt is a text or a list of integer ids, found {reprlib.repr(prompt)}")
+        ids = [int(k) for k in cast(Sequence[int], prompt)]
+        shape = self.compiled.outputs[self.logits].partial_shape
+        size = shape[-1].hi if shape.rank else None
+        for id in ids:
+            if id < 0 or (size is not None and id >= size):
+                vocabulary = "vocabulary" if size is None else f"vocabulary of {size} tokens"
+                raise InputInvalid(f"token id {id} is outside the {vocabulary}")
+        return ids
 
     def cache(self, context: Context | None = None) -> Cache:
         """An empty cache, for one sequence or the beams of one."""

@@ -68,8 +68,8 @@ class TextGeneration:
     - `lookup`: the number of tokens that are guessed from earlier text and verified in one inference (prompt lookup).
     - `language`, `task` ("transcribe", "translate"): for audio.
 
-    They raise InputInvalid for an option out of range and for a prompt that is empty or longer than the positions of
-    the model, and ExecutionError for logits that are NaN.
+    They raise InputInvalid for an option out of range, for a prompt that is empty or longer than the positions of the
+    model, and for token ids outside the vocabulary, and ExecutionError for logits that are NaN.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
@@ -179,13 +179,16 @@ class TextGeneration:
         return running(start_of_decoder(self.folder, ids) if self._encoder is None else self._encoder.of_ids(ids))
 
     def _ids(self, prompt: Prompt) -> list[int]:
-        """The ids of a prompt. Raises InputInvalid if it is empty and the model has no begin token."""
+        """The ids of a prompt.
+
+        Raises InputInvalid if it is empty and the model has no begin token, or has ids outside the vocabulary.
+        """
         if isinstance(prompt, str | Path):
             ids = self.tokenizer.encode(str(prompt))
-        elif len(prompt) > 0 and isinstance(prompt[0], Mapping):
+        elif isinstance(prompt, Sequence) and len(prompt) > 0 and isinstance(prompt[0], Mapping):
             ids = self._conversation(cast(Sequence[Message], prompt))
         else:
-            ids = [int(k) for k in cast(Sequence[int], prompt)]
+            ids = self._decoder.token_ids(prompt)
         if not ids and self.folder.begin_id is not None and self._encoder is None:
             return [self.folder.begin_id]
         if not ids:

@@ -47,6 +47,14 @@ def test_findings_are_in_the_order_of_lines(tmp_path):
     assert {s.by.source for s in ignored.suppressed} == {"ignore"}
 
 
+@pytest.mark.parametrize("codes", [["IR999"], ["IR401", "ir4"], [""], "IR401"])
+def test_codes_of_no_rule_are_refused(tmp_path, codes):
+    file = write(tmp_path, "IR401")
+    for option in ({"select": codes}, {"ignore": codes}):
+        with pytest.raises(irload.InputInvalid, match=r"no rule has the code '.*'; irrun check --rules lists"):
+            irload.check(file, **option)
+
+
 def test_the_summary_of_a_report(tmp_path):
     file = write(tmp_path, "IR501")
     report = irload.check(file)

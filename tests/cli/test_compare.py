@@ -82,6 +82,9 @@ def test_tolerances_are_read(irrun, wrong):
     assert irrun("compare", wrong, DIGITS, SEVEN, "--tolerance", "conv0=100", "--tolerance", "softmax=100").code == OK
     for text in ("f32", "f32=", "=1", "f32=-1", "f32=nan"):
         assert irrun("compare", wrong, DIGITS, SEVEN, "--tolerance", text).code == USAGE
+    outcome = irrun("compare", wrong, DIGITS, SEVEN, "--tolerance", "nope=1")
+    assert outcome.code == USAGE
+    assert "--tolerance: 'nope' is neither an element type nor a pattern" in " ".join(outcome.err.split())
 
 
 def test_nan_is_null_in_json(irrun, tmp_path):

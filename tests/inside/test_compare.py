@@ -210,6 +210,8 @@ def test_tolerances_are_by_type_or_pattern():
     assert irload.compare(*pair, tolerances={"f32": 0.5}).passed
     assert irload.compare(*pair, tolerances={"lr*": 0.5, "softmax": 0.5}).passed
     assert not irload.compare(*pair, tolerances={"conv*": 0.5}).passed
+    with pytest.raises(irload.InputInvalid, match="'f99' is neither an element type nor a pattern that matches"):
+        irload.compare(*pair, tolerances={"f99": 1})
     assert [e.name for e in irload.compare(*pair, layers="conv?").layers] == ["conv1", "conv2"]
 
 

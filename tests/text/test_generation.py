@@ -178,6 +178,14 @@ def test_limits(model: irload.TextGeneration) -> None:
     assert len(model.generate([5] * 197, max_tokens=20).tokens) == 3
     with pytest.raises(InputInvalid, match="prompt is empty"):
         model.generate("")
+    size = model.compiled.outputs[0].partial_shape[-1].hi
+    for prompt in ([size], [5, -1], np.array([size])):
+        with pytest.raises(InputInvalid, match=rf"token id (-1|{size}) is outside the vocabulary of {size} tokens"):
+            model.generate(prompt)
+    assert model.generate([size - 1], max_tokens=1).tokens
+    for prompt in ([1.5], [[1.5]], [[5, "a"]]):
+        with pytest.raises(InputInvalid, match="a prompt is a text or a list of integer ids, found"):
+            model.generate(prompt)
     for options, words in (
         ({"top_p": 2.0}, "top_p must be in 0 to 1"),
         ({"temperature": -1.0}, "temperature"),
