@@ -201,7 +201,4 @@ def _shapes(source: Source) -> dict[str | int, ShapeLike] | None:
         return None
     if source.model.is_dir():
         raise click.UsageError("--shape requires a model file; the model of a folder accepts texts of any length")
-    from irload import read_model
-
-    read = read_model(source.model, source.weights, limits=source.limits, sha256=source.pins)
-    return {k: shape for k, shape in shapes_of(read, source.shapes).items() if isinstance(k, int)}
+    return {k: shape for k, shape in shapes_of(source.read(), source.shapes).items() if isinstance(k, int)}

@@ -10,6 +10,7 @@ import numpy as np
 
 from irload import InputInvalid, Limits, Port, Shape
 from irload.arrays.input_files import Fits, InputValue, InputValues, is_archive, load_archive, load_array, split_word
+from irload.core.fitting import fitting
 from irload.core.tensor import Array
 from irload.safety.limits import DEFAULT
 
@@ -87,30 +88,21 @@ def _fits(path: str, reshapes: Reshapes | None) -> Fits:
 
 
 def _remedy(port: Port, shape: Shape, reshapes: Reshapes | None) -> str:
-    """Suggest a transposition, an added axis or a reshape of the input that fits; empty if none fits."""
-    sizes, takes = shape.static, port.partial_shape
-    forms = {"[None]": (1, *sizes)}
-    if len(sizes) in (3, 4):  # an image with channels last, alone or in a batch
-        order = (2, 0, 1) if len(sizes) == 3 else (0, 3, 1, 2)
-        moved = tuple(sizes[k] for k in order)
-        forms |= {f".transpose{order}": moved, f".transpose{order}[None]": (1, *moved)}
-    fitting = next((how for how, form in forms.items() if takes.contains(Shape(*form))), None)
-    if fitting is not None:
-        return f"; array{fitting} has a shape that fits"
-    if reshapes is not None and reshapes(port, shape):
+    """Suggest another shape of the array, or of the input; empty if none fits."""
+    advice = fitting(shape.static, port.partial_shape)
+    if not advice and reshapes is not None and reshapes(port, shape):
         return f"; reshape the input with --shape '{port.any_name}{shape}'"
-    return ""
+    return advice
 
 
 def _require_static(ports: Sequence[Port], suggest: Suggest | None) -> None:
-    """Raise UsageError with the names of the inputs whose sizes are unknown."""
+    """Raise UsageError with the names of the inputs whose sizes are unknown: random values cannot fill them."""
     open_ports = [p for p in ports if p.partial_shape.is_dynamic]
     if open_ports:
         named = ", ".join(f"'{p.any_name}' {p.partial_shape}" for p in open_ports)
-        shape = "a dynamic shape" if len(open_ports) == 1 else "dynamic shapes"
-        advice = "" if suggest is None else f"; {suggest(open_ports)}"
-        inputs = "input" if len(open_ports) == 1 else "inputs"
-        raise click.UsageError(f"--random cannot fill {inputs} of {shape}: {named}{advice}")
+        have = f"input {named} has a dynamic shape" if len(open_ports) == 1 else f"inputs {named} have dynamic shapes"
+        advice = "" if suggest is None else f", or {suggest(open_ports)}"
+        raise click.UsageError(f"{have}; give {'a file' if len(open_ports) == 1 else 'files'}{advice}")
 
 
 def _require_possible(port: Port, limits: Limits) -> None:

@@ -59,15 +59,26 @@ class Source:
     pins: dict[str, str] | None = None
 
     def read(self) -> Model:
-        """Read the model and apply --shape. Raises the errors of read_model and Model.reshape."""
+        """Read the model and apply --shape. Raises the errors of read_model and `reshaped`."""
         from irload import read_model
 
         return self.reshaped(read_model(self.model, self.weights, limits=self.limits, sha256=self.pins))
 
     def reshaped(self, model: Model) -> Model:
-        """Reshape a model that has been read. Returns it."""
+        """Apply --shape to a model that has been read, and return it. Raises InputInvalid if its layers do not fit."""
         if self.shapes:
-            model.reshape(shapes_of(model, self.shapes))
+            from irload import AttributeInvalid, InputInvalid, ShapeMismatch, TypeMismatch
+
+            before = [str(p.partial_shape) for p in model.inputs]
+            shapes = shapes_of(model, self.shapes)
+            try:
+                model.reshape(shapes)
+            except (AttributeInvalid, ShapeMismatch, TypeMismatch) as error:
+                indices = [k for k in shapes if isinstance(k, int)]
+                given = " ".join(f"--shape '{model.inputs[k].any_name}{shapes[k]}'" for k in indices)
+                declared = ", ".join(before[k] for k in indices)
+                verb = "does" if len(indices) == 1 else "do"
+                raise InputInvalid(f"{given} {verb} not fit the model (declared {declared}): {error}") from None
         return model
 
 

@@ -77,9 +77,9 @@ def reshapes(model: Model, port: Port, shape: Shape) -> bool:
 
 
 def advice(model: Model, ports: Sequence[Port]) -> str:
-    """Return the --shape options that the model accepts, as advice in an error about dynamic inputs."""
+    """Return the --shape options that the model accepts, as advice: `sizes, for example --shape 'image[1,1,8,8]'`."""
     shapes = suggestion(model)
     if not shapes:
         names = " ".join(f"--shape '{p.any_name}[…]'" for p in ports)
-        return f"give them sizes that suit the model, as {names}"
-    return "this shape fits the model: " + " ".join(f"--shape '{name}{shape}'" for name, shape in shapes.items())
+        return f"sizes that the model accepts: {names}"
+    return "sizes, for example " + " ".join(f"--shape '{name}{shape}'" for name, shape in shapes.items())

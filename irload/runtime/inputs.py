@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.element import ELEMENTS, ElementType, dynamic, string
+from irload.core.fitting import fitting
 from irload.core.shape import ARRAY_AXES, Shape, shape_of
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
@@ -194,7 +195,8 @@ def _fit(port: Port, value: Any) -> Array:
     array = _converted(port, array)
     shape = shape_of(array.shape)
     if not takes.contains(shape):
-        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {takes}")
+        advice = fitting(array.shape, takes)
+        raise InputInvalid(f"input '{port.any_name}' has shape {shape}; the model takes {takes}{advice}")
     return array
 
 

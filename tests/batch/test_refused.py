@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from irload.plan.backends.llvm import available
-from irrun.main import FINDINGS, UNREADABLE, UNSUPPORTED, USAGE
+from irrun.main import UNREADABLE, UNSUPPORTED, USAGE
 from tests.batch.kill import digits
 from tests.batch.models import identity
 from tests.cli.conftest import MODELS
@@ -188,5 +188,5 @@ def test_models_and_files_that_cannot_be_read(batch, place):
     two = identity(place / "m.xml", a="?,4", b="?,4")
     assert "the model has no input 'c'" in refused(batch, place, "c=in", "-o", "out", model=two)
     assert "2 outputs; use --format npz" in refused(batch, place, *words, "--format", "npy", model=two)
-    said = refused(batch, place, *words, "--shape", "[1,3,8,8]", code=FINDINGS)
+    said = refused(batch, place, *words, "--shape", "[1,3,8,8]", code=USAGE)
     assert "data has 3 channels" in said

@@ -133,7 +133,7 @@ def test_weights_shapes_and_threads(irrun, tmp_path, wrong):
     dynamic = MODELS / "digits" / "model.xml"
     refused = irrun("compare", "fast", dynamic, "--random", 0)
     assert refused.code == USAGE
-    assert "this shape fits the model: --shape 'image[1,1,8,8]'" in refused.err
+    assert "give a file, or sizes, for example --shape 'image[1,1,8,8]'" in refused.err
     done = irrun("compare", "fast", dynamic, "--random", 0, "--shape", "[3,1,8,8]", "--threads", 1, "--json")
     assert (done.code, done.json["outputs"][0]["shape"]) == (OK, [3, 10])
 

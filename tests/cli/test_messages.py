@@ -100,6 +100,9 @@ def test_invalid_images_are_rejected(irrun, tmp_path):
         (DIGITS, (8, 8, 1), "takes [?,1,8,8]; array.transpose(2, 0, 1)[None] has a shape that fits"),
         (DIGITS, (5, 8, 8, 1), "array.transpose(0, 3, 1, 2) has a shape"),
         (DIGITS, (1, 8, 8), "array[None] has a shape"),
+        (DIGITS, (8, 8), "array.reshape(1, 1, 8, 8) has a shape"),
+        (DIGITS, (5, 64), "array.reshape(5, 1, 8, 8) has a shape"),
+        (DIGITS, (8, 9), "takes [?,1,8,8]; reshape"),
         (CONV, (1, 1, 9, 9), "takes [1,1,6,6]; reshape the input with --shape 'image[1,1,9,9]'"),
         (CONV, (1, 2, 6, 6), "takes [1,1,6,6]\n"),
         (DIGITS, (7,), "takes [?,1,8,8]\n"),
@@ -118,6 +121,49 @@ def test_shapes_that_do_not_fit(irrun, tmp_path, command, model, shape, said):
         how = said.partition("array")[2].split(" has a")[0]
         np.save(tmp_path / "y.npy", eval(f"np.zeros(shape, np.float32){how}"))
         assert irrun(model, tmp_path / "y.npy").code == OK
+
+
+@pytest.mark.parametrize(
+    ("shape", "how"),
+    [((8, 8), ".reshape(1, 1, 8, 8)"), ((8, 8, 1), ".transpose(2, 0, 1)[None]"), ((1, 8, 8), "[None]"), ((7,), "")],
+)
+def test_python_errors_suggest_a_shape_that_fits(shape, how):
+    with pytest.raises(irload.InputInvalid) as caught:
+        irload.compile_model(DIGITS)(np.zeros(shape, np.float32))
+    advice = f"; array{how} has a shape that fits" if how else ""
+    assert str(caught.value).endswith(f"the model takes [?,1,8,8]{advice}")
+
+
+@pytest.mark.parametrize("shape", ["[1,1,8]", "image[1,3,8,8]"])
+@pytest.mark.parametrize("command", ["run", "bench", "batch"])
+def test_new_shapes_that_do_not_fit(irrun, tmp_path, command, shape):
+    words = [SEVEN, "-o", tmp_path / "out"] if command == "batch" else ["--random", 0]
+    done = irrun(command, DIGITS, *words, "--shape", shape)
+    assert done.code == USAGE
+    named = f"image{shape.removeprefix('image')}"
+    assert f"--shape '{named}' does not fit the model (declared [?,1,8,8]): " in done.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [("bench",), ("report", "--profile"), ("run", "--random", 0)])
+def test_dynamic_inputs_without_a_size(irrun, tmp_path, words):
+    done = irrun(words[0], DIGITS, *words[1:], *(["-o", tmp_path / "r.html"] if words[0] == "report" else []))
+    assert done.code == USAGE
+    assert "input 'image' [?,1,8,8] has a dynamic shape; give a file, or sizes, for example --shape 'image[" in done.err
+    assert "--random" not in done.err.rpartition("error:")[2]
+
+
+def test_archives_of_other_names(irrun, tmp_path):
+    image = np.load(SEVEN)
+    np.savez(tmp_path / "n.npz", imge=image)
+    done = irrun(DIGITS, tmp_path / "n.npz")
+    assert done.code == USAGE
+    assert "n.npz has an array 'imge', but the model has no such input; it has 'image'" in done.err
+    for arrays in ({"image": image}, {"arr_0": image}):
+        np.savez(tmp_path / "n.npz", **arrays)
+        assert irrun(DIGITS, tmp_path / "n.npz").code == OK
+    np.savez(tmp_path / "n.npz", imge=image)
+    assert irrun(DIGITS, f"image={tmp_path / 'n.npz'}").code == OK  # named on the command line
 
 
 def test_an_input_of_none_is_rejected():

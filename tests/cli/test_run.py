@@ -12,7 +12,7 @@ import pytest
 import irload
 from irload.core.shape import Shape
 from irrun.feed import gather, random_value
-from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
+from irrun.main import OK, UNREADABLE, USAGE
 from irrun.output_files import file_names
 from tests.cli.conftest import MODELS
 
@@ -194,7 +194,7 @@ def test_shapes_that_cannot_be_read(irrun, text, said):
 
 def test_a_shape_that_the_model_rejects(irrun):
     outcome = irrun(DIGITS / "model.xml", "--random", 1, "--shape", "[1,2,8,8]")
-    assert outcome.code == FINDINGS
+    assert outcome.code == USAGE
     assert "Convolution 'conv0'" in outcome.err
 
 

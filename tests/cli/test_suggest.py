@@ -75,7 +75,7 @@ def test_suggested_shapes_run(kind: str, shapes: dict[str, str], irrun, tmp_path
     file = model(kind, tmp_path)
     outcome = irrun("run", file, "--random", "0")
     assert outcome.code == USAGE
-    words = shlex.split(outcome.err.rpartition("this shape fits the model: ")[2])
+    words = shlex.split(outcome.err.rpartition("sizes, for example ")[2])
     assert {m[1]: m[2] for w in words for m in [re.fullmatch(r"(\w+)\[(.*)\]", w)] if m} == shapes
     assert irrun("run", file, "--random", "0", *words).code == OK
 
@@ -84,4 +84,4 @@ def test_no_shape_is_suggested_if_none_suits(irrun, tmp_path: Path) -> None:
     x, output = sound(window=70_000)  # longer than any candidate
     outcome = irrun("run", saved(tmp_path, [x], [output]), "--random", "0")
     assert outcome.code == USAGE
-    assert "give them sizes that suit the model, as --shape 'samples[…]'" in outcome.err
+    assert "give a file, or sizes that the model accepts: --shape 'samples[…]'" in outcome.err
