@@ -66,7 +66,7 @@ class Commands(click.Group):
     def _refuse_misspelling(ctx: click.Context, word: str) -> None:
         from difflib import get_close_matches
 
-        near = get_close_matches(word, COMMANDS, 1, 0.7)
+        near = get_close_matches(word, [*COMMANDS, *OWN_OPTIONS], 1, 0.7)
         if near and not ctx.resilient_parsing and not Path(word).exists():
             raise click.UsageError(f"no command and no file '{word}'. Did you mean '{near[0]}'?", ctx)
 

@@ -177,8 +177,15 @@ def _is_dump(path: Path) -> bool:
 
 
 def _require_sides(a: str, b: str) -> None:
-    """Raise UsageError for an input file in the position of A or B."""
+    """Raise UsageError for an input file in the position of A or B, or a misspelled way to run a model."""
+    from difflib import get_close_matches
+
+    from irload.comparison.compare import WAYS
+
     for side in (a, b):
+        near = [] if side in WAYS or Path(side).exists() else get_close_matches(side, WAYS, 1, 0.7)
+        if near:
+            raise click.UsageError(f"no file '{side}'. Did you mean '{near[0]}'?")
         if Path(side).suffix == ".npy" or ("=" in side and not Path(side).exists()):
             raise click.UsageError(
                 f"'{side}' is an input, but A and B come first: each is a model, plain, fast, jit or openvino, "

@@ -41,6 +41,8 @@ def gather(
     unnamed: list[str] = []
     for word in words:
         port, path = split_word(ports, word, os.path.exists)
+        if not path:
+            raise InputInvalid(f"'{word}': the file name is empty")
         if port is None:
             unnamed.append(path)
         else:

@@ -153,6 +153,22 @@ def test_dynamic_inputs_without_a_size(irrun, tmp_path, words):
     assert "--random" not in done.err.rpartition("error:")[2]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((DIGITS, "image="), "'image=': the file name is empty"),
+        ((DIGITS, ""), "'': the file name is empty"),
+        (("compare", "openvin", DIGITS, "--random", 0), "no file 'openvin'. Did you mean 'openvino'?"),
+        (("help",), "no command and no file 'help'. Did you mean '--help'?"),
+        (("version",), "Did you mean '--version'?"),
+    ],
+)
+def test_words_that_are_no_files(irrun, words, said):
+    done = irrun(*words)
+    assert done.code == USAGE
+    assert said in done.err
+
+
 def test_archives_of_other_names(irrun, tmp_path):
     image = np.load(SEVEN)
     np.savez(tmp_path / "n.npz", imge=image)
