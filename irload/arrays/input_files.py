@@ -116,20 +116,29 @@ def load_archive(path: str, values: InputValues, fits: Fits, limits: Limits = DE
     """Assign the arrays of a .npz to inputs by name.
 
     If no input is named `arr_k`, array `arr_k` (written by numpy.savez without a name) is assigned to the input with
-    index k among the inputs without a value. An array whose name or shape matches no input is rejected before it is
-    unpacked: raises InputInvalid. Also raises the errors of `load_npz`.
+    index k among the inputs without a value. If the archive has one array and the model one input, any name is
+    accepted. An array whose name or shape matches no input is rejected before it is unpacked: raises InputInvalid.
+    Also raises the errors of `load_npz`.
     """
     free, ports = values.missing(), values.ports
+    count = 0
+
+    def every(keys: Sequence[str]) -> Collection[str]:
+        nonlocal count
+        count = len(keys)
+        return keys
 
     def port_of(key: str) -> Port:
         number = key.removeprefix("arr_")
-        if any(key in names_of(p) for p in ports):
-            return port_named(ports, key)
-        if number != key and number.isascii() and number.isdigit() and int(number) < len(free):
-            return free[int(number)]
-        inputs = ", ".join(f"'{p.any_name}'" for p in ports)
-        raise InputInvalid(f"{path} has an array '{key}', but the model has no such input; it has {inputs or 'none'}")
+        if not any(key in names_of(p) for p in ports):
+            if number != key and number.isascii() and number.isdigit() and int(number) < len(free):
+                return free[int(number)]
+            if count == len(ports) == 1:
+                return ports[0]
+            inputs = ", ".join(f"'{p.any_name}'" for p in ports) or "none"
+            raise InputInvalid(f"{path} has an array '{key}', but the model has no such input; it has {inputs}")
+        return port_named(ports, key)
 
-    arrays = load_npz(path, lambda key, _, shape: fits(port_of(key), shape), limits)
+    arrays = load_npz(path, lambda key, _, shape: fits(port_of(key), shape), limits, every)
     for key, array in arrays.items():
         values.put(port_of(key), array, path)

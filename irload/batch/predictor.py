@@ -209,6 +209,8 @@ class Predictor:
         columns: list[Any] = []
         for port in self.inputs:
             name = next((n for n in (*sorted(port.names), port.node.name) if n in others), None)
+            if name is None and len(self.inputs) == 1 and len(batch) == 1:
+                name = next(iter(batch))
             if name is None:
                 raise InputInvalid(
                     f"no column for input '{port.any_name}'; the batch has {', '.join(map(repr, batch)) or 'none'}"
