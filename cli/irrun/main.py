@@ -58,7 +58,7 @@ def _open_closed_streams() -> None:
     """Open /dev/null as each standard stream that the caller has closed, so that no other file gets its descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the process ends
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends
 
 
 def _shorten_warnings() -> None:

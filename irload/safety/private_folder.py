@@ -134,7 +134,7 @@ class PrivateFolder:
                 return mkstemp(dir=self.folder, suffix=".tmp")
         except OSError as error:
             if self._folder is None and os.environ.get("IRLOAD_CACHE_DIR"):
-                self._warn(f"it cannot be written ({error.strerror})")
+                self._warn(f"it cannot be written ({error.strerror or error})")
             raise
         raise PermissionError
 

@@ -202,7 +202,7 @@ def test_the_configuration_and_the_users_cache(offered) -> None:
     offered(CompiledToy())
     PrivateFolder("toys", ".toy", 1000).write("one", [b"x" * 100])
     assert config()["compiled kernels"] == "toy 1"
-    assert config()["kernel cache"] == "0.0 of 0 MB, 1 files"
+    assert config()["kernel cache"] == "0.0 of 0 MiB, 1 files"
     usage = {entry.what: entry.nbytes for entry in cache_usage()}
     assert usage == {"compiled kernels": 100, "compiled models": 0, "tuning": 0}
     assert clear_cache()[0].nbytes == 100

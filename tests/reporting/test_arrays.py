@@ -56,7 +56,7 @@ def test_tensors_of_iterations_are_held():
 
 
 def test_tensors_that_are_not_there_or_too_large():
-    with pytest.raises(irload.InputInvalid, match="no layer matches 'nope'"):
+    with pytest.raises(irload.InputInvalid, match="no layer that ran matches 'nope'"):
         irload.report(DIGITS, SEVEN, tensors="nope")
     g = Graph()
     x = g.parameter("x", "f32", [5000, 5000])

@@ -13,7 +13,7 @@ from ml_dtypes import bfloat16
 
 import irload
 from irload.core.tensor import Array
-from irload.errors import InputInvalid
+from irload.errors import Unsupported
 from irload.ops.sliding import WindowAxis
 from irload.options import Options
 from irload.plan.backends.llvm import available, target, tile_check
@@ -39,7 +39,7 @@ def test_tiles_are_used_where_the_system_permits_them(monkeypatch: pytest.Monkey
     assert chosen(monkeypatch, permitted=True) is AMX
     assert chosen(monkeypatch, permitted=False) is AVX512_BF16
     assert chosen(monkeypatch, permitted=False, asked="avx512") is AVX512
-    with pytest.raises(InputInvalid, match="the system does not permit AMX"):
+    with pytest.raises(Unsupported, match="the system does not permit AMX"):
         chosen(monkeypatch, permitted=False, asked="amx")
 
 
