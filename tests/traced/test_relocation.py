@@ -144,6 +144,18 @@ def test_convolutions_are_selected_with_symbols(backend: CompiledBackend) -> Non
     assert tables[-1].form is tables[1].form, "rows are ordered again"
 
 
+def test_products_of_many_panels_are_selected_with_symbols(backend: CompiledBackend) -> None:
+    """Tiles prefetch the next panels by a number of bytes that does not depend on the size of the maps."""
+    net = Net()
+    x = net.conv(net.input(1, 3, -1, -1), 3, 32, 3, pads_begin="1,1", pads_end="1,1")
+    model = net.model(net.conv(net.conv(x, 32, 192, 1), 192, 320, 1))
+    template, _ = template_of(model, Options(threads=1, resized=True), (1, 3, 64, 96))
+    Workspace(template).bind((96, 64))
+    segments = [segment for segment in template.prepared if isinstance(segment, RelocatableSegment)]
+    assert segments
+    assert all(all(segment.traced) for segment in segments)
+
+
 @pytest.mark.parametrize("way", ["int8", "bf16", "bf16_weights"])
 def test_copies_of_data_are_selected_with_symbols(
     way: str, monkeypatch: pytest.MonkeyPatch, backend: CompiledBackend

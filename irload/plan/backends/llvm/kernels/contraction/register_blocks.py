@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import prod
 from typing import Self
 
-from irload.core.size import applied, is_size, smallest
+from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import unknown
 from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
 from irload.plan.backends.llvm.builder import AnyInt
@@ -274,8 +274,8 @@ class RegisterBlocks(Contraction):
         """
         if self._prefetch_lines == 0 or self.panels == 1 or (self._block == 1 and not self._widens_in_tile):
             return 0
-        tiles = smallest(self._block, self.units)
-        return applied(lambda tiles: LINE * self._lines(tiles // 2 + 1), tiles)
+        tiles = self._block if self.ragged or is_size(self.units) else min(self._block, self.units)
+        return LINE * self._lines(tiles // 2 + 1)
 
     @property
     def _widens_in_tile(self) -> bool:
