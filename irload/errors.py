@@ -1,4 +1,4 @@
-"""The error hierarchy. Imports nothing, so that every layer may raise from it.
+"""The error hierarchy. Every layer may raise from it.
 
 An operation raises only the fact ("pads_begin has 3 values for a tensor of rank 4"). The caller that has the location
 adds it with `at`, and the message is rendered only when the error is shown.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from irload.record import record
+from irload.wording import printable
 
 __all__ = [
     "AttributeInvalid",
@@ -26,26 +27,6 @@ __all__ = [
     "Where",
     "out_of_memory",
 ]
-
-
-def size_text(count: int) -> str:
-    """Format a number of bytes: `24.5 KB`."""
-    size = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000:
-            return f"{count} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def printable(text: str) -> str:
-    """Escape control characters, line ends and marks that change the writing direction.
-
-    Names in files are untrusted: unescaped, they could forge lines of a log or control a terminal.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 @record()

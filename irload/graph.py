@@ -12,8 +12,9 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.subgraph import Subgraph
 from irload.core.tensor import UNKNOWN, TensorType
-from irload.errors import ReadError, Where, printable
+from irload.errors import ReadError, Where
 from irload.record import record
+from irload.wording import printable
 
 __all__ = [
     "Declared",

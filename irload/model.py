@@ -10,12 +10,13 @@ from typing import Any
 from irload.analysis.memory import constant_bytes
 from irload.core.legacy import as_it_is, v10_input, v10_output
 from irload.core.shape import Shape
-from irload.errors import DeclaredDiffers, InputInvalid, IRError, UnknownOperation, printable
+from irload.errors import DeclaredDiffers, InputInvalid, IRError, UnknownOperation
 from irload.graph import Graph, Node, Port, UnknownOp
 from irload.inference import Inference, Inferred, OnError, ShapeLike, as_shape, raise_error
 from irload.record import record
 from irload.safety.integrity import Digests
 from irload.safety.limits import DEFAULT, Limits
+from irload.wording import printable
 
 __all__ = ["Model", "infer"]
 

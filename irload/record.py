@@ -18,6 +18,7 @@ from reprlib import recursive_repr
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 import irload.sources  # noqa: F401  # pyright: ignore[reportUnusedImport] - stamps the files before other imports
+from irload.wording import near_names, suggestion
 
 R = TypeVar("R")
 
@@ -60,11 +61,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
 
     def refuse(values: Sequence[Any], named: Mapping[str, Any]) -> NoReturn:
         for name in sorted(named.keys() - declared.keys()):
-            from difflib import get_close_matches  # lazy import: only messages need it
-
-            near = get_close_matches(name, names, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(names)}"
-            raise TypeError(f"{cls.__name__} has no field '{name}'; {hint}")
+            hint = suggestion(near_names(name, names)) or f"; the fields are {', '.join(names)}"
+            raise TypeError(f"{cls.__name__} has no field '{name}'{hint}")
         given = names[: len(values)]
         wrong = named.keys() & set(given) or required - named.keys() - set(given)
         raise TypeError(f"{cls.__name__}({', '.join(names)}): {', '.join(wrong) or len(values)} given incorrectly")

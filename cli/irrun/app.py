@@ -64,9 +64,9 @@ class Commands(click.Group):
 
     @staticmethod
     def _refuse_misspelling(ctx: click.Context, word: str) -> None:
-        from difflib import get_close_matches
+        from irload.wording import near_names
 
-        near = get_close_matches(word, [*COMMANDS, *OWN_OPTIONS], 1, 0.7)
+        near = near_names(word, [*COMMANDS, *OWN_OPTIONS], cutoff=0.7)
         if near and not ctx.resilient_parsing and not Path(word).exists():
             raise click.UsageError(f"no command and no file '{word}'. Did you mean '{near[0]}'?", ctx)
 

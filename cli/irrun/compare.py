@@ -178,12 +178,11 @@ def _is_dump(path: Path) -> bool:
 
 def _require_sides(a: str, b: str) -> None:
     """Raise UsageError for an input file in the position of A or B, or a misspelled way to run a model."""
-    from difflib import get_close_matches
-
     from irload.comparison.compare import WAYS
+    from irload.wording import near_names
 
     for side in (a, b):
-        near = [] if side in WAYS or Path(side).exists() else get_close_matches(side, WAYS, 1, 0.7)
+        near = [] if side in WAYS or Path(side).exists() else near_names(side, WAYS, cutoff=0.7)
         if near:
             raise click.UsageError(f"no file '{side}'. Did you mean '{near[0]}'?")
         if Path(side).suffix == ".npy" or ("=" in side and not Path(side).exists()):

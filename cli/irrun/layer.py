@@ -12,6 +12,7 @@ from irload.analysis.macs import macs
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output
 from irload.model import Model
+from irload.wording import near_names, suggestion
 from irrun.document import Document
 from irrun.render import plain, safe, stdout, table
 from irrun.survey import Layer, Survey, is_unknown
@@ -26,10 +27,7 @@ def layer_report(surveyed: Survey, every: Sequence[Layer], wanted: str) -> list[
     chosen = [x for x in every if wanted in (x.node.name, f"{x.path}/{x.node.name}")]
     chosen = chosen or [x for x in every if wanted == str(x.node.id)]
     if not chosen:
-        import difflib
-
-        near = difflib.get_close_matches(wanted, [x.node.name for x in every], 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = suggestion(near_names(wanted, [x.node.name for x in every]))
         raise InputInvalid(f"no layer has the name or id '{wanted}'{hint}")
     consumers = _consumers(surveyed.model)
     return [_layer(x, consumers, surveyed) for x in chosen]

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from irload.errors import printable, size_text
+from irload.wording import counted, printable, size_text
 
 __all__ = [
     "counted",
@@ -113,11 +113,6 @@ def show_warnings(warnings: Sequence[str]) -> None:
 def _kind(warning: str) -> str:
     """Return the message without the layer: several layers often cause the same warning."""
     return warning.partition(" (id ")[2].partition("): ")[2] or warning
-
-
-def counted(count: int, noun: str) -> str:
-    """Format a number of items: `1 layer`, `2,000 layers`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from irload.errors import printable
+from irload.wording import printable
 
 CURRENT = "IRRUN_COMP_CURRENT"
 """Environment variable of our bash script: the text that readline replaces."""

@@ -26,6 +26,7 @@ from typing import Any, TypeVar, cast
 from irload.checks.report import Suppression
 from irload.errors import AttributeInvalid, ReadError, Where
 from irload.safety.files import read_limited
+from irload.wording import counted
 
 NAME = ".irload.toml"
 SIZE = 1 << 16
@@ -85,8 +86,7 @@ class Config:
         """The effect of the configuration, in words."""
         parts = [f"only {', '.join(self.select)}"] if self.select else []
         parts += [f"ignores {', '.join(self.ignore)}"] if self.ignore else []
-        count = len(self.exemptions)
-        parts += [f"{count} exemption{'' if count == 1 else 's'}"] if count else []
+        parts += [counted(len(self.exemptions), "exemption")] if self.exemptions else []
         parts += [f"target {self.target}"] if self.target else []
         parts += ["strict"] if self.strict else []
         return "; ".join(parts) or "changes nothing"

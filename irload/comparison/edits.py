@@ -8,7 +8,7 @@ from html import escape
 from typing import Literal
 
 from irload.comparison.weights import ValueChange
-from irload.errors import printable
+from irload.wording import printable
 
 __all__ = ["Change", "Difference", "LayerEdit", "ShapeChange"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from irload.comparison.measures import Measures
-from irload.errors import printable
+from irload.wording import printable
 
 __all__ = ["Comparison", "LayerError"]
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from irload.core.element import ElementType, dynamic, element_of_dtype
 from irload.core.tensor import Array
-from irload.errors import Where, printable
+from irload.errors import Where
 from irload.graph import Node, UnknownOp
 from irload.runtime.observation import Visit, labels
+from irload.wording import printable
 
 if TYPE_CHECKING:
     from irload.runtime.compiled_model import CompiledModel

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from irload.edit.draft import Draft
 from irload.errors import InputInvalid, IRError
 from irload.graph import Node, Output, Port
+from irload.wording import near_names, suggestion
 
 __all__ = ["Point", "label", "leaving", "matching", "suggested"]
 
@@ -50,11 +51,8 @@ def label(output: Output) -> str:
 
 def suggested(name: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown name: similar ones."""
-    from difflib import get_close_matches  # only messages need it
-
     every = sorted(set(names))
-    near = get_close_matches(name, every, 3, 0.6) or [n for n in every if name.lower() in n.lower()][:3]
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return suggestion(near_names(name, every, 3) or [n for n in every if name.lower() in n.lower()][:3])
 
 
 def _named(draft: Draft, name: str) -> list[Output] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from irload.errors import size_text
 from irload.graph import Graph
 from irload.plan.executor import Executor, Segment
 from irload.plan.schedule import Schedule, ScheduledNode
+from irload.wording import counted, size_text
 
 LISTED = 6
 """Maximum number of segments that are listed one by one."""
@@ -19,9 +19,8 @@ def explain_plan(graph: Graph, schedule: Schedule, plan: Executor) -> str:
     layers = sum(1 for n in graph.nodes if n.reachable and n.type not in ("Parameter", "Result", "Const"))
     left = len(schedule.nodes)
     views = len(plan.program.steps) - len(plan.kernels)
-    threads = "1 thread" if plan.options.threads == 1 else f"{plan.options.threads} threads"
     lines = [
-        f"fast plan for {_inputs(graph, schedule)}, {threads}",
+        f"fast plan for {_inputs(graph, schedule)}, {counted(plan.options.threads, 'thread')}",
         f"layers: {layers}, of which {layers - left} are folded into constants",
         f"steps: {len(plan.kernels)} with kernels, {views} views, which take no time",
         "memory: " + ", ".join(f"{what} {size_text(count)}" for what, count in plan.nbytes.items()),

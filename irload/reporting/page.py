@@ -14,12 +14,13 @@ from typing import Any, Unpack
 
 from irload.comparison.compare import Comparison
 from irload.comparison.edits import Difference
-from irload.errors import Unsupported, printable
+from irload.errors import Unsupported
 from irload.loading import read_anyway, read_model
 from irload.model import Model
 from irload.options import CompileOptions, require_options
 from irload.reporting.document import document_of
 from irload.safety.limits import DEFAULT
+from irload.wording import printable
 from irload.write.atomic import write_atomically
 
 __all__ = ["ModelReport", "report"]

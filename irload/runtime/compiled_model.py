@@ -31,6 +31,7 @@ from irload.runtime.result import Result
 from irload.runtime.traced import NotBound
 from irload.runtime.variables import VariableState, read_nodes, state_of
 from irload.validation.differences import RunDifferences, refusal
+from irload.wording import counted
 
 if TYPE_CHECKING:
     from irload.plan.profile import StepTime
@@ -74,7 +75,7 @@ class CompiledModel(Plans):
         require_variables(model)
 
     def __repr__(self) -> str:
-        return f"<CompiledModel of {self.model!r}, {self.threads} thread{'' if self.threads == 1 else 's'}>"
+        return f"<CompiledModel of {self.model!r}, {counted(self.threads, 'thread')}>"
 
     def __copy__(self) -> CompiledModel:
         other = compiled_with(self.model, self._options)

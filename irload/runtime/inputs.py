@@ -14,6 +14,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, position, positions
 from irload.ops.casting import convert
+from irload.wording import counted
 
 __all__ = ["InputBinding", "as_element", "bind", "bind_typed"]
 
@@ -153,8 +154,9 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
     if len(values) != len(ports):
         names = ", ".join(f"'{p.any_name}' {p.type}" for p in ports)
         hint = "; np.concatenate makes one batch of several arrays" if len(ports) == 1 and several else ""
-        count = f"{len(ports)} input{'' if len(ports) == 1 else 's'}"
-        raise InputInvalid(f"expected {count} ({names or 'none'}), found {len(values) or 'none'}{hint}")
+        raise InputInvalid(
+            f"expected {counted(len(ports), 'input')} ({names or 'none'}), found {len(values) or 'none'}{hint}"
+        )
     return values
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irload.core.tensor import Array
-from irload.errors import printable
 from irload.graph import Node
 from irload.plan.interpreter import InterpreterRun, apart
 from irload.plan.variables import Variables
 from irload.runtime.inputs import as_element
 from irload.runtime.result import Result, owned
 from irload.runtime.variables import VariableState
+from irload.wording import printable
 
 if TYPE_CHECKING:
     from irload.runtime.compiled_model import CompiledModel

@@ -7,8 +7,8 @@ from typing import Any
 
 from irload.core.shape import shape_of
 from irload.core.tensor import Array
-from irload.errors import printable
 from irload.graph import Node, Port, position, positions
+from irload.wording import printable
 
 __all__ = ["Result", "owned"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from irload.errors import ReadError
 from irload.system.portable import READ_FLAGS
+from irload.wording import near_names
 
 HEAD = 1 << 20
 """Number of bytes read to recognise the format of a file. The root element of an IR must begin within them."""
@@ -122,9 +123,7 @@ def advice(path: str | Path, suffixes: Sequence[str]) -> str:
         return ""
     if path.is_dir():
         return f"; it holds {', '.join(names[:3])}" if names else ""
-    from difflib import get_close_matches  # lazy import: only messages need it
-
-    near = get_close_matches(path.name, names, 3, 0.7) or [name for name in names if Path(name).stem == path.name]
+    near = near_names(path.name, names, 3, 0.7) or [name for name in names if Path(name).stem == path.name]
     return f"; is it {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
 
 

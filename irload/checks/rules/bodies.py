@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from irload.checks.rule import Hit, file_rule, graph_rule
 from irload.checks.subject import Scope, Subject, named
@@ -11,6 +10,7 @@ from irload.core.element import dynamic
 from irload.graph import UnknownOp
 from irload.read.raw import RawGraph, RawLayer
 from irload.read.wiring import fed_twice
+from irload.wording import near_names
 
 _MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 
@@ -207,7 +207,7 @@ def read_alone(subject: Subject) -> Iterator[Hit]:
     astray = [name for name in writes if name not in reads]
     lost = [name for name in reads if name not in writes]
     for name in astray:  # IR506 reports these; each is probably a misspelling of one in `lost`
-        meant = get_close_matches(name, lost, 1, 0)
+        meant = near_names(name, lost, cutoff=0)
         lost = [other for other in lost if other not in meant]
     for name, node in reads.items():
         if name in lost:

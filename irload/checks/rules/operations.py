@@ -12,6 +12,7 @@ from irload.errors import AttributeInvalid, IRError, ShapeMismatch, UnknownOpera
 from irload.graph import Node, UnknownOp
 from irload.ops.registry import LATEST, opset_number, resolve
 from irload.read.raw import RawLayer
+from irload.wording import near_names
 
 
 def known_class(layer: RawLayer) -> type[Op] | None:
@@ -143,7 +144,7 @@ def _typos(layer: RawLayer) -> dict[str, str]:
         for a in cls.declared.values()
         if (a.required or a.spec_required) and not a.supplied and a.xml_name not in layer.data
     }
-    return {close: name for name in unknown if (close := _closest(name, missing)) is not None}
+    return {close: name for name in unknown for close in near_names(name, missing, cutoff=0.75)}
 
 
 @graph_rule("IR306", "warning", "unknown attribute")
@@ -157,14 +158,9 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
         for name in unknown:
             if name not in typos:  # a typo is reported as the cause of a missing attribute
                 cls = known_class(layer)
-                close = _closest(name, set() if cls is None else {a.xml_name for a in cls.declared.values()})
-                yield Hit(layer, f"unknown attribute {name}", f"did you mean {close}?" if close else "")
-
-
-def _closest(name: str, known: set[str]) -> str | None:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, known, 1, 0.75)), None)
+                known = set() if cls is None else {a.xml_name for a in cls.declared.values()}
+                near = near_names(name, known, cutoff=0.75)
+                yield Hit(layer, f"unknown attribute {name}", f"did you mean {near[0]}?" if near else "")
 
 
 @graph_rule("IR307", "warning", "attribute read as a different value")
