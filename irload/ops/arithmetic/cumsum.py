@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import i32, i64
+from irload.core.element import boolean, i32, i64
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import normalize_axis
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, TypeMismatch
@@ -16,14 +17,18 @@ from irload.ops.elementwise import require_numeric
 class CumSum(Op, since=3):
     """Each element becomes the sum of all elements up to it along `axis` (a scalar input, default 0).
 
-    Specification: CumSum-3. `exclusive` excludes the element itself, `reverse` sums from the end.
+    Specification: CumSum-3. `exclusive` excludes the element itself, `reverse` sums from the end. The sum of booleans,
+    which it excludes, is true if any of them is, with a remark: the runtime computes it.
     """
 
     exclusive = attr.boolean(default=False)
     reverse = attr.boolean(default=False)
 
     def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
-        require_numeric("data", data.element)
+        if data.element == boolean:
+            remark("data must be of a numeric type by the specification, found boolean; sums are true if any element is")
+        else:
+            require_numeric("data", data.element)
         if axis is not None:
             if not (axis.element in (i32, i64) or axis.element.is_dynamic):
                 raise TypeMismatch(f"axis must be i32 or i64, found {axis.element}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
+from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import ExecutionError, IRError, ShapeMismatch, TypeMismatch
@@ -35,12 +36,29 @@ def test_cum_sum_along_a_negative_axis_wraps_narrow_integers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("exclusive", "reverse", "expected"),
+    [
+        (False, False, [False, True, True, True]),
+        (True, False, [False, False, True, True]),
+        (False, True, [True, True, True, False]),
+        (True, True, [True, True, False, False]),
+    ],
+)
+def test_cum_sum_of_booleans_is_a_running_or(exclusive: bool, reverse: bool, expected: list[bool]) -> None:
+    """The runtime returns these values."""
+    x = np.array([False, True, True, False])
+    with collecting() as remarks:
+        assert computed("CumSum", "opset3", x, 0, exclusive=exclusive, reverse=reverse)[0].tolist() == expected
+    assert any("numeric type by the specification" in text for text in remarks)
+
+
+@pytest.mark.parametrize(
     ("data", "axis", "error"),
     [
         (TensorType(et.f32, Shape(2, 3)), TensorType.of(np.array(2)), ShapeMismatch),
         (TensorType(et.f32, Shape(2, 3)), TensorType.of(np.array(-3)), ShapeMismatch),
         (TensorType(et.f32, Shape(2, 3)), TensorType(et.i16, Shape()), TypeMismatch),
-        (TensorType(et.boolean, Shape(2, 3)), TensorType(et.i32, Shape()), TypeMismatch),
+        (TensorType(et.string, Shape(2, 3)), TensorType(et.i32, Shape()), TypeMismatch),
     ],
 )
 def test_cum_sum_errors(data: TensorType, axis: TensorType, error: type[IRError]) -> None:
