@@ -189,7 +189,8 @@ class Inference:
         if all(t.value is not None for t in inputs):
             return self.fold(node, inputs, outputs)
         known_inputs = [t.value is not None or t.bounds is not None for t in inputs]
-        if all(known_inputs) or (node.type == "Concat" and any(known_inputs)):  # Concat: a shape with some known dims
+        partly = node.type in ("Concat", "Select")  # a shape with some known dims, a branch that the condition excludes
+        if all(known_inputs) or (partly and any(known_inputs)):
             bounds = _bounds(node.op, inputs)
             if bounds is not None:
                 return tuple(_bounded(t, b) for t, b in zip(outputs, bounds, strict=True))

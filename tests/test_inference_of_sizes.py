@@ -280,6 +280,31 @@ def test_a_size_in_bounds_is_a_value() -> None:
     assert is_size(value.value[0])
 
 
+@pytest.mark.parametrize("chosen", ["then", "else"])
+def test_a_select_of_sizes_whose_other_operand_is_unknown(chosen: str) -> None:
+    """`torch.one_hot(x, n)` selects n if it is positive, else the largest element of x plus 1."""
+
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        unknown = binary("Power", np.array([2, 2], np.int64))(graph, sizes)
+        type = "Greater" if chosen == "then" else "Less"
+        zero = graph.constant(np.zeros(2, np.int64))
+        (mask,) = graph.layer(type, [sizes, zero], [("boolean", (2,))], attributes=NUMPY)
+        operands = [sizes, unknown] if chosen == "then" else [unknown, sizes]
+        return graph.layer("Select", [mask, *operands], [("i64", (2,))], attributes=NUMPY)[0]
+
+    tensor, trace = value_of(layers)
+    assert at(tensor, trace, 9).tolist() == [9, 3]
+
+
+def test_a_select_of_sizes_from_both_operands_is_unknown() -> None:
+    def layers(graph: ir.Graph, sizes: ir.Ref) -> ir.Ref:
+        unknown = binary("Power", np.array([2, 2], np.int64))(graph, sizes)
+        mask = graph.constant(np.array([True, False]))
+        return graph.layer("Select", [mask, sizes, unknown], [("i64", (2,))], attributes=NUMPY)[0]
+
+    assert value_of(layers)[0].value is None
+
+
 UNKNOWN: dict[str, Layers] = {
     "floats": convert("f32"),
     "booleans": convert("boolean"),

@@ -26,7 +26,9 @@ class CumSum(Op, since=3):
 
     def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
         if data.element == boolean:
-            remark("data must be of a numeric type by the specification, found boolean; sums are true if any element is")
+            remark(
+                "data must be of a numeric type by the specification, found boolean; sums are true if any element is"
+            )
         else:
             require_numeric("data", data.element)
         if axis is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from irload.core.bounds import moved
+from irload.core.bounds import FEW, moved
 from irload.core.element import boolean, merge
 from irload.core.shape import Shape
+from irload.core.size import is_size
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import TypeMismatch
 from irload.ops.elementwise import AutoBroadcast
@@ -49,5 +51,16 @@ class Select(AutoBroadcast, since=1):
             return np.where(cond, then, else_)
         return np.where(self.aligned(cond, then.ndim), then, self.aligned(else_, then.ndim))
 
-    def bounds(self, *inputs: TensorType) -> Sequence[Bounds | None] | None:
-        return moved(self, inputs, data=(1, 2))
+    def bounds(self, cond: TensorType, *branches: TensorType) -> Sequence[Bounds | None] | None:
+        chosen = None if cond.value is None else set(cond.value.flat)
+        if chosen is not None and len(chosen) == 1:
+            branches = tuple(t if k in chosen else _any_of(t) for k, t in zip((True, False), branches, strict=True))
+        return moved(self, (cond, *branches), data=(1, 2))
+
+
+def _any_of(unread: TensorType) -> TensorType:
+    """Return an operand that no element is taken from, with an arbitrary value if its shape is known and small."""
+    shape = unread.shape.static if unread.shape.is_static else ()
+    if not unread.shape.is_static or any(map(is_size, shape)) or prod(shape) > FEW:
+        return unread
+    return TensorType.of(np.zeros(shape, np.int64))
