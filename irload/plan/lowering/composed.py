@@ -1,16 +1,22 @@
-"""Lowerings to elementwise steps and sums: ReduceL1 and ReduceL2, NormalizeL2, LRN, LogSoftmax."""
+"""Lowerings to elementwise steps and sums: ReduceL1 and ReduceL2, NormalizeL2, LRN, LogSoftmax, OneHot."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from irload.core.element import element_of_dtype, i32, i64
+from irload.core.op import Op
+from irload.core.shape import Shape
 from irload.core.size import is_size
+from irload.core.tensor import TensorType
 from irload.graph import Node
+from irload.ops.comparison.compare import Equal
+from irload.ops.condition.select import Select
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ElementwiseStep, ReduceStep
+from irload.plan.ir.steps import ComputeStep, ElementwiseStep, ReduceStep, ReshapeStep
 from irload.plan.lowering.padding import padded
-from irload.plan.lowering.values import all_f32, known_axes, rounded, sliced
+from irload.plan.lowering.values import all_f32, known_axes, progression, rounded, sliced
 
 FARTHEST = 4
 """Maximum distance of elements that LRN adds: with more, the expressions are too long."""
@@ -99,6 +105,31 @@ def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         total,
         ElementwiseStep([low, total.output], outputs, expression=Expression(2, left)),
     ]
+
+
+def one_hot(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower OneHot: Select(indices = positions on the new axis, on_value, off_value)."""
+    (indices, _, *values), (out,), attributes = inputs, outputs, node.op.attributes
+    element = element_of_dtype(indices.dtype)
+    if element not in (i32, i64) or out.dtype.name not in ("bool", "float32", "int32", "int64"):
+        return None
+    if attributes.get("negative_indices_mode") == "normalize":
+        return None
+    axis, steps = attributes["axis"] % len(out.shape), list[Step]()
+    positions = progression(0, 1, (*out.shape[axis : axis + 1], *(1,) * (len(out.shape) - 1 - axis)), element, steps)
+    column = Value((*indices.shape[:axis], 1, *indices.shape[axis:]), indices.dtype, name=out.name)
+    mask = Value(out.shape, np.dtype(bool), name=out.name)
+    return [
+        *steps,
+        ReshapeStep([indices], [column]),
+        _computed(Equal(), [column, positions], mask),
+        _computed(Select(), [mask, *values], out),
+    ]
+
+
+def _computed(op: Op, inputs: list[Value], out: Value) -> ComputeStep:
+    """Return the step of an operation with one output."""
+    return ComputeStep(inputs, [out], op=op, types=(TensorType(element_of_dtype(out.dtype), Shape(*out.shape)),))
 
 
 def _mapped(x: Value, opcode: str) -> ElementwiseStep:

@@ -8,19 +8,16 @@ from typing import cast
 
 import numpy as np
 
-from irload.core.element import ElementType, f32, i64
-from irload.core.shape import Shape
-from irload.core.size import array_of, is_size
-from irload.core.tensor import Array, TensorType
+from irload.core.element import f32, i64
+from irload.core.size import is_size
+from irload.core.tensor import Array
 from irload.graph import Node
 from irload.ops.convolution.deformable import DeformableConvolution
 from irload.ops.detection.roi_align import ROIAlign
-from irload.ops.generation.range import Range4
 from irload.plan.ir.derivations import Reshaped
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import (
-    ComputeStep,
     ConcatStep,
     ConvStep,
     ElementwiseStep,
@@ -30,7 +27,7 @@ from irload.plan.ir.steps import (
 )
 from irload.plan.lowering.checked import RegionImages, checked
 from irload.plan.lowering.rearranging import Rearranged
-from irload.plan.lowering.values import all_f32, ending, rounded
+from irload.plan.lowering.values import all_f32, ending, progression, rounded
 
 SAMPLES = 1 << 22
 """The number of samples per convolution: more are divided among convolutions that use the same memory."""
@@ -82,7 +79,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
         factors = Rearranged(mask[0], steps).reshape(maps, taps, points).transpose(0, 2, 1)
         factors = factors.reshape(maps, points * taps, 1)
     maps_of_parts = Rearranged(data, steps).reshape(maps, channels // op.deformable_group, *size).value
-    images = _progression(0, 1, (maps,), i64, steps)
+    images = progression(0, 1, (maps,), i64, steps)
     padding, bounds = ("zeros", "border") if op.bilinear_interpolation_pad else ("border", "image")
     outputs_of_group = filters.shape[0] // op.group
     weights = filters.source.by(Reshaped((op.group, outputs_of_group, filters.shape[1], prod(filters.shape[2:]))))
@@ -129,20 +126,9 @@ def _centers(
     taps = np.indices(kernel).reshape(2, -1).T * op.per_axis("dilations", 2)
     operands: list[Value] = []
     for axis, (count, stride, (pad, _)) in enumerate(zip(counts, strides, pads, strict=True)):
-        positions = _progression(-pad, stride, (count, *(1,) * (3 - axis)), f32, steps)
+        positions = progression(-pad, stride, (count, *(1,) * (3 - axis)), f32, steps)
         operands += [positions, Value.of(np.zeros(taps.shape, np.float32) + np.eye(2, dtype=np.float32)[axis])]
     return [*operands, Value.of(taps.astype(np.float32))]
-
-
-def _progression(first: int, stride: int, shape: tuple[int, ...], element: ElementType, steps: list[Step]) -> Value:
-    """The numbers first, first + stride, … along the first axis: a constant, or the result of a Range of sizes."""
-    count = shape[0]
-    if not any(map(is_size, (first, count))):
-        return Value.of((first + np.arange(count) * stride).astype(element.dtype).reshape(shape))
-    ends = [Value.of(array_of([n], np.int64).reshape(())) for n in (first, first + count * stride, stride)]
-    result, op = Value((count,), element.dtype), Range4(output_type=element)
-    steps.append(ComputeStep(ends, [result], op=op, types=(TensorType(element, Shape(count)),)))
-    return Rearranged(result, steps).reshape(*shape).value
 
 
 def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:

@@ -74,6 +74,7 @@ LOWERINGS: dict[str, Lowering] = {
     "MatMul": matrices.matmul,
     "MaxPool": pooling.pooling,
     "NormalizeL2": composed.normalize,
+    "OneHot": composed.one_hot,
     "PReLU": elementwise.leaky_relu,
     "Pad": padding.pad,
     "Power": elementwise.power,

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from irload.core.size import extent, is_size
-from irload.core.tensor import Array
+from irload.core.element import ElementType
+from irload.core.shape import Shape
+from irload.core.size import array_of, extent, is_size
+from irload.core.tensor import Array, TensorType
+from irload.ops.generation.range import Range4
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ReshapeStep, SliceStep
+from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
 
 
 def all_f32(values: Sequence[Value]) -> bool:
@@ -51,6 +54,21 @@ def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
 def resized(value: Value, axis: int, size: int) -> Value:
     """Return a new value of the same type and shape, except for the size of one axis."""
     return Value((*value.shape[:axis], size, *value.shape[axis + 1 :]), value.dtype, name=value.name)
+
+
+def progression(first: int, stride: int, shape: tuple[int, ...], element: ElementType, steps: list[Step]) -> Value:
+    """Return first, first + stride, … along the first axis: a constant, or a Range of sizes added to `steps`."""
+    count = shape[0]
+    if not any(map(is_size, (first, count))):
+        return Value.of((first + np.arange(count) * stride).astype(element.dtype).reshape(shape))
+    ends = [Value.of(array_of([n], np.int64).reshape(())) for n in (first, first + count * stride, stride)]
+    result, op = Value((count,), element.dtype), Range4(output_type=element)
+    steps.append(ComputeStep(ends, [result], op=op, types=(TensorType(element, Shape(count)),)))
+    if len(shape) == 1:
+        return result
+    wide = Value(shape, element.dtype)
+    steps.append(ReshapeStep([result], [wide]))
+    return wide
 
 
 def sliced(value: Value, axis: int, index: slice) -> SliceStep:
