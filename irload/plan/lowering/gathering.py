@@ -1,20 +1,18 @@
-"""Lowerings of Gather and GatherElements: a view if the indices are known and equidistant, otherwise a Gather step.
+"""The lowering of Gather: a view if the indices are known and equidistant, otherwise a Gather step.
 
 The step can read f16 data that the graph converts to f32, so that only the selected elements are converted.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from irload.core import element as et
 from irload.core.size import number
 from irload.core.tensor import Array
-from irload.graph import Node, Output
+from irload.graph import Node
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import INDICES, GatherStep, ReshapeStep, TransposeStep
+from irload.plan.ir.steps import INDICES, GatherStep, ReshapeStep
 from irload.plan.lowering.values import ending, from_start, sliced
 
 
@@ -38,55 +36,6 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
         return None
     table = data if shared else _table(data, outputs[0])
     return [GatherStep([table, indices], outputs, axis=along, shared=shared)]
-
-
-def gather_elements(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower a GatherElements whose indices are in range: a Gather along the last axis that shares all other axes.
-
-    Any other GatherElements is computed by its operation, which reports indices out of range.
-    """
-    data, indices = inputs
-    rank = len(data.shape)
-    axis = node.op.attributes["axis"] % rank
-    if indices.dtype.name not in INDICES or data.dtype.hasobject or not data.size or not indices.size:
-        return None
-    bounds = _bounds(node.inputs[1], indices)
-    if bounds is None or bounds[0] < -data.shape[axis] or bounds[1] >= data.shape[axis]:
-        return None
-    order = (*(k for k in range(rank) if k != axis), axis)
-    back = tuple(order.index(k) for k in range(rank))
-    steps = [_transposed(value, order) for value in inputs]
-    selected = Value(steps[1].output.shape, data.dtype, name=data.name)
-    gathered = GatherStep([step.output for step in steps], [selected], axis=rank - 1, shared=rank - 1)
-    return [*steps, gathered, TransposeStep([selected], outputs, order=back)]
-
-
-def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
-    return TransposeStep(
-        [value], [Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)], order=order
-    )
-
-
-MOVES = frozenset(("Broadcast", "Convert", "Reshape", "Slice", "Squeeze", "StridedSlice", "Transpose", "Unsqueeze"))
-"""Operations whose results consist of elements of their first input, possibly converted to integers."""
-
-
-def _bounds(source: Output, value: Value) -> tuple[int, int] | None:
-    """Return the least and greatest value that integers can have for any input of the model, or None if unknown."""
-    if value.constant is not None and value.constant.dtype != object:
-        return int(value.constant.min()), int(value.constant.max())
-    node = source.node
-    while node.type in MOVES and source.type.element.is_integer:
-        source = node.inputs[0]
-        node = source.node
-    if node.type == "Clamp" and source.type.element.is_integer:
-        low, high = node.op.attributes["min"], node.op.attributes["max"]
-        return (math.ceil(low), math.floor(high)) if math.isfinite(low) and math.isfinite(high) else None
-    if node.type == "TopK" and source.index == 1:
-        data = node.inputs[0].type
-        count = None if data.rank is None else data.shape.dims[node.op.attributes["axis"]].hi
-        return None if count is None else (0, count - 1)
-    return None
 
 
 def _regular(indices: Array, size: int) -> slice | None:

@@ -57,7 +57,6 @@ LOWERINGS: dict[str, Lowering] = {
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
     "Gather": gathering.gather,
-    "GatherElements": gathering.gather_elements,
     "Gelu": elementwise.gelu,
     "GridSample": sampling.grid_sample,
     "GroupConvolution": convolutions.convolution,

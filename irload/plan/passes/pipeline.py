@@ -9,6 +9,7 @@ from irload.plan.passes.assignments import concat_assignments
 from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
+from irload.plan.passes.element_gathers import gather_elements
 from irload.plan.passes.elementwise import fuse_elementwise
 from irload.plan.passes.epilogues import fuse_epilogues
 from irload.plan.passes.experts import route_rows
@@ -29,11 +30,12 @@ from irload.plan.passes.taps import drop_taps
 from irload.plan.passes.transposes import sink_transposes
 
 Pass = Callable[..., None]
-FUSIONS: tuple[Pass, ...] = (fuse_epilogues, fuse_elementwise)
-"""The passes whose results a back end may not support, even if it supports the fused steps separately."""
+CHECKED: tuple[Pass, ...] = (gather_elements, fuse_epilogues, fuse_elementwise)
+"""The passes whose results a back end may not support, even if it supports the steps that they replace."""
 
 PASSES: tuple[Pass, ...] = (
     concat_assignments,  # before drop_dead, which removes the positions that no step reads any more
+    gather_elements,  # before any fusion, which would hide the operations on the indices
     drop_dead,  # before fusions: an unused consumer would prevent fusions that require a single consumer
     fuse_padding,
     drop_taps,  # after fuse_padding, which adds padding to convolutions
@@ -63,7 +65,7 @@ PASSES: tuple[Pass, ...] = (
 """The passes, in order."""
 
 
-BEFORE_INTEGERS = 3
+BEFORE_INTEGERS = 4
 """Number of passes before `multiply_integers`, which needs the pads of convolutions and the weights of the file."""
 
 
@@ -89,7 +91,7 @@ def optimize(
         passes[BEFORE_INTEGERS:BEFORE_INTEGERS] = [in_integers, drop_dead]
         passes.insert(-1, compose_factors)  # after all fusions, when epilogues are complete
     for rewrite in passes:
-        if rewrite in FUSIONS:
+        if rewrite in CHECKED:
             rewrite(program, supports)
         else:
             rewrite(program)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from models import ir
+from models.ir import Ref
 from tests.plan.graphs import Net
 
 Build = Callable[[Net], ir.Ref]
@@ -94,3 +95,10 @@ def quantize(*bounds: object, levels: int = 256, **attributes: object) -> Build:
     return lambda net: net.op(
         "FakeQuantize", net.input(2, 3, 4), *(net.constant(np.float32(b)) for b in bounds), levels=levels, **attributes
     )
+
+
+def clamped(net: Net, low: float, high: float, *shape: int) -> Ref:
+    """Integers from `low` to `high`, by default [3, 4, 5]."""
+    nine = net.constant(np.float32(9))
+    whole = net.op("Convert", net.op("Multiply", net.input(*shape or (3, 4, 5)), nine), destination_type="i64")
+    return net.op("Convert", net.op("Clamp", whole, min=low, max=high), destination_type="i32")

@@ -1,0 +1,108 @@
+"""Replace GatherElements whose indices are in range by a Gather along the last axis.
+
+The indices are in range for all inputs of the model if they are constants, clamped, remainders, or positions of a TopK.
+Any other GatherElements is computed by its operation, which reports indices out of range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from irload.core.op import is_builtin
+from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.steps import INDICES, ComputeStep, ConcatStep, GatherStep, TopKStep, TransposeStep
+from irload.plan.ir.steps.movement import ViewStep
+
+MOVES = ("Broadcast", "Convert", "ConvertLike", "Tile")
+"""Operations whose results consist of elements of their first input, possibly converted to integers."""
+
+ARITHMETIC: Mapping[str, Callable[[Any, Any, Any, Any], tuple[Any, Any]]] = {
+    "Add": lambda low, high, other_low, other_high: (low + other_low, high + other_high),
+    "Maximum": lambda low, high, other_low, other_high: (max(low, other_low), max(high, other_high)),
+    "Minimum": lambda low, high, other_low, other_high: (min(low, other_low), min(high, other_high)),
+    "Subtract": lambda low, high, other_low, other_high: (low - other_high, high - other_low),
+}
+"""The bounds of operations on integers, from the bounds of both operands."""
+
+
+def gather_elements(program: Program, supports: Callable[[Step], bool]) -> None:
+    """Replace each GatherElements whose indices are in range."""
+    producers = program.producers()
+    for step in program.steps:
+        if isinstance(step, ComputeStep) and is_builtin(step.op) and step.op.type == "GatherElements":
+            steps = _gather(step, producers)
+            if steps is not None and all(map(supports, steps)):
+                for new in steps:
+                    new.origin = step.origin
+                program.replace([step], steps)
+
+
+def _gather(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | None:
+    """Return the Gather that shares all axes but one; None if an index may be out of range."""
+    data, indices = step.inputs
+    rank = len(data.shape)
+    axis = step.op.attributes["axis"] % rank
+    if indices.dtype.name not in INDICES or data.dtype.hasobject or not data.size or not indices.size:
+        return None
+    bounds = _bounds(indices, producers)
+    if bounds is None or bounds[0] < -data.shape[axis] or bounds[1] >= data.shape[axis]:
+        return None
+    order = (*(k for k in range(rank) if k != axis), axis)
+    back = tuple(order.index(k) for k in range(rank))
+    moved = [_transposed(value, order) for value in step.inputs]
+    selected = Value(moved[1].output.shape, data.dtype, name=data.name)
+    gathered = GatherStep([each.output for each in moved], [selected], axis=rank - 1, shared=rank - 1)
+    return [*moved, gathered, TransposeStep([selected], step.outputs, order=back)]
+
+
+def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
+    return TransposeStep(
+        [value], [Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)], order=order
+    )
+
+
+def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+    """Return the least and the greatest value that integers can have for any input of the model, or None if unknown."""
+    if value.constant is not None and value.constant.dtype != object:
+        return int(value.constant.min()), int(value.constant.max())
+    step = producers.get(value)
+    if value.dtype.kind not in "iu" or step is None:
+        return None
+    match step:
+        case ViewStep():
+            return _bounds(step.inputs[0], producers)
+        case ConcatStep():
+            parts = [_bounds(part, producers) for part in step.inputs]
+            known = [part for part in parts if part is not None]
+            return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(parts) else None
+        case TopKStep():
+            return 0, step.inputs[0].shape[step.axis] - 1
+        case ComputeStep() if is_builtin(step.op):
+            return _of_operation(step, value, producers)
+        case _:
+            return None
+
+
+def _of_operation(step: ComputeStep, value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+    attributes = step.op.attributes
+    match step.op.type:
+        case "TopK" if value is step.outputs[1]:
+            return 0, step.inputs[0].shape[attributes["axis"]] - 1
+        case "Clamp":
+            low, high = attributes["min"], attributes["max"]
+            return (math.ceil(low), math.floor(high)) if math.isfinite(low) and math.isfinite(high) else None
+        case "SearchSorted" | "Bucketize":
+            boundaries = step.inputs[step.op.type == "Bucketize"]
+            return 0, boundaries.shape[-1]
+        case type if type in ARITHMETIC:
+            a, b = (_bounds(operand, producers) for operand in step.inputs)
+            return None if a is None or b is None else ARITHMETIC[type](*a, *b)
+        case "FloorMod":
+            divisor = step.inputs[1].constant
+            return (0, int(divisor.max()) - 1) if divisor is not None and (divisor > 0).all() else None
+        case type if type in MOVES:
+            return _bounds(step.inputs[0], producers)
+        case _:
+            return None
