@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from ml_dtypes import bfloat16
+from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
@@ -123,6 +123,8 @@ REFERENCES: dict[str, tuple[Reference, tuple[float, ...]]] = {
     "round": (np.rint, ()),
     "round_f16": (lambda x: x.astype(np.float16), ()),
     "round_bf16": (lambda x: x.astype(np.float32).astype(bfloat16).astype(np.float64), ()),
+    "round_f8e4m3": (lambda x: x.astype(np.float32).astype(float8_e4m3fn).astype(np.float64), ()),
+    "round_f8e5m2": (lambda x: x.astype(np.float32).astype(float8_e5m2).astype(np.float64), ()),
     "relu": (lambda x: np.maximum(x, 0), ()),
     "clamp": (lambda x: np.clip(x, -0.5, 0.75), (-0.5, 0.75)),
     "clip": (np.clip, ()),

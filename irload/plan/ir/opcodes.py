@@ -26,7 +26,8 @@ class Opcode:
 
 _UNARY = (
     "square", "sqrt", "negative", "abs", "exp", "log", "tanh", "sin", "cos", "floor", "ceil", "round", "relu",
-    "round_f16", "round_bf16", "sigmoid", "hard_swish", "erf", "gelu", "gelu_tanh", "mish", "softplus",
+    "round_f16", "round_bf16", "round_f8e4m3", "round_f8e5m2", "sigmoid", "hard_swish", "erf", "gelu", "gelu_tanh",
+    "mish", "softplus",
 )  # fmt: skip
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
 _COMPARISONS = ("equal", "less", "less_equal")
@@ -55,7 +56,7 @@ OPCODES: dict[str, Opcode] = {
 """Every instruction by name.
 
 `clip` is `clamp` with operands as bounds, which must not be NaN. `number_subtract` and `number_divide` use the number
-as their first operand; `round_f16` and `round_bf16` round to the nearest number of the type. `nonzero` is True for NaN.
-`not` negates booleans; `minimum` and `maximum` of booleans are conjunction and disjunction. Integers wrap; `divide` of
-integers is the floor of the quotient by a positive number.
+as their first operand. `round_f16` and the like round to the nearest number of the type; 8-bit types clamp to their
+finite numbers. `nonzero` is True for NaN. `not` negates booleans; `minimum` and `maximum` of booleans are conjunction
+and disjunction. Integers wrap; `divide` of integers is the floor of the quotient by a positive number.
 """

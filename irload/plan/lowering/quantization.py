@@ -1,4 +1,4 @@
-"""Lowering of FakeQuantize to one expression, with as few instructions as its bounds allow."""
+"""Lowerings of FakeQuantize and FakeConvert to one expression. That of FakeQuantize is as short as its bounds allow."""
 
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ def fake_quantize(node: Node, inputs: list[Value], outputs: list[Value]) -> Step
     if np.any(out_low):
         chain.append_constant("add", out_low)
     return chain.step(outputs[0])
+
+
+def fake_convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
+    """Lower FakeConvert: (round(x · scale − shift) + shift) / scale."""
+    if not all_f32([*inputs, *outputs]):
+        return None
+    shift = [2] * (len(inputs) - 2)
+    rounding = f"round_{node.op.attributes['destination_type']}"
+    links = [("multiply", [1]), *(("subtract", [k]) for k in shift), (rounding, []), *(("add", [k]) for k in shift)]
+    instructions: list[Instruction] = []
+    last = 0
+    for opcode, operands in (*links, ("divide", [1])):
+        instructions.append(Instruction(opcode, (last, *operands)))
+        last = len(inputs) + len(instructions) - 1
+    return ElementwiseStep(inputs, outputs, expression=Expression(len(inputs), tuple(instructions)))
 
 
 STEP = Expression(

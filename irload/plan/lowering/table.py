@@ -54,6 +54,7 @@ LOWERINGS: dict[str, Lowering] = {
     ExpertMatMul.type: matrices.expert_matmul,
     ExpertOrder.type: matrices.expert_order,
     ExpertSum.type: matrices.expert_sum,
+    "FakeConvert": quantization.fake_convert,
     "FakeQuantize": quantization.fake_quantize,
     "GRUSequence": sequences.recurrent,
     "Gather": gathering.gather,

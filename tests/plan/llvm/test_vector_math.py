@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from ml_dtypes import float8_e4m3fn, float8_e5m2
 
 pytest.importorskip("llvmlite")
 
@@ -141,6 +142,19 @@ def test_powers(exponent: float, target: Target) -> None:
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64), exponent).astype(np.float32)
     np.testing.assert_allclose(output, wanted, rtol=2.5e-7, atol=1e-38)
+
+
+@targets
+@pytest.mark.parametrize(("opcode", "type"), [("round_f8e4m3", float8_e4m3fn), ("round_f8e5m2", float8_e5m2)])
+def test_rounding_to_bytes(opcode: str, type: type[np.generic], target: Target) -> None:
+    """At every exponent, at every number of the type, and at ties between two of them."""
+    numbers = np.arange(256, dtype=np.uint8).view(type).astype(np.float32)
+    numbers = np.sort(numbers[np.isfinite(numbers)])
+    ties = (numbers[1:] + numbers[:-1]) / 2
+    x = np.concatenate([every_exponent(64), numbers, ties, np.nextafter(ties, 1), np.nextafter(ties, -1)])
+    x = np.resize(x, -(-len(x) // 64) * 64)  # whole vectors
+    wanted = np.clip(x, numbers[0], numbers[-1]).astype(type).astype(np.float32)
+    np.testing.assert_array_equal(one(opcode, x, target), wanted)
 
 
 def test_instructions_left_to_numpy() -> None:

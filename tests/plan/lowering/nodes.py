@@ -97,6 +97,17 @@ def quantize(*bounds: object, levels: int = 256, **attributes: object) -> Build:
     )
 
 
+def fake_convert(destination: str, *constants: object) -> Build:
+    """FakeConvert of [2, 3, 4] with a scale and, optionally, a shift."""
+    return lambda net: net.op(
+        "FakeConvert",
+        net.input(2, 3, 4),
+        *(net.constant(np.float32(c)) for c in constants),
+        version="opset13",
+        destination_type=destination,
+    )
+
+
 def clamped(net: Net, low: float, high: float, *shape: int) -> Ref:
     """Integers from `low` to `high`, by default [3, 4, 5]."""
     nine = net.constant(np.float32(9))

@@ -6,7 +6,17 @@ import numpy as np
 
 from models import ir
 from tests.plan.graphs import Net
-from tests.plan.lowering.nodes import Build, attention, batch_norm, mvn, of, quantize, sequence, with_constant
+from tests.plan.lowering.nodes import (
+    Build,
+    attention,
+    batch_norm,
+    fake_convert,
+    mvn,
+    of,
+    quantize,
+    sequence,
+    with_constant,
+)
 
 
 def einsum(equation: str, *shapes: tuple[int, ...], weights: bool = False) -> Build:
@@ -113,6 +123,14 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "BatchNormInference-5": (batch_norm("opset5", (2, 3, 4, 5)), ["tiles"]),
     "BatchNormInference-5 of rank 2": (batch_norm("opset5", (2, 3)), ["tiles"]),
     "BatchNormInference with a negative variance": (batch_norm("opset5", (2, 3), -1.0), ["compute"]),
+    **{
+        f"FakeConvert to {to}, {'scale and shift' if shift else 'scale'}": (
+            fake_convert(to, [[3], [0.5], [200]], *shift),
+            ["tiles"],
+        )
+        for to in ("f8e4m3", "f8e5m2")
+        for shift in ([], [[[0], [0.25], [-1]]])
+    },
     "FakeQuantize": (quantize(-1, 1, -1, 1, levels=17), ["tiles"]),
     "FakeQuantize, input bounds per channel": (
         quantize([[-1], [0], [-2]], [[1], [2], [3]], -1, 1, levels=17),

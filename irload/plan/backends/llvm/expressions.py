@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irload.ops.quantization.fake_convert import GREATEST
 from irload.plan.backends.llvm import vector_math as functions
 from irload.plan.backends.llvm.bfloat16 import rounded_bits
 from irload.plan.backends.llvm.builder import Bool, Vec
@@ -73,6 +74,18 @@ def _converted(x: Vec, dtype: Any) -> Vec:
     return whole.where(inside, -int(limit))
 
 
+def _rounded_to_byte(x: Vec, greatest: float, mantissa: int, lowest: int) -> Vec:
+    """The nearest finite number of an 8-bit float type, ties to even.
+
+    `mantissa`: its bits of mantissa; `lowest`: its least exponent. The sum with 1.5 · 2^(23 − mantissa) times the power
+    of 2 in x has as many bits of mantissa as the type.
+    """
+    x = _clamp(x, -greatest, greatest)
+    power = (x.bits() & 0x7F800000).floats().at_least(2.0**lowest)
+    shift = power * (1.5 * 2.0 ** (23 - mantissa))
+    return (x + shift) - shift
+
+
 _POWERS: dict[float, Callable[[Vec], Vec]] = {
     0.75: _three_quarters,
     1.0: lambda x: x,
@@ -113,6 +126,8 @@ _TABLE: dict[str, Emit] = {
     "round": lambda x: x.unary("rint"),
     "round_f16": lambda x: x.cast("fptrunc", "f16").cast("fpext", "f32"),
     "round_bf16": lambda x: (rounded_bits(x) << 16).floats(),
+    "round_f8e4m3": lambda x: _rounded_to_byte(x, GREATEST["f8e4m3"], mantissa=3, lowest=-6),
+    "round_f8e5m2": lambda x: _rounded_to_byte(x, GREATEST["f8e5m2"], mantissa=2, lowest=-14),
     "relu": lambda x: x.at_least(0.0),
     "clamp": _clamp,
     "clip": _clip,
@@ -172,6 +187,7 @@ _CYCLES: dict[str, float] = {
     "convert": 0, "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10,
     "log": 14, "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
     "elu": 10, "mish": 17, "softplus": 20, "round_f16": 2, "round_bf16": 6,
+    "round_f8e4m3": 7, "round_f8e5m2": 7,
 }  # fmt: skip
 """Cycles per vector of 8 lanes; 1 by default."""
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from ml_dtypes import bfloat16
+from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 
 from irload.core.tensor import Array
+from irload.ops.quantization.fake_convert import GREATEST
 from irload.plan.backends.numpy.kernels import activations
 from irload.plan.backends.numpy.kernels.activations import EmitCalls
 from irload.plan.backends.numpy.kernels.calls import INFINITE, clip, maximum, minimum, negative
@@ -28,9 +29,9 @@ def _number_first(function: Callable[..., object]) -> EmitCalls:
     return lambda args, out, numbers, take: [(function, (numbers[0], args[0], out))]
 
 
-def _rounded(dtype: np.dtype[Any]) -> EmitCalls:
+def _rounded(dtype: np.dtype[Any], greatest: float | None = None) -> EmitCalls:
     def round_to(x: Array, out: Array) -> None:
-        out[...] = x.astype(dtype)
+        out[...] = (x if greatest is None else x.clip(-greatest, greatest)).astype(dtype)
 
     return lambda args, out, numbers, take: [(round_to, (args[0], out))]
 
@@ -65,6 +66,8 @@ TABLE: dict[str, EmitCalls] = {
     "round": _ufunc(np.rint),
     "round_f16": _rounded(np.dtype(np.float16)),
     "round_bf16": _rounded(np.dtype(bfloat16)),
+    "round_f8e4m3": _rounded(np.dtype(float8_e4m3fn), GREATEST["f8e4m3"]),
+    "round_f8e5m2": _rounded(np.dtype(float8_e5m2), GREATEST["f8e5m2"]),
     "relu": activations.relu,
     "clamp": activations.clamp,
     "clip": lambda args, out, numbers, take: [(args[0].clip, (args[1], args[2], out))],
