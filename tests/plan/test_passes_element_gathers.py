@@ -37,6 +37,13 @@ def operation(net: Net, type: str, indices: Ref, number: int) -> Ref:
     return net.op(type, wide, net.constant(number), auto_broadcast="numpy")
 
 
+def selected(net: Net, number: int) -> Ref:
+    """Clamped integers if they are negative, otherwise a number."""
+    zero, wide = net.constant(0), net.op("Convert", clamped(net, -6, 5), destination_type="i64")
+    mask = net.op("Less", wide, zero, auto_broadcast="numpy")
+    return net.op("Select", mask, wide, net.constant(number), auto_broadcast="numpy")
+
+
 def buckets(net: Net, count: int) -> Ref:
     """The numbers of buckets from 0 to `count`, [3, 4, 5]."""
     boundaries = net.constant(np.linspace(-1, 8.5, count, dtype=np.float32))
@@ -57,6 +64,7 @@ IN_RANGE: dict[str, tuple[Callable[[Net], Ref], int]] = {
     "remainders": (lambda net: operation(net, "FloorMod", clamped(net, -9, 9), 6), 1),
     "moved": (lambda net: operation(net, "Subtract", operation(net, "Add", clamped(net, 0, 8), 2), 5), 1),
     "limited": (lambda net: operation(net, "Maximum", operation(net, "Minimum", clamped(net, -9, 9), 5), -6), 1),
+    "selected": (lambda net: selected(net, 5), 1),
     "buckets": (lambda net: buckets(net, 5), 1),
     "constants": (lambda net: net.constant(np.arange(60).reshape(3, 4, 5) % 11 - 5), 2),
 }
@@ -64,6 +72,7 @@ OUT_OF_RANGE: dict[str, tuple[Callable[[Net], Ref], float]] = {
     "inputs": (lambda net: net.integers(3, 6, 5), 6),
     "clamped beyond the axis": (lambda net: clamped(net, 0, 6), 9),
     "clamped below the axis": (lambda net: clamped(net, -7, 5), -9),
+    "selected beyond the axis": (lambda net: selected(net, 6), 9),
     "buckets beyond the axis": (lambda net: buckets(net, 6), 9),
     "moved beyond the axis": (lambda net: operation(net, "Add", clamped(net, 0, 5), 1), 9),
     "remainders beyond the axis": (lambda net: operation(net, "FloorMod", clamped(net, 0, 6), 7), 9),

@@ -7,7 +7,7 @@ Any other GatherElements is computed by its operation, which reports indices out
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irload.core.op import is_builtin
@@ -74,15 +74,20 @@ def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | 
         case ViewStep():
             return _bounds(step.inputs[0], producers)
         case ConcatStep():
-            parts = [_bounds(part, producers) for part in step.inputs]
-            known = [part for part in parts if part is not None]
-            return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(parts) else None
+            return _union(step.inputs, producers)
         case TopKStep():
             return 0, step.inputs[0].shape[step.axis] - 1
         case ComputeStep() if is_builtin(step.op):
             return _of_operation(step, value, producers)
         case _:
             return None
+
+
+def _union(values: Sequence[Value], producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+    """Return the bounds of integers that are elements of these values."""
+    bounds = [_bounds(value, producers) for value in values]
+    known = [each for each in bounds if each is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(bounds) else None
 
 
 def _of_operation(step: ComputeStep, value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
@@ -99,6 +104,8 @@ def _of_operation(step: ComputeStep, value: Value, producers: Mapping[Value, Ste
         case type if type in ARITHMETIC:
             a, b = (_bounds(operand, producers) for operand in step.inputs)
             return None if a is None or b is None else ARITHMETIC[type](*a, *b)
+        case "Select":
+            return _union(step.inputs[1:], producers)
         case "FloorMod":
             divisor = step.inputs[1].constant
             return (0, int(divisor.max()) - 1) if divisor is not None and (divisor > 0).all() else None
