@@ -249,7 +249,7 @@ def ancestors(nodes: Iterable[Node], barriers: Container[Node] = ()) -> list[Nod
 def mark_reachable(graph: Graph) -> None:
     """Set `reachable` of all nodes: True for Parameters, and for nodes on which a Result or an Assign depends.
 
-    The runtime does not create other nodes.
+    OpenVINO does not create other nodes.
     """
     for node in graph.nodes:
         node.reachable = node.type == "Parameter"

@@ -71,7 +71,7 @@ class Inferred:
 class Inference:
     """One run of inference. `types` has the type of every output, `counts` the number of outputs of each node.
 
-    `remarks` has violations of the specification that the runtime accepts, by node, in order of detection.
+    `remarks` has violations of the specification that OpenVINO accepts, by node, in order of detection.
 
     An error of a node is passed to `on_error` with its location; if that returns, the node's outputs get their declared
     types and inference continues. `known`: an earlier inference, whose constants are not inferred again.
@@ -158,7 +158,7 @@ class Inference:
             self.types[output] = tensor
 
     def check_output_ports(self, node: Node, count: int) -> None:
-        """Raise ShapeMismatch if the layer lists more output ports than its operation has, as the runtime does."""
+        """Raise ShapeMismatch if the layer lists more output ports than its operation has, as OpenVINO does."""
         # Without bodies, a count of 0 means that the number of outputs depends on values.
         if len(node.outputs) > count and (count or has_body(node)):
             raise ShapeMismatch(f"lists {len(node.outputs)} output ports; {node.type} has {count}")

@@ -36,7 +36,7 @@ def read_model(
     - `sha256`: the required digest of the model, as `irrun inspect --sha256` shows it, or a dict of digests by "xml"
       and "bin". The bytes that are hashed are the bytes that are parsed and run.
 
-    `Model.warnings` lists faults that the runtime ignores without a warning, including every port whose declaration
+    `Model.warnings` lists faults that OpenVINO ignores without a warning, including every port whose declaration
     contradicts the inferred type (`Model.differences`). Outputs of layers of unknown type get the declared types.
     Layers of IR v2 to v7 become operations, which `Model.rewritten` lists.
 

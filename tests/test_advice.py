@@ -35,7 +35,7 @@ def test_numbers_are_read_up_to_the_first_invalid_character(text: str, value: fl
         return
     model = irload.read_model(*ir_of(case))
     plain = text.strip() in ("+2", ".5", "2.", "nan")
-    assert any("is not a number; the runtime reads" in w for w in model.warnings) == (not plain)
+    assert any("is not a number; OpenVINO reads" in w for w in model.warnings) == (not plain)
     output = irload.compile_model(model)(case.inputs[0].value)[0]
     assert output.tolist() == pytest.approx([value * np.expm1(-1.0), 2], nan_ok=True)
     assert runtime.outputs(case)[0].tolist() == pytest.approx(output.tolist(), nan_ok=True)
@@ -55,7 +55,7 @@ def test_integers_are_read_up_to_the_first_invalid_character(text: str, blocks: 
             runtime.read(case)
         return
     model = irload.read_model(*ir_of(case))
-    assert any("is not an integer; the runtime reads 2" in w for w in model.warnings)
+    assert any("is not an integer; OpenVINO reads 2" in w for w in model.warnings)
     assert list(runtime.read(case).output(0).shape) == list(model.outputs[0].shape) == [1, 4, 2, 2]
 
 

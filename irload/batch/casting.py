@@ -20,7 +20,7 @@ def cast(port: Port, value: Array, *, lossy: bool = False) -> Array:
     """Convert `value` to the element type of the input `port`, with the shape unchanged.
 
     Safe conversions are: floats to narrower floats, rounded; integers and booleans to floats or integers that represent
-    them exactly; whole floats to integers; 0 and 1 to booleans. With `lossy`, all conversions of the runtime's API
+    them exactly; whole floats to integers; 0 and 1 to booleans. With `lossy`, all conversions of OpenVINO's API
     follow the rules of Convert: truncate, wrap, parse text as numbers. Raises InputInvalid.
     """
     element = port.element_type

@@ -56,7 +56,7 @@ REQUIRED: Final = object()
 class Attribute:
     """The declaration of one attribute: how its text is parsed and written, its default, and its rule.
 
-    `spec_required` marks an attribute that the specification requires but the runtime defaults: its absence is a
+    `spec_required` marks an attribute that the specification requires but OpenVINO defaults: its absence is a
     warning. `supplied` marks an attribute without a text form: the reader supplies its value (a body, the data of a
     constant).
     """
@@ -105,7 +105,7 @@ class Attribute:
             raise AttributeInvalid(f"attribute {self.xml_name} {complaint}, found {_shown(value)}")
 
     def read(self, text: str, notes: list[str]) -> Any:
-        """The value of `text`. Appends a note to `notes` for each fault that the runtime accepts silently."""
+        """The value of `text`. Appends a note to `notes` for each fault that OpenVINO accepts silently."""
         try:
             heard: list[str] = []
             value = self.parse(text, heard)
@@ -114,7 +114,7 @@ class Attribute:
         notes += [f"attribute {self.xml_name}: {note}" for note in heard]
         if isinstance(self.rule, Advice) and value is not UNSAID and (complaint := self.rule.rule(value)):
             notes.append(f"attribute {self.xml_name} {complaint} by the specification, found {_shown(value)}")
-        # As in the runtime, unusable text leaves the default.
+        # As in OpenVINO, unusable text leaves the default.
         return (None if self.required else self.default) if value is UNSAID else value
 
 
@@ -165,12 +165,12 @@ def boolean(default: Any = REQUIRED, *, name: str | None = None, spec_required: 
     """true, false, 1 or 0, ignoring case. Other text leaves the default, with a warning."""
 
     def parse(text: str, notes: list[str]) -> Any:
-        word = text.lower()  # as in the runtime, blanks are not stripped: `true ` is other text
+        word = text.lower()  # as in OpenVINO, blanks are not stripped: `true ` is other text
         if word in ("true", "1"):
             return True
         if word in ("false", "0"):
             return False
-        notes.append(f"'{text}' is neither true nor false; the runtime ignores it and keeps the default")
+        notes.append(f"'{text}' is neither true nor false; OpenVINO ignores it and keeps the default")
         return UNSAID
 
     return _attribute(parse, lambda v: "true" if v else "false", default, None, name, spec_required, "boolean")
@@ -273,7 +273,7 @@ def finite(value: Any) -> str | None:
 
 @record()
 class Advice:
-    """A rule of the specification that the runtime does not enforce: breaking it causes a warning."""
+    """A rule of the specification that OpenVINO does not enforce: breaking it causes a warning."""
 
     rule: Validator
 
@@ -292,9 +292,9 @@ def _each(value: Any) -> Sequence[Any]:
 
 # -- text ------------------------------------------------------------------------------------------------------------
 
-# The runtime parses numbers as C++ streams do: it reads the longest valid prefix and ignores the rest. There is one
+# OpenVINO parses numbers as C++ streams do: it reads the longest valid prefix and ignores the rest. There is one
 # exception: an `e` after the number must be followed by the digits of the exponent.
-_INTEGER: Final = re.compile(r"-?[0-9]+")  # the runtime refuses a plus sign
+_INTEGER: Final = re.compile(r"-?[0-9]+")  # OpenVINO refuses a plus sign
 _NUMBER: Final = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([eE]?)")
 
 
@@ -324,7 +324,7 @@ def _parse_integer(text: str, notes: list[str]) -> int:
     if not -(2**63) <= number < 2**64:
         raise AttributeInvalid(f"'{_short(word)}' does not fit 64 bits")
     if prefix[0] != word:
-        notes.append(f"'{_short(word)}' is not an integer; the runtime reads {number}")
+        notes.append(f"'{_short(word)}' is not an integer; OpenVINO reads {number}")
     return number
 
 
@@ -350,7 +350,7 @@ def _parse_number(text: str, notes: list[str]) -> float:
     if prefix is None or prefix[2] or not math.isfinite(number := float(prefix[1])):
         raise AttributeInvalid(f"'{_short(word)}' is not a number")
     if prefix[0] != word:
-        notes.append(f"'{_short(word)}' is not a number; the runtime reads {number:g}")
+        notes.append(f"'{_short(word)}' is not a number; OpenVINO reads {number:g}")
     return number
 
 
@@ -359,7 +359,7 @@ def _join(value: Sequence[Any]) -> str:
 
 
 def _float_text(value: float) -> str:
-    """At most 17 significant digits, as the runtime writes. repr is the shortest text that parses to the same value."""
+    """At most 17 significant digits, as OpenVINO writes. repr is the shortest text that parses to the same value."""
     return repr(float(value))
 
 

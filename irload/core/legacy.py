@@ -1,6 +1,6 @@
 """The element types of the inputs and outputs of IR v10 models, where they differ from the graph.
 
-Scripts for IR v10 pass f32 and expect f32 or i32, so the runtime converts inputs and outputs, and so does irload. f16
+Scripts for IR v10 pass f32 and expect f32 or i32, so OpenVINO converts inputs and outputs, and so does irload. f16
 inputs are shown as f32. Outputs are shown as i32 if they are 32-bit or 64-bit integers, otherwise as f32.
 """
 

@@ -107,7 +107,7 @@ class Op:
     """False for operations that return their inputs unchanged."""
 
     rounds: ClassVar[Collection[int]] = ()
-    """Inputs that are real numbers by the specification; for integers the runtime rounds the result.
+    """Inputs that are real numbers by the specification; for integers OpenVINO rounds the result.
 
     `compute` receives these inputs as f32.
     """
@@ -163,7 +163,7 @@ class Op:
 
     @classmethod
     def parse(cls, text: Mapping[str, str], **supplied: Any) -> tuple[Self, list[str]]:
-        """An instance from the attributes of a `data` element, and warnings about faults that the runtime accepts.
+        """An instance from the attributes of a `data` element, and warnings about faults that OpenVINO accepts.
 
         Raises AttributeInvalid with the attribute's name and the expected value.
         """
@@ -182,7 +182,7 @@ class Op:
             elif declaration.spec_required:
                 notes.append(
                     f"attribute {declaration.xml_name} is missing; the specification requires it, "
-                    f"the runtime uses the default, {declaration.default}"
+                    f"OpenVINO uses the default, {declaration.default}"
                 )
         notes += [f"unknown attribute {name}" for name in text if name not in known and name not in cls.ignores]
         return cls(**values), notes

@@ -1,6 +1,6 @@
 """Exact quotients of sizes, for shape arithmetic that exporters perform in floats before they round to integers.
 
-The runtime computes these sums, products and quotients in f32 and rounds each. A `Ratio` is the exact value. It is
+OpenVINO computes these sums, products and quotients in f32 and rounds each. A `Ratio` is the exact value. It is
 limited to computations in which rounding changes neither the floor nor the ceiling: at most one quotient that f32
 cannot represent, followed by sums with integers. A ratio that is not an integer differs from every integer by at least
 1 / `denominator`. Its numerator is below MAX_NUMERATOR, so each rounding changes it by at most a sixteenth of this

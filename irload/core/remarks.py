@@ -1,6 +1,6 @@
-"""Remarks: violations of the specification that the runtime accepts.
+"""Remarks: violations of the specification that OpenVINO accepts.
 
-An operation's `infer` calls `remark` and continues as the runtime does. The inference of a graph collects the remarks
+An operation's `infer` calls `remark` and continues as OpenVINO does. The inference of a graph collects the remarks
 of each layer, which `Model.warnings` and `irrun check` show.
 """
 

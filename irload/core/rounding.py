@@ -1,4 +1,4 @@
-"""Integers as operands of real arithmetic: computed in f32, then rounded, as in the runtime's CPU plugin.
+"""Integers as operands of real arithmetic: computed in f32, then rounded, as in OpenVINO's CPU plugin.
 
 The plugin supports i32, i8 and u8. It stores other integers as i32 (their low 32 bits) and booleans as u8. Results are
 rounded to the nearest integer, ties to even. NaN and values outside i32 become the lowest i32. Results of type i8 or u8

@@ -1,4 +1,4 @@
-"""The deviations of the runtime from the specification, listed in deviations.toml, and the layers they affect."""
+"""The deviations of OpenVINO from the specification, listed in deviations.toml, and the layers they affect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Deviation", "deviations", "met_by"]
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """`operations`: affected types; `where`: the part of the runtime; `what`: its behaviour, and that of irload.
+    """`operations`: affected types; `where`: the part of OpenVINO; `what`: its behaviour, and that of irload.
 
     `when`: tables of conditions on a layer, which is affected if all conditions of one table hold; empty if a file does
     not show whether a layer is affected. `emulated`: whether `irload.deviations.emulation` reproduces it.

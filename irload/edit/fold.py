@@ -77,7 +77,7 @@ class _Folding:
         try:
             return evaluate(node.op, [cast(Array, i.node.op.compute()) for i in sources], types)
         except ExecutionError:
-            return None  # it fails at run time as well, if the runtime evaluates it
+            return None  # it fails at run time as well, if it is evaluated
 
 
 def _restores(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""`openvino._pyopenvino`: the runtime's extension module, whose names libraries and annotations use."""
+"""`openvino._pyopenvino`: OpenVINO's extension module, whose names libraries and annotations use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes of operations in the form in which the runtime's Python API returns and accepts them."""
+"""Attributes of operations in the form in which OpenVINO's Python API returns and accepts them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 UNCHECKED = frozenset({"BinaryConvolution", "CTCGreedyDecoder", "DeformablePSROIPooling", "Proposal", "RegionYolo"})
-"""Operations for which the runtime checks neither element types nor channels (axis 1) when it creates a node."""
+"""Operations for which OpenVINO checks neither element types nor channels (axis 1) when it creates a node."""
 
 variables: dict[str, TensorType] = {}
 """The types of the variables that ReadValue nodes created from Python declare."""
@@ -83,7 +83,7 @@ def unique_name(node: graph.Node) -> str:
 
 
 class _Creation(Inference):
-    """Inference with only those checks that the runtime performs when it creates a node. Compilation performs all."""
+    """Inference with only those checks that OpenVINO performs when it creates a node. Compilation performs all."""
 
     def outputs(self, node: graph.Node, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         try:

@@ -116,7 +116,7 @@ class _WithBodies(Node):
         return self._node.op
 
 
-class if_op(_WithBodies):  # noqa: N801 - the runtime's name
+class if_op(_WithBodies):  # noqa: N801 - OpenVINO's name
     """A condition with one body for true and one for false."""
 
     _type, _opset, _names = "If", "opset8", ("then_body", "else_body")
@@ -260,7 +260,7 @@ class _Iterating(_WithBodies):
         self._set("body", outputs=(*(o.map() for o in outputs), *special))
 
 
-class tensor_iterator(_Iterating):  # noqa: N801 - the runtime's name
+class tensor_iterator(_Iterating):  # noqa: N801 - OpenVINO's name
     """A body that runs for each part of its sliced inputs."""
 
     _type, _opset = "TensorIterator", "opset1"
@@ -283,7 +283,7 @@ class tensor_iterator(_Iterating):  # noqa: N801 - the runtime's name
         return self._body("body")
 
 
-class loop(_Iterating):  # noqa: N801 - the runtime's name
+class loop(_Iterating):  # noqa: N801 - OpenVINO's name
     """A body that runs until a number of iterations or a condition ends it."""
 
     _type, _opset = "Loop", "opset5"

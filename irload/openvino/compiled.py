@@ -1,4 +1,4 @@
-"""CompiledModel: a compiled model of irload with the ports, requests and properties of the runtime's API."""
+"""CompiledModel: a compiled model of irload with the ports, requests and properties of OpenVINO's API."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Core:
     ) -> CompiledModel:
         """Compile the model that `CompiledModel.export_model` wrote: bytes, a stream, or a Tensor of bytes.
 
-        Properties of the exported model are not stored, as in the runtime. Raises RuntimeError for other bytes.
+        Properties of the exported model are not stored, as in OpenVINO. Raises RuntimeError for other bytes.
         """
         settings = self._config(device_name, config)
         return compile_copy(imported(model_stream, settings), settings)

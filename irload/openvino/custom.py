@@ -1,4 +1,4 @@
-"""Op: operations written in Python for the runtime's API, and their registration for files."""
+"""Op: operations written in Python for OpenVINO's API, and their registration for files."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Op(Node):
         return visitor.attributes
 
     def _update_type_info(self) -> None:
-        """Accept the call of the runtime's base class."""
+        """Accept the call of OpenVINO's base class."""
 
 
 def register(extension: Any) -> None:

@@ -1,4 +1,4 @@
-"""The base of enumerations: members convert to int and have `name` and `value`, as the runtime's do."""
+"""The base of enumerations: members convert to int and have `name` and `value`, as OpenVINO's do."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ R = TypeVar("R")
 
 
 class OpenVINOError(errors.IRError, RuntimeError):
-    """A failure that the runtime reports as a RuntimeError. Its cause is irload's error, if there is one."""
+    """A failure that OpenVINO reports as a RuntimeError. Its cause is irload's error, if there is one."""
 
 
 class Unsupported(errors.Unsupported, NotImplementedError):
-    """A feature of the runtime that irload does not have: devices other than CPU, other formats, remote memory."""
+    """A feature of OpenVINO that irload does not have: devices other than CPU, other formats, remote memory."""
 
 
 class OVError(Exception):

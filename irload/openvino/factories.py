@@ -1,4 +1,4 @@
-"""Factories of operations by opset: functions with the runtime's signatures, created from the registry."""
+"""Factories of operations by opset: functions with OpenVINO's signatures, created from the registry."""
 
 from __future__ import annotations
 

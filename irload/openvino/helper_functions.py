@@ -52,7 +52,7 @@ def set_batch(model: Model, dimension: Any = -1) -> None:
 
 
 def shutdown() -> None:
-    """Accept the call that ends the runtime: irload releases its memory with its objects."""
+    """Accept the call that shuts OpenVINO down: irload releases its memory with its objects."""
 
 
 def tensor_from_file(path: Any) -> Tensor:

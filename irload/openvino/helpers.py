@@ -1,6 +1,6 @@
 """Packing of values of less than 8 bits into bytes, the first value in the high bits.
 
-That is the order of the runtime's helpers. In files the first of two 4-bit values is in the low bits.
+That is the order of OpenVINO's helpers. In files the first of two 4-bit values is in the low bits.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ __all__ = ["install"]
 NAME = "openvino"
 HERE = "irload.openvino"
 _ALIASES = {"_pyopenvino.op": ".op", "_pyopenvino.util": ".utils", "_ov_api": ""}
-"""Internal names of the runtime that libraries import, and the modules that have their contents."""
+"""Internal names of OpenVINO that libraries import, and the modules that have their contents."""
 
 
 def install() -> None:

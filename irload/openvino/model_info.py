@@ -175,7 +175,7 @@ class ModelInfo:
         """The nodes in topological order."""
         model = self._graph
         ends = [*model.results, *model.sinks, *model.parameters]
-        return [adapters.adapter(n) for n in copies.collect(ends[::-1])]  # the runtime's order
+        return [adapters.adapter(n) for n in copies.collect(ends[::-1])]  # OpenVINO's order
 
     def get_ops(self) -> list[Node]:
         """The nodes, Parameters and Results first."""

@@ -240,7 +240,7 @@ def _within(index: int, count: int, kind: str, node: Node) -> int:
 
 
 def _entries(node: graph.Node) -> dict[str, Any]:
-    """The metadata that the file has, by name and version as in the runtime."""
+    """The metadata that the file has, by name and version as in OpenVINO."""
     entries: dict[str, Any] = {}
     for entry in node.rt_info:
         if "name" in entry:

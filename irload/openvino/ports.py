@@ -308,7 +308,7 @@ def _items(node: graph.Node, side: str, index: int) -> dict[str, Any]:
 
 
 class _ReadOnly(RTMap):
-    """Metadata that should not be changed; as in the runtime, changes still work."""
+    """Metadata that should not be changed; as in OpenVINO, changes still work."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         warn("Setting rt_info via ConstOutput is deprecated; set it on a Model", DeprecationWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Names of the runtime that irload does not implement: using one raises Unsupported."""
+"""Names of OpenVINO that irload does not implement: using one raises Unsupported."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class FrontEndManager(FrontEnd):
 
 
 class GroupQueryAttentionExtension(_NotHere, Extension):
-    """An operation of the runtime outside its opsets, which irload does not have."""
+    """An operation of OpenVINO outside its opsets, which irload does not have."""
 
     feature = "the operation GroupQueryAttention"
 
 
 class PagedAttentionExtension(_NotHere, Extension):
-    """An operation of the runtime outside its opsets, which irload does not have."""
+    """An operation of OpenVINO outside its opsets, which irload does not have."""
 
     feature = "the operation PagedAttentionExtension"
 

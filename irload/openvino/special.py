@@ -126,7 +126,7 @@ def roi_pooling(
     node = authoring.create("ROIPooling", "opset2", [authoring.as_input(i) for i in (input, coords)], attributes)
     node.name = name or node.name
     pooling = adapter(node)
-    if output_size is not None:  # the runtime replaces these methods as well
+    if output_size is not None:  # OpenVINO replaces these methods as well
         setattr(pooling, "get_output_size", lambda: pooling.get_output_roi())  # noqa: B010 - not declared with this type
         setattr(pooling, "set_output_size", lambda size: pooling.set_output_roi(size))  # noqa: B010
     return pooling

@@ -1,4 +1,4 @@
-"""Tensor: an array with an element type, in the memory layout that the runtime's Python API shows."""
+"""Tensor: an array with an element type, in the memory layout that OpenVINO's Python API shows."""
 
 from __future__ import annotations
 

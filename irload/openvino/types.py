@@ -1,4 +1,4 @@
-"""Type: the element types, with the names and NumPy dtypes of the runtime's Python API."""
+"""Type: the element types, with the names and NumPy dtypes of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUANTIZED = frozenset({"i4", "i8", "i32", "u8", "nf4", "f8e4m3", "f8e5m2", "f8e
 _DTYPES = {"bf16": "float16", "nf4": "uint8", "string": "S", "f8e4m3": "uint8", "f8e5m2": "uint8", "f8e8m0": "uint8"}
 """The dtypes of tensor data that differ from irload's storage dtype: NumPy alone cannot represent these elements."""
 _STRING_BYTES = 32
-"""The size of one string object in the runtime, which is reported as its element size."""
+"""The size of one string object in OpenVINO, which is reported as its element size."""
 
 
 class Type:
@@ -205,7 +205,7 @@ def type_of(element: ElementType) -> Type:
 
 
 def element_for(given: Any) -> ElementType:
-    """As `element_of`; i32 for `int` and f32 for `float`, as the runtime's factories of nodes take them."""
+    """As `element_of`; i32 for `int` and f32 for `float`, as OpenVINO's factories of nodes take them."""
     return element_of({int: Type.i32, float: Type.f32}[given] if given in (int, float) else given)
 
 

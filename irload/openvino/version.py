@@ -1,4 +1,4 @@
-"""The version of irload, in the form of the runtime's."""
+"""The version of irload, in the form of OpenVINO's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import irload
 __all__ = ["Version", "get_version", "version"]
 
 API = "2026.4.0"
-"""The version of the runtime whose API the adapters follow: scripts compare it."""
+"""The version of OpenVINO whose API the adapters follow: scripts compare it."""
 
 
 class Version:
@@ -23,7 +23,7 @@ class Version:
 
 
 def get_version() -> str:
-    """The version of the API, a build number in the runtime's format, which libraries parse, and irload's version."""
+    """The version of the API, a build number in OpenVINO's format, which libraries parse, and irload's version."""
     return f"{API}-0-irload-{irload.__version__}"
 
 

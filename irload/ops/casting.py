@@ -1,7 +1,7 @@
 """Conversions between element types with the same result on every machine.
 
 In NumPy the result of casting a float that does not fit an integer depends on the processor. Here it is the result of
-the runtime's x86 casts: the smallest integer of the register, whose low bits narrow types keep.
+OpenVINO's x86 casts: the smallest integer of the register, whose low bits narrow types keep.
 """
 
 from __future__ import annotations

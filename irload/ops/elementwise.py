@@ -172,7 +172,7 @@ class MonotoneBinary(Binary):
         ends = product((left.lower, left.upper), (right.lower, right.upper))
         with np.errstate(all="ignore"):
             corners = np.stack([self.compute(x, y) for x, y in ends])
-        # As in the runtime, an operand without upper bound leaves only the bounds of a size: 0..∞.
+        # As in OpenVINO, an operand without upper bound leaves only the bounds of a size: 0..∞.
         is_open = self.open_ends(left, right)
         return [Bounds(np.where(is_open, 0, corners.min(0)), np.where(is_open, UNBOUNDED_HI, corners.max(0)))]
 

@@ -30,7 +30,7 @@ _IN_OPSET6 = frozenset(
 
 
 def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
-    """The class for a layer's type and version, and a note if irload is more lenient than the runtime.
+    """The class for a layer's type and version, and a note if irload is more lenient than OpenVINO.
 
     `opsetN` resolves to the newest variant introduced in N or before; other namespaces are plain names. Raises
     UnknownOperation, with a message that names near misses.
@@ -51,12 +51,12 @@ def resolve(type: str, version: str) -> tuple[type[Op], str | None]:
         raise _unknown(type, version)
     cls = candidates[-1]
     if number == LATEST and cls.since < LATEST and cls.type not in ("Parameter", "Convert", "ShapeOf"):
-        note = f"the runtime's {version} does not list {cls.type} yet; read as {cls.opset}"
+        note = f"OpenVINO's {version} does not list {cls.type} yet; read as {cls.opset}"
     return cls, note
 
 
 def opset_number(version: str) -> int | None:
-    """N of `opsetN`, else None. The runtime compares names, so `opset01` is not an opset."""
+    """N of `opsetN`, else None. OpenVINO compares names, so `opset01` is not an opset."""
     digits = version.removeprefix("opset")
     plain = digits != version and digits.isascii() and digits.isdigit() and len(digits) < 4
     return int(digits) if plain and not digits.startswith("0") else None

@@ -95,7 +95,7 @@ def _empty(element: ElementType, shape: tuple[int, ...]) -> Callable[[], Array]:
 
 
 def _natural(key: str, text: str) -> int:
-    digits = text.lstrip()  # the runtime refuses trailing blanks
+    digits = text.lstrip()  # OpenVINO refuses trailing blanks
     if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise AttributeInvalid(f"attribute {key} must be a non-negative integer, found '{text[:40]}'")
     return int(digits)

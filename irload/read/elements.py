@@ -31,7 +31,7 @@ _ONCE = frozenset(
         *("precise", "preprocessed", "preprocessing_attribute", "primitives_priority", "strides"),
     }
 )
-"""Runtime attributes that the runtime rejects if a layer has them twice."""
+"""Runtime attributes that OpenVINO rejects if a layer has them twice."""
 
 
 class Elements:
@@ -144,7 +144,7 @@ class Elements:
         return -1
 
     def runtime_attributes(self, layer: RawLayer, element: Element) -> None:
-        """Read the rt_info of a layer. The runtime ignores that of IR v10."""
+        """Read the rt_info of a layer. OpenVINO ignores that of IR v10."""
         if self.net.is_v10:
             return
         seen: set[tuple[str, str]] = set()
@@ -187,7 +187,7 @@ class Elements:
         return dict(element.attrib)
 
     def warn_of_unknown(self, element: Element) -> None:
-        """Warn about attributes outside the format, which the runtime ignores."""
+        """Warn about attributes outside the format, which OpenVINO ignores."""
         count = len(element.attrib)
         if count > self.limits.attributes:  # listing them takes quadratic time
             self.warn(f"line {element.sourceline}: {count} attributes of <{element.tag}>")
@@ -220,7 +220,7 @@ class Elements:
     def natural(self, element: Element, key: str) -> int | None:
         """Return a non-negative integer with fewer than 19 digits; anything else is reported."""
         value = element.get(key)
-        number = None if value is None else self.number(value.lstrip().removeprefix("+"))  # as the runtime reads it
+        number = None if value is None else self.number(value.lstrip().removeprefix("+"))  # as OpenVINO reads it
         if number is not None:
             return number
         fault = (

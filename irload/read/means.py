@@ -18,7 +18,7 @@ from irload.read.weights import Weights
 def subtract_means(model: Model, preprocess: RawPreprocess, weights: Weights) -> None:
     """Insert the Subtract that a `pre-process` describes, directly after its Parameter.
 
-    Without a name it applies to the first input of rank 4, as in the runtime. Raises ReadError if it names no input, or
+    Without a name it applies to the first input of rank 4, as in OpenVINO. Raises ReadError if it names no input, or
     does not have one mean per channel.
     """
     parameter = _parameter(model, preprocess.layer_name)

@@ -32,7 +32,7 @@ def tree(element: Element) -> dict[str, Any]:
 
 
 def check_old(element: Element, elements: Elements) -> None:
-    """Report entries of meta_data that the runtime rejects: neither a value nor cli_parameters."""
+    """Report entries of meta_data that OpenVINO rejects: neither a value nor cli_parameters."""
     for child in element:
         if element.tag == "meta_data" and child.get("value") is None and child.tag != "cli_parameters":
             elements.report(ReadError(f"<{child.tag}> of meta_data has no value", elements.where(child)))

@@ -27,7 +27,7 @@ _NARROW = frozenset(e.dtype for e in ELEMENTS if e.is_low_precision)
 def bind(ports: Sequence[Port], inputs: Any) -> list[Array]:
     """Return one array per port, from an array, a sequence in port order, or a dict by name, position or Port.
 
-    Arrays are converted to the element type of the port as in the runtime's Python API: any boolean, integer or float
+    Arrays are converted to the element type of the port as in OpenVINO's Python API: any boolean, integer or float
     to any other, by the rules of Convert; text is parsed as numbers; a number becomes a tensor of one element. For
     ports of strings, text and UTF-8 bytes are accepted. Python numbers must be representable in the type. Raises
     InputInvalid, whose message names the input and both shapes or types.

@@ -1,4 +1,4 @@
-"""Compares a port's declaration with its inferred type. The runtime never does.
+"""Compares a port's declaration with its inferred type. OpenVINO never does.
 
 Shared by `irrun infer`, which shows both, `irrun check`, which reports differences, and `differences.py`, which
 compares every model that is read or run.

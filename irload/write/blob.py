@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 
 class Blob:
-    """Collects the bytes of constants. Equal bytes are stored once, as by the runtime's writer."""
+    """Collects the bytes of constants. Equal bytes are stored once, as by OpenVINO's writer."""
 
     def __init__(self) -> None:
         self.size = 0

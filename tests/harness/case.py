@@ -39,7 +39,7 @@ def const(value: Any, element: ElementType | None = None) -> Input:
 
 @dataclass(frozen=True)
 class Case:
-    """One operation, its attributes as XML text, its inputs, and how its outputs are compared with the runtime's.
+    """One operation, its attributes as XML text, its inputs, and how its outputs are compared with OpenVINO's.
 
     `oracle`: "reference" (Model.evaluate), "cpu" (the CPU plugin at f32), "both" to try the reference first and the CPU
     where it has no kernel (the default), or "none" for operations that no runtime executes, which have `expected`.
@@ -61,7 +61,7 @@ class Case:
     compare: Callable[[Sequence[Array], Sequence[Array]], bool] | None = None
     """Replaces the elementwise comparison if the order or padding of outputs is unspecified: (ours, theirs) → agree."""
     inconsistent_shapes: bool = False
-    """True if the runtime's results contradict its inferred shapes. irload's must then only be compatible."""
+    """True if OpenVINO's results contradict its inferred shapes. irload's must then only be compatible."""
 
     @property
     def row(self) -> tuple[str, str]:

@@ -29,7 +29,7 @@ class Died:
 
 
 def preload() -> None:
-    """Import the modules that tasks need once, before forking: the operations, the planner and the runtime."""
+    """Import the modules that tasks need once, before forking: the operations, the planner and OpenVINO."""
     for package in (irload.ops, irload.plan):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

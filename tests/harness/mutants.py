@@ -1,4 +1,4 @@
-"""Mutants: valid cases with one or two faults, for comparing the verdicts of irload and the runtime."""
+"""Mutants: valid cases with one or two faults, for comparing the verdicts of irload and OpenVINO."""
 
 from __future__ import annotations
 

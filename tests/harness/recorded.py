@@ -1,8 +1,8 @@
 """Comparisons with the OpenVINO runtime that have passed, so that `make test` repeats only changed ones.
 
 tests/data/agreed.csv has a digest per comparison, of all its data on irload's side: models, inputs, results,
-tolerances. Data with a recorded digest agree with the runtime as before. Other data, for example with a last bit that
-another processor rounds differently, are compared with the runtime immediately. The nightly run compares everything.
+tolerances. Data with a recorded digest agree with OpenVINO as before. Other data, for example with a last bit that
+another processor rounds differently, are compared with OpenVINO immediately. The nightly run compares everything.
 `python -m tests.harness.recorded` compares everything and writes the file.
 """
 
@@ -26,7 +26,7 @@ compared: dict[str, str] = {}
 
 
 def agrees(name: str, evidence: Iterable[bytes], compare: Callable[[], None]) -> None:
-    """Compare with the runtime by `compare`, unless it agreed with the same evidence before."""
+    """Compare with OpenVINO by `compare`, unless it agreed with the same evidence before."""
     digest = digest_of(evidence)
     if tiers.NIGHTLY or recorded().get(name) != digest:
         compare()

@@ -36,15 +36,15 @@ def extension_library() -> str:
 
 
 class Rejected(Exception):
-    """The runtime rejects the model."""
+    """OpenVINO rejects the model."""
 
 
 class NoKernel(Exception):
-    """The runtime reads the model but cannot execute it."""
+    """OpenVINO reads the model but cannot execute it."""
 
 
 def read(case: Case, shapes: Sequence[str | None] | None = None) -> ov.Model:
-    """The case as the runtime's model. Raises Rejected."""
+    """The case as OpenVINO's model. Raises Rejected."""
     xml, weights = ir_of(case, shapes)
     blob = ov.Tensor(np.frombuffer(weights or b"\0", np.uint8))
     try:
@@ -54,7 +54,7 @@ def read(case: Case, shapes: Sequence[str | None] | None = None) -> ov.Model:
 
 
 def inferred(model: ov.Model) -> list[tuple[str, Shape]]:
-    """(element type, shape) of each model output, as the runtime infers it."""
+    """(element type, shape) of each model output, as OpenVINO infers it."""
     return [
         (r.input(0).get_element_type().get_type_name(), shape_of(r.input(0).get_partial_shape()))
         for r in model.get_results()
@@ -62,19 +62,19 @@ def inferred(model: ov.Model) -> list[tuple[str, Shape]]:
 
 
 def shape_of(partial: Any) -> Shape:
-    """Our Shape of the runtime's PartialShape."""
+    """Our Shape of OpenVINO's PartialShape."""
     if partial.rank.is_dynamic:
         return Shape.unranked()
     return Shape(*(Dim(d.get_min_length(), _upper(d.get_max_length())) for d in partial))
 
 
 def _upper(limit: int) -> int | None:
-    """The upper end of a dim. After a division and a multiplication, the runtime's infinity is some huge number."""
+    """The upper end of a dim. After a division and a multiplication, OpenVINO's infinity is some huge number."""
     return None if limit == -1 or limit > 1 << 53 else limit
 
 
 def outputs(case: Case, model: ov.Model | None = None) -> list[Array]:
-    """The runtime's results. Raises Rejected or NoKernel."""
+    """OpenVINO's results. Raises Rejected or NoKernel."""
     model = model or read(case)
     tries = {"both": ("reference", "cpu"), "cpu-first": ("cpu", "reference")}.get(case.oracle, (case.oracle,))
     failures: list[str] = []
@@ -111,11 +111,11 @@ def _cpu(model: ov.Model, case: Case) -> list[Array]:
 
 
 ORACLES = {"reference": _reference, "cpu": _cpu}
-"""The two implementations of the runtime: the reference kernels, and the CPU plugin at f32."""
+"""The two implementations of OpenVINO: the reference kernels, and the CPU plugin at f32."""
 
 
 def tensor(value: Array, element: ElementType) -> ov.Tensor:
-    """The runtime's tensor of one of our arrays."""
+    """OpenVINO's tensor of one of our arrays."""
     if element.name == "string":
         return ov.Tensor(value.astype(str))
     ov_type = getattr(ov.Type, element.name)
@@ -131,7 +131,7 @@ def _buffer(t: ov.Tensor) -> Any:
 
 
 def array_of(t: ov.Tensor) -> Array:
-    """Our array of one of the runtime's tensors."""
+    """Our array of one of OpenVINO's tensors."""
     name = t.get_element_type().get_type_name()
     shape = tuple(t.get_shape())
     if name == "string":

@@ -1,4 +1,4 @@
-"""Intended differences between the models that irload and the runtime accept: one entry per rule, with the reason."""
+"""Intended differences between the models that irload and OpenVINO accept: one entry per rule, with the reason."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.harness.case import Case
 class Strictness:
     """A difference and its reason.
 
-    `side`: the verdict of irload (`rejected` or `accepted`; the runtime's is the opposite); `types`: the operations
-    concerned (none: all); `words`: a pattern that the error message matches, irload's or the runtime's; `why`: the
+    `side`: the verdict of irload (`rejected` or `accepted`; OpenVINO's is the opposite); `types`: the operations
+    concerned (none: all); `words`: a pattern that the error message matches, irload's or OpenVINO's; `why`: the
     reason.
     """
 
@@ -57,23 +57,23 @@ _TEXT = (
 )
 
 STRICTNESS: tuple[Strictness, ...] = (
-    # -- accepted by the runtime, rejected by irload
+    # -- accepted by OpenVINO, rejected by irload
     _rejected(
         "BatchToSpace SpaceToBatch",
         "the first value of",
-        "blocks, pads or crops of the batch: the specification wants 1 and 0, the runtime infers without them",
+        "blocks, pads or crops of the batch: the specification wants 1 and 0, OpenVINO infers without them",
     ),
     _rejected(
         "If Loop TensorIterator",
         "",
-        "the runtime does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "
+        "OpenVINO does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "
         "types that the body's operations cannot combine end in errors of its kernels when it runs; of a number that "
         "decides it looks at one byte",
     ),
     _rejected(
         _BROADCASTING + "Broadcast DeformablePSROIPooling GRUSequence Interpolate LSTMSequence Proposal RNNSequence",
         "is not one of",
-        "words that the specification does not list; the runtime takes any, or those of other operations",
+        "words that the specification does not list; OpenVINO takes any, or those of other operations",
     ),
     _rejected(
         _TEXT,
@@ -88,7 +88,7 @@ STRICTNESS: tuple[Strictness, ...] = (
     _rejected(
         _BROADCASTING,
         "auto_broadcast pdpd",
-        "with pdpd only b is stretched; the runtime also lets a become empty where b is",
+        "with pdpd only b is stretched; OpenVINO also lets a become empty where b is",
     ),
     _rejected(
         "Einsum Interpolate PriorBoxClustered",
@@ -105,13 +105,13 @@ STRICTNESS: tuple[Strictness, ...] = (
         "Range",
         "AttributeInvalid: .*must (be positive|not be negative|be at least|be within|be finite|be a number|be a numeric"
         "|be one of i32, i64|be i32 or i64)",
-        "attributes outside the range that the specification gives; the runtime does not check them",
+        "attributes outside the range that the specification gives; OpenVINO does not check them",
     ),
     _rejected(
         _DETECTRON + "Col2Im GRUSequence Interpolate LSTMSequence PriorBox PriorBoxClustered ROIPooling RNNSequence "
         "ReorgYolo",
         "AttributeInvalid: .*(must (have|hold|be) (one|two|four|three|1|2|3)\\b|pyramid_scales has|density must have)",
-        "lists of a length that the specification does not allow; the runtime reads the first items, or past the end",
+        "lists of a length that the specification does not allow; OpenVINO reads the first items, or past the end",
     ),
     _rejected(
         _REDUCTIONS
@@ -126,7 +126,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         "SegmentMax Slice SliceScatter SoftMax SpaceToBatch Split SparseFillEmptyRows Squeeze StridedSlice Tile TopK "
         "Transpose Unique Unsqueeze VariadicSplit",
         "TypeMismatch",
-        "element types that the specification does not list, or that must agree; the runtime leaves them unchecked and "
+        "element types that the specification does not list, or that must agree; OpenVINO leaves them unchecked and "
         "fails later or converts in silence",
     ),
     _rejected(
@@ -135,7 +135,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         "ScatterUpdate SliceScatter Split Squeeze StridedSlice TopK Unsqueeze VariadicSplit",
         "is out of range|must be increasing within|must be in|must be distinct|more than the rank|describes \\d+ axes"
         "|has no axis",
-        "axes that the data do not have; the runtime wraps unsigned ones to negative, or finds out when it runs",
+        "axes that the data do not have; OpenVINO wraps unsigned ones to negative, or finds out when it runs",
     ),
     _rejected(
         _WINDOWS
@@ -144,31 +144,31 @@ STRICTNESS: tuple[Strictness, ...] = (
         "ShapeMismatch: .*(must not (be negative|be zero|be empty|hold negative|exceed)|must be positive"
         "|values of at least|positive sizes|cannot draw|crop more than|do not add up|is empty and cannot"
         "|has no pixel|has \\d+ elements, shape|axes must name)",
-        "sizes and counts that cannot be; the runtime takes them as they are and fails or returns nonsense on running",
+        "sizes and counts that cannot be; OpenVINO takes them as they are and fails or returns nonsense on running",
     ),
     _rejected(
         _RECURRENT,
         "input_size differs",
-        "sizes of inputs that contradict each other; the runtime finds no weights for some of them when it runs",
+        "sizes of inputs that contradict each other; OpenVINO finds no weights for some of them when it runs",
     ),
     _rejected(
         "DetectionOutput DeformablePSROIPooling ExperimentalDetectronGenerateProposalsSingleImage "
         "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor PriorBox PriorBoxClustered "
         "Proposal RegionYolo ReorgYolo",
         "ShapeMismatch: .*(must have|must agree|must hold|cells along)",
-        "shapes that contradict each other or the attributes; the runtime reads out of bounds, or elsewhere",
+        "shapes that contradict each other or the attributes; OpenVINO reads out of bounds, or elsewhere",
     ),
     _rejected(
         "FakeQuantize PReLU Selu",
         "does not broadcast to|cannot broadcast|must hold one value",
-        "bounds, slopes and factors that do not broadcast to the data; the runtime does not compare the shapes",
+        "bounds, slopes and factors that do not broadcast to the data; OpenVINO does not compare the shapes",
     ),
     _rejected(
         "AdaptiveAvgPool AdaptiveMaxPool Broadcast GroupedMatMul ISTFT Interpolate Pad STFT ScatterNDUpdate "
         "SpaceToBatch",
         "ShapeMismatch: .*(must have|must be|resizes exactly|takes data of rank|takes the input|has fewer axes"
         "|axes to resize)",
-        "secondary inputs of a shape that the specification does not allow; the runtime looks at their values alone",
+        "secondary inputs of a shape that the specification does not allow; OpenVINO looks at their values alone",
     ),
     _rejected("GridSample", "has no pixel", "reflection in an empty picture has nothing to repeat"),
     _rejected(
@@ -176,42 +176,42 @@ STRICTNESS: tuple[Strictness, ...] = (
         "does not broadcast|must broadcast|must be a scalar|takes 3 to 6 inputs",
         "masks and sinks that stretch the scores, and inputs that the operation does not have",
     ),
-    # -- rejected by the runtime, accepted by irload
+    # -- rejected by OpenVINO, accepted by irload
     _accepted(
         "If",
         "number of values in the If condition constant",
-        "the first of several elements decides, known or not; the runtime takes them only where they are not known",
+        "the first of several elements decides, known or not; OpenVINO takes them only where they are not known",
     ),
     _accepted(
         "CumSum",
         "index '1' out of range",
-        "axis may be absent by the specification; the runtime's own check stumbles over it",
+        "axis may be absent by the specification; OpenVINO's own check stumbles over it",
     ),
     _accepted(
         "GRUCell LSTMCell RNNCell",
         "_M_range_check",
-        "an empty list of activations stands for the default; the runtime stumbles over its first item",
+        "an empty list of activations stands for the default; OpenVINO stumbles over its first item",
     ),
     _accepted(
         " ".join(_REDUCTIONS.split()),
         "Accessing out-of-range dimension",
-        "axes 0 and -1 of a scalar are taken with keep_dims too; the runtime stumbles over them there only",
+        "axes 0 and -1 of a scalar are taken with keep_dims too; OpenVINO stumbles over them there only",
     ),
     _accepted(
         "DeformableConvolution",
         "[Dd]eformable group|group",
-        "group and deformable_group are 1 by default in the specification; the runtime reads 0 where they are missing",
+        "group and deformable_group are 1 by default in the specification; OpenVINO reads 0 where they are missing",
     ),
     _accepted(
         "Broadcast",
         "axes_mapping|Broadcast axes",
-        "an axes_mapping has no meaning in mode numpy, the default; the runtime checks it where mode is missing",
+        "an axes_mapping has no meaning in mode numpy, the default; OpenVINO checks it where mode is missing",
     ),
 )
 
 
 def reason(case: Case, side: str, words: str) -> str | None:
-    """Why irload may decide `side` (`rejected` or `accepted`) against the runtime; None without an entry."""
+    """Why irload may decide `side` (`rejected` or `accepted`) against OpenVINO; None without an entry."""
     for entry in STRICTNESS:
         if entry.side == side and (not entry.types or case.type in entry.types) and re.search(entry.words, words):
             return entry.why

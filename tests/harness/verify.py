@@ -90,7 +90,7 @@ def _relaxed(rng: Random, size: int) -> str:
 
 
 def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: Counter[str] | None = None) -> None:
-    """irload infers the same types and partial shapes as the runtime: equal, not merely compatible.
+    """irload infers the same types and partial shapes as OpenVINO: equal, not merely compatible.
 
     `tally` counts the comparisons, and the comparisons that differ or are only compatible.
     """
@@ -104,7 +104,7 @@ def check_shapes(case: Case, shapes: Sequence[str | None] | None = None, tally: 
         tally["compatible"] += 1
     else:
         tally["differing"] += 1
-        raise Disagreement(f"{case} on {shapes or 'its shapes'}: inferred {ours}, the runtime {theirs}")
+        raise Disagreement(f"{case} on {shapes or 'its shapes'}: inferred {ours}, OpenVINO {theirs}")
 
 
 def check_relaxed_contains(case: Case, shapes: Sequence[str | None], results: Sequence[Array]) -> None:
@@ -120,15 +120,15 @@ def check_relaxed_contains(case: Case, shapes: Sequence[str | None], results: Se
 
 
 def check_values(case: Case, ours: Sequence[Array]) -> None:
-    """irload computes the runtime's results (or the expected ones of the case), within the case's tolerances."""
+    """irload computes OpenVINO's results (or the expected ones of the case), within the case's tolerances."""
     theirs = [np.asarray(e) for e in case.expected] if case.expected is not None else runtime.outputs(case)
     if case.compare is not None:
         if not case.compare(ours, theirs):
-            raise Disagreement(f"{case}: computed {ours}, the runtime {theirs}")
+            raise Disagreement(f"{case}: computed {ours}, OpenVINO {theirs}")
         return
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a.shape != b.shape:
-            raise Disagreement(f"{case}: output {k} has shape {a.shape}, the runtime's {b.shape}")
+            raise Disagreement(f"{case}: output {k} has shape {a.shape}, OpenVINO's {b.shape}")
         if not close(a, b, case.rtol, case.atol):
             raise Disagreement(f"{case}: output {k} differs\n irload: {_brief(a)}\nruntime: {_brief(b)}")
 
@@ -160,7 +160,7 @@ def _brief(a: Array) -> str:
 
 
 class Proofs:
-    """All checks of one case. The constructor runs the checks within irload; `check` compares with the runtime."""
+    """All checks of one case. The constructor runs the checks within irload; `check` compares with OpenVINO."""
 
     def __init__(self, case: Case, rng: Random) -> None:
         self.case = case
@@ -186,7 +186,7 @@ class Proofs:
             yield repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
 
     def check(self, tally: Counter[str] | None = None) -> None:
-        """Compare values and shapes with the runtime, and run on relaxed shapes if the runtime accepts them."""
+        """Compare values and shapes with OpenVINO, and run on relaxed shapes if OpenVINO accepts them."""
         case = self.case
         check_values(case, self.results)
         try:
@@ -194,11 +194,11 @@ class Proofs:
         except runtime.Rejected:
             if case.oracle != "none":
                 raise
-            return  # the runtime lacks the operation, so there is no comparison
+            return  # OpenVINO lacks the operation, so there is no comparison
         try:
             check_shapes(case, self.relaxed, tally)
         except runtime.Rejected:
-            return  # the runtime cannot represent these relaxed shapes
+            return  # OpenVINO cannot represent these relaxed shapes
         check_relaxed_contains(case, self.relaxed, self.results)
 
 

@@ -37,7 +37,7 @@ def port_map(scope: Scope) -> Iterator[Hit]:
         for line in lines:
             side, external = line["tag"], line.get("external_port_id", "")
             if side in ports and external != "-1" and external not in ports[side]:
-                # The runtime uses only the order of the ids of outputs, not their values.
+                # OpenVINO uses only the order of the ids of outputs, not their values.
                 yield Hit(layer, f"{_MAPS[tag]} names {side} port {external}, which the layer lacks", line=_line(line))
         for line, kind, identity in _unresolved(layer, tag, body, lines):
             referrer = "a back edge" if line.get("tag") == "edge" else _MAPS[tag]
@@ -91,7 +91,7 @@ def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str,
 def lost_result(scope: Scope) -> Iterator[Hit]:
     """A Result of a body is neither mapped to an output nor carried over by a back edge.
 
-    A missing back edge is silent in the runtime: the merged input becomes an invariant, and each iteration starts from
+    A missing back edge is silent in OpenVINO: the merged input becomes an invariant, and each iteration starts from
     the initial value.
 
     Example: a TensorIterator whose `<back_edges>` was lost.
@@ -104,7 +104,7 @@ def lost_result(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR503", "error", "external port mapped twice")
 def mapped_twice(scope: Scope) -> Iterator[Hit]:
-    """Two outputs of a port map share one external port id; the runtime drops one of them.
+    """Two outputs of a port map share one external port id; OpenVINO drops one of them.
 
     Example: two `<output external_port_id="3" …/>` lines.
     """
@@ -134,7 +134,7 @@ def unfed_parameter(scope: Scope) -> Iterator[Hit]:
 def parameter_differs(scope: Scope) -> Iterator[Hit]:
     """A Parameter of a body states a type or shape that the tensor fed to it cannot have.
 
-    The runtime overwrites it without a warning.
+    OpenVINO overwrites it without a warning.
 
     Example: a body Parameter of shape 1,2,3 that gets slices of shape [1,1,3].
     """
@@ -171,7 +171,7 @@ def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
 def no_back_edges(scope: Scope) -> Iterator[Hit]:
     """A TensorIterator or Loop returns the last iteration's value, but no back edge carries a value over.
 
-    Every iteration then starts from the initial values. If `<back_edges>` was lost, the runtime does not report it.
+    Every iteration then starts from the initial values. If `<back_edges>` was lost, OpenVINO does not report it.
 
     Example: an LSTM in a TensorIterator without `<back_edges>`.
     """
@@ -185,7 +185,7 @@ def no_back_edges(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR506", "error", "Assign without ReadValue")
 def assign_alone(subject: Subject) -> Iterator[Hit]:
-    """No layer reads the variable that an Assign writes: the runtime refuses the file.
+    """No layer reads the variable that an Assign writes: OpenVINO refuses the file.
 
     Example: an Assign with variable_id="kv.0" where every ReadValue says "kv.1".
     """

@@ -47,7 +47,7 @@ def malformed(subject: Subject) -> Iterator[Hit]:
 def unknown_element(subject: Subject) -> Iterator[Hit]:
     """The file has an element, or an attribute of a layer, port or edge, that is not part of the format.
 
-    The runtime skips it without a warning. Attributes of `data` are checked by operation: see IR306.
+    OpenVINO skips it without a warning. Attributes of `data` are checked by operation: see IR306.
 
     Example: `<dataa shape="1"/>` inside a layer, or `<port id="1" precision="FP32" name="x">` (it is `names`).
     """

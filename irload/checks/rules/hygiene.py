@@ -19,7 +19,7 @@ _OPTIONAL_OUTPUTS = frozenset(
 
 @graph_rule("IR701", "warning", "unreachable layers")
 def unreachable(scope: Scope) -> Iterator[Hit]:
-    """No Result and no Assign depends on a layer, so the runtime never creates it. A branch is reported at its end.
+    """No Result and no Assign depends on a layer, so OpenVINO never creates it. A branch is reported at its end.
 
     A note where the branch holds constants only: OpenVINO itself leaves some behind.
 
@@ -32,7 +32,7 @@ def unreachable(scope: Scope) -> Iterator[Hit]:
             before = _branch(scope, layer)
             cause = f"nor on the {len(before)} before it" if before else ""
             constant = {x.type for x in (layer, *before)} <= {"Const", "Convert"}
-            message = "no output of the model depends on it; the runtime drops it in silence"
+            message = "no output of the model depends on it; OpenVINO drops it without a warning"
             yield Hit(layer, message, cause, severity="note" if constant else None)
 
 

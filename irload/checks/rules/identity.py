@@ -11,7 +11,7 @@ from irload.read.raw import RawLayer
 
 @graph_rule("IR101", "error", "duplicate layer id")
 def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
-    """Two layers of one graph have the same id; the runtime silently keeps the later one.
+    """Two layers of one graph have the same id; OpenVINO silently keeps the later one.
 
     Edges with an id that no layer has are assumed to belong to one of the two if they fit it, and are not reported.
 

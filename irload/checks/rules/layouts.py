@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 def layout(scope: Scope) -> Iterator[Hit]:
     """The `layout` of an rt_info names more or fewer axes than the tensor has, names an axis twice, or is malformed.
 
-    The runtime refuses malformed text, but compares the layout with the shape only when preprocessing is added.
+    OpenVINO refuses malformed text, but compares the layout with the shape only when preprocessing is added.
 
     Example: `layout="[N,C,H,W]"` on a Parameter of shape 1,10.
     """

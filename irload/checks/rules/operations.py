@@ -27,7 +27,7 @@ def known_class(layer: RawLayer) -> type[Op] | None:
 def unknown_operation(scope: Scope) -> Iterator[Hit]:
     """No opset has an operation of this type.
 
-    A warning if no output of the model depends on the layer, because the runtime does not create it then.
+    A warning if no output of the model depends on the layer, because OpenVINO does not create it then.
 
     Example: `type="FooOp" version="opset1"`.
     """
@@ -78,13 +78,13 @@ def _exists(type: str, version: str) -> bool:
 
 @graph_rule("IR303", "error", "layer without a version")
 def no_version(scope: Scope) -> Iterator[Hit]:
-    """The layer names no opset. irload reads it as opset1; the runtime refuses the file.
+    """The layer names no opset. irload reads it as opset1; OpenVINO refuses the file.
 
     Example: `<layer id="2" name="relu" type="ReLU">`.
     """
     for layer in scope.layers.values():
         if not layer.version:
-            yield Hit(layer, "has no version, which the runtime demands; irload reads it as opset1")
+            yield Hit(layer, "has no version, which OpenVINO requires; irload reads it as opset1")
 
 
 @graph_rule("IR304", "error", "wrong number of inputs")
@@ -149,7 +149,7 @@ def _typos(layer: RawLayer) -> dict[str, str]:
 
 @graph_rule("IR306", "warning", "unknown attribute")
 def unknown_attribute(scope: Scope) -> Iterator[Hit]:
-    """`data` has an attribute that the operation does not have; the runtime ignores it without a warning. Often a typo.
+    """`data` has an attribute that the operation does not have; OpenVINO ignores it without a warning. Often a typo.
 
     Example: `<data stride="2,2" …/>` on a Convolution.
     """
@@ -165,7 +165,7 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR307", "warning", "attribute read as a different value")
 def sloppy_text(scope: Scope) -> Iterator[Hit]:
-    """The runtime reads the attribute without an error, but as a different value.
+    """OpenVINO reads the attribute without an error, but as a different value.
 
     Example: `transpose_a="maybe"` (kept at its default) or `strides="1.5,1"` (cut to 1).
     """
@@ -186,7 +186,7 @@ def sloppy_text(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR308", "warning", "attribute that the specification requires")
 def spec_required(scope: Scope) -> Iterator[Hit]:
-    """The specification requires the attribute; the runtime falls back to an unspecified default.
+    """The specification requires the attribute; OpenVINO falls back to an unspecified default.
 
     Example: a Reshape without special_zero.
     """
@@ -196,13 +196,13 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
             name = declaration.xml_name
             if declaration.spec_required and name not in layer.data:
                 cause = _misspelt(typos[name]) if name in typos else ""
-                cause = cause or f"the runtime uses the default, {declaration.default}"
+                cause = cause or f"OpenVINO uses the default, {declaration.default}"
                 yield Hit(layer, f"attribute {name} is missing", cause)
 
 
 @graph_rule("IR309", "warning", "opset newer than its operations")
 def too_new(scope: Scope) -> Iterator[Hit]:
-    """The runtime's newest opset is unfinished and has only a few operations; all others fail to load with its name.
+    """OpenVINO's newest opset is unfinished and has only a few operations; all others fail to load with its name.
 
     Example: `type="ReLU" version="opset17"`.
     """
@@ -217,7 +217,7 @@ def too_new(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR311", "warning", "violates the specification")
 def against_specification(subject: Subject) -> Iterator[Hit]:
-    """The layer breaks a rule of its operation's specification; the runtime and irload accept it nevertheless.
+    """The layer breaks a rule of its operation's specification; OpenVINO and irload accept it nevertheless.
 
     Other tools may refuse the file. The message gives the interpretation of the layer.
 
@@ -227,9 +227,9 @@ def against_specification(subject: Subject) -> Iterator[Hit]:
         yield Hit(node, remark)
 
 
-@graph_rule("IR312", "note", "computed differently by the runtime")
+@graph_rule("IR312", "note", "computed differently by OpenVINO")
 def deviation(scope: Scope) -> Iterator[Hit]:
-    """The runtime, or its CPU plugin, deviates here from the specification, and so from irload.
+    """OpenVINO, or its CPU plugin, deviates here from the specification, and so from irload.
 
     Results may differ from OpenVINO's in these layers, for the reason in the note. If the note mentions it, `irrun run
     --emulate openvino-cpu` computes the results of the plugin.

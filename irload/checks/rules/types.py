@@ -103,7 +103,7 @@ def _cause(scope: Scope, port: Mismatch) -> str:
 def output_dims(scope: Scope) -> Iterator[Hit]:
     """An output port declares dims that its operation cannot produce from its inputs and attributes.
 
-    For Parameter and Const the shape in the layer's `data` counts. The runtime ignores the declarations of ports, so it
+    For Parameter and Const the shape in the layer's `data` counts. OpenVINO ignores the declarations of ports, so it
     loads the file without a warning; tools that rely on them fail.
 
     Example: a Convolution of [1,3,8,8] with filters [4,3,3,3] that declares [1,99,6,6].
@@ -194,7 +194,7 @@ def needlessly_static(scope: Scope) -> Iterator[Hit]:
 
 
 _ROWS_BY_VALUE = frozenset({"NonMaxSuppression"})
-"""Types whose early versions return a number of rows that depends on values; the runtime writes the maximum."""
+"""Types whose early versions return a number of rows that depends on values; OpenVINO writes the maximum."""
 
 
 @graph_rule("IR410", "error", "port that the operation does not have")

@@ -153,7 +153,7 @@ def too_small(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR604", "warning", "constant larger than its shape")
 def too_large(subject: Subject) -> Iterator[Hit]:
-    """The size of a constant is more than its element type and shape take; the runtime ignores the rest.
+    """The size of a constant is more than its element type and shape take; OpenVINO ignores the rest.
 
     Example: `element_type="f32" shape="4,3,3,2" size="432"`: 288 bytes are needed.
     """

@@ -56,5 +56,5 @@ class NodeFactory:
 
 
 def _get_node_factory(opset_version: str | None = None) -> NodeFactory:
-    """The factory of an opset, as generated code of the runtime requests it."""
+    """The factory of an opset, as generated code of OpenVINO requests it."""
     return NodeFactory(opset_version or DEFAULT_OPSET)

@@ -121,8 +121,8 @@ class HSwish(FloatUnary, since=4):
 class PReLU(Op, since=1):
     """x for x ≥ 0, slope · x below. A 1-D slope as long as axis 1 of x is per channel; other slopes broadcast.
 
-    Specification: PReLU-1, for floats. The runtime also accepts integers, whose products wrap. If slope and x differ in
-    type, a remark is recorded and the result has the type of x, as in the runtime: Model Optimizer wrote f32 slopes
+    Specification: PReLU-1, for floats. OpenVINO also accepts integers, whose products wrap. If slope and x differ in
+    type, a remark is recorded and the result has the type of x, as in OpenVINO: Model Optimizer wrote f32 slopes
     into f16 models.
     """
 

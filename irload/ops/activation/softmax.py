@@ -39,7 +39,7 @@ class SoftMax8(SoftMax, type="SoftMax", since=8):
 class LogSoftmax(Op, since=5):
     """The logarithm of SoftMax along `axis`. Specification: LogSoftmax-5.
 
-    For integers, which only the runtime accepts, every step is rounded: x − max(x), minus the logarithm of the number
+    For integers, which only OpenVINO accepts, every step is rounded: x − max(x), minus the logarithm of the number
     of maxima.
     """
 

@@ -18,7 +18,7 @@ class CumSum(Op, since=3):
     """Each element becomes the sum of all elements up to it along `axis` (a scalar input, default 0).
 
     Specification: CumSum-3. `exclusive` excludes the element itself, `reverse` sums from the end. The sum of booleans,
-    which it excludes, is true if any of them is, with a remark: the runtime computes it.
+    which it excludes, is true if any of them is, with a remark: OpenVINO computes it.
     """
 
     exclusive = attr.boolean(default=False)

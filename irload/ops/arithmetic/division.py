@@ -62,7 +62,7 @@ class Remainder(Binary):
 class Mod(Remainder, since=1):
     """The remainder of the truncated division, a − trunc(a / b) · b, with the sign of a. Specification: Mod-1.
 
-    The quotient of floats is rounded before truncation, so that 0.3 is a multiple of 0.1, as in the runtime.
+    The quotient of floats is rounded before truncation, so that 0.3 is a multiple of 0.1, as in OpenVINO.
     """
 
     def apply(self, a: Array, b: Array) -> Array:

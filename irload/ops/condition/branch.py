@@ -44,7 +44,7 @@ class If(Op, since=8):
         )
 
     def _check_condition(self, cond: TensorType) -> None:
-        """Raise for an invalid condition; remark on one that only the runtime accepts.
+        """Raise for an invalid condition; remark on one that only OpenVINO accepts.
 
         It accepts several elements, of which the first counts, i8 and u8, and any number whose value is known.
         """
@@ -55,7 +55,7 @@ class If(Op, since=8):
         if cond.element not in (boolean, dynamic):
             fact = f"cond must be boolean{{}}, found {cond.element}"
             if not cond.element.is_numeric or (cond.value is None and cond.element not in (i8, u8)):
-                raise TypeMismatch(fact.format(""))  # of wider types the runtime reads only one byte: 1.0 is false
+                raise TypeMismatch(fact.format(""))  # of wider types OpenVINO reads only one byte: 1.0 is false
             remark(fact.format(" by the specification") + "; every value but zero is true")
 
     def compute(self, cond: Array, *inputs: Array, context: RunContext) -> tuple[Array, ...]:

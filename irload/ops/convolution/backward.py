@@ -141,7 +141,7 @@ class ConvolutionBackpropData(BackpropBase, since=1):
 
     Specification: ConvolutionBackpropData-1. Each output size is stride·(in − 1) + dilated kernel − pb − pe +
     output_padding, unless `output_shape` gives it. Then auto_pad same_upper and same_lower crop both sides; with
-    explicit and valid the pads apply, as in the runtime, and the end is cropped or filled with zeros.
+    explicit and valid the pads apply, as in OpenVINO, and the end is cropped or filled with zeros.
     """
 
     def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:

@@ -28,7 +28,7 @@ class DetectionOutputBase(Suppressing):
     or 2, 4 or 5 · boxes] (prior boxes, then their variances), and optionally the class and box predictions of a first
     stage, which refine the priors; priors with objectness below `objectness_score` are dropped. Output: [1, 1, n, 7]
     rows (image, class, score, x1, y1, x2, y2), followed by a row that begins with −1 if fewer than n boxes are
-    detected. Inputs of different types are a remark; the output has the type of box_logits, as in the runtime.
+    detected. Inputs of different types are a remark; the output has the type of box_logits, as in OpenVINO.
     """
 
     background_label_id = attr.integer(default=0)

@@ -19,7 +19,7 @@ class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
     Specification: ExperimentalDetectronDetectionOutput-6. Inputs: rois [n, 4], deltas [n, 4 · classes], scores [n,
     classes], im_info [1, 3] (height, width, scale). Class 0 is the background. Coordinates count whole pixels. Outputs:
     boxes [max_detections_per_image, 4], classes (i32) and scores, padded with zeros; sorted by class, or by score if
-    more than the maximum were selected. Boxes are clamped at 0, not at the size of the image, as in the runtime.
+    more than the maximum were selected. Boxes are clamped at 0, not at the size of the image, as in OpenVINO.
     """
 
     score_threshold = attr.number(default=0.0, spec_required=True)

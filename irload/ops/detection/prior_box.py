@@ -143,7 +143,7 @@ class PriorBox(PriorBase, since=1):
         ratios = [F(ratio) for ratio in self.fixed_ratio] or self._ratios()
         for size, density in zip(map(F, self.fixed_size), map(int, self.density), strict=False):
             shift = int(size / density)
-            whole = int(size)  # the runtime positions boxes by whole pixels
+            whole = int(size)  # OpenVINO positions boxes by whole pixels
             centers = [F(shift) / 2 - whole // 2 + k * shift for k in range(density)]
             shapes = [(size / 2 * np.sqrt(ratio), size / 2 / np.sqrt(ratio)) for ratio in ratios]
             if not self.fixed_ratio:

@@ -50,7 +50,7 @@ class ROIAlign(RoiAlignBase, since=3):
 
     Specification: ROIAlign-3. `spatial_scale` scales regions to cells of `data`. Each of `pooled_h` × `pooled_w` bins
     is the mean or the maximum of `sampling_ratio`² samples (0: about one per cell). The maximum starts from 0, as in
-    the runtime, so it is never negative. Regions are at least one cell large.
+    OpenVINO, so it is never negative. Regions are at least one cell large.
     """
 
     mode = attr.choice("avg", "max", default="avg", spec_required=True)

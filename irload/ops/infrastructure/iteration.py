@@ -109,7 +109,7 @@ class Iterated(Op):
     ) -> TensorType:
         """The type of an output that is not concatenated: the body's result, or without an iteration the initial value.
 
-        If the number of iterations is unknown, it is the type of the result, as in the runtime. For a value that grows
+        If the number of iterations is unknown, it is the type of the result, as in OpenVINO. For a value that grows
         along an axis, it is the type of the parameter, which allows the initial value and all results. `initial`: the
         types of the parameters in the first iteration.
         """

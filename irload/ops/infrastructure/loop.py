@@ -23,7 +23,7 @@ class TensorIterator(Iterated, since=1):
 
     Specification: TensorIterator-1. All sliced inputs must give the same number of parts. Without sliced inputs, the
     `start` and `end` of the first concatenated output give the number of iterations; without those, it is one. Inputs
-    are converted to the types that the body's Parameters declare, as in the runtime, with a remark: to integers they
+    are converted to the types that the body's Parameters declare, as in OpenVINO, with a remark: to integers they
     are rounded, ties to even.
     """
 

@@ -54,7 +54,7 @@ class ReadValue6(_Variable, type="ReadValue", since=6):
     def infer(self, init_value: TensorType | None = None, *, context: InferContext) -> TensorType:
         variable = TensorType(self.variable_type, self.variable_shape)
         if init_value is not None and variable.element is dynamic and variable.rank is None:
-            # the file does not declare the variable; the runtime uses this type too
+            # the file does not declare the variable; OpenVINO uses this type too
             variable = init_value.without_value()
         elif init_value is not None:
             if variable.element not in (dynamic, init_value.element):

@@ -52,7 +52,7 @@ class Xor(BinaryLogical, since=1, missing_in=range(2, 100)):
 class LogicalNot(Op, since=1):
     """not x. Specification: LogicalNot-1.
 
-    Like the runtime, irload also accepts numbers, which the specification does not allow: 1 for zero, 0 for others.
+    Like OpenVINO, irload also accepts numbers, which the specification does not allow: 1 for zero, 0 for others.
     """
 
     def infer(self, x: TensorType) -> TensorType:

@@ -56,7 +56,7 @@ class MatMul(Op, since=1):
 
 
 def batches(a: Shape, b: Shape) -> list[Dim]:
-    """The broadcast of the batch axes. Disjoint intervals pass, as in the runtime."""
+    """The broadcast of the batch axes. Disjoint intervals pass, as in OpenVINO."""
     rank = max(len(a), len(b))
     ones = (Dim(1, 1),) * rank
     dims: list[Dim] = []

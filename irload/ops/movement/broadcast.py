@@ -106,10 +106,10 @@ class Broadcast(Op, since=3):
 class Broadcast1(Broadcast, type="Broadcast", since=1):
     """Broadcast without the mode bidirectional (Broadcast-1). An axes_mapping that the mode does not use is ignored.
 
-    Without the attribute, the mode is `numpy` by the specification; in the runtime and irload it is `explicit` if there
+    Without the attribute, the mode is `numpy` by the specification; in OpenVINO and irload it is `explicit` if there
     is an axes_mapping.
 
-    Mode `pdpd`, an extension of the runtime, aligns data with the target at axis `mode.auto_broadcast_axis` (−1: at the
+    Mode `pdpd`, an extension of OpenVINO, aligns data with the target at axis `mode.auto_broadcast_axis` (−1: at the
     end); all following axes must fit, and a target dim of 1 keeps the size of the data.
     """
 

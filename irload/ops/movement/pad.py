@@ -74,7 +74,7 @@ class Pad(Op, since=1):
     """Pads a tensor by `pads_begin` and `pads_end` elements per axis.
 
     Specification: Pad-1. Counts must not exceed dim − 1 in mode reflect, nor dim in mode symmetric. Negative counts,
-    which the specification does not allow, crop, as in the runtime.
+    which the specification does not allow, crop, as in OpenVINO.
     """
 
     pad_mode = attr.choice(*MODES, default="constant", spec_required=True)

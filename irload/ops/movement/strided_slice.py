@@ -57,7 +57,7 @@ class StridedSlice(Op, since=1):
         count = ANY
         for name, tensor in ports.items():
             require_rank(name, tensor, 1)
-            # As in the runtime, the length of unknown strides is not used.
+            # As in OpenVINO, the length of unknown strides is not used.
             length = ANY if name == "strides" and tensor.value is None else length_of(tensor)
             met = count.meet(length)
             if met is None:
@@ -87,7 +87,7 @@ class StridedSlice(Op, since=1):
                 dims.append(sliced[-1][1] if step is None else self._dim(k, dim, start, stop, step))
         rest = 0 if 1 in self.ellipsis_mask else data.rank - sum(k is not None and a is not None for k, a in plan)
         if sliced and (starts is None or stops is None) and Shape(*dims[: len(dims) - rest]).is_static:
-            # Even if masks cover all unknown values, irload does not infer a static shape, as the runtime does not.
+            # Even if masks cover all unknown values, irload does not infer a static shape, as OpenVINO does not.
             dims[sliced[-1][0]] = sliced[-1][1]
         return TensorType(data.element, Shape(*dims))
 

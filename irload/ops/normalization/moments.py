@@ -70,7 +70,7 @@ class MVN6(Op, type="MVN", since=6):
         if data.rank is not None and axes.ints is not None and not (data.element.is_float or data.element.is_dynamic):
             over = sorted(set(normalize_axes(axes.ints, data.rank)))
             if over not in (list(range(min(first, data.rank - 1), data.rank)) for first in (1, 2)):
-                # The runtime decomposes MVN to integer operations, and divides by a variance rounded to zero.
+                # OpenVINO decomposes MVN to integer operations, and divides by a variance rounded to zero.
                 raise TypeMismatch(f"data must be of a floating-point type over axes {over}, found {data.element}")
         return data.without_value()
 

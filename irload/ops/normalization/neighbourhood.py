@@ -58,14 +58,14 @@ class NormalizeL2(Op, since=1):
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         check_axes(data, axes, ranks=(0, 1))
-        # The runtime has kernels for 8-bit integers and these axes only; otherwise it decomposes to integer operations.
+        # OpenVINO has kernels for 8-bit integers and these axes only; otherwise it decomposes to integer operations.
         whole = data.element.bits <= 8 and self._kernel_takes(data, axes)
         (prefer_float if whole else require_float)("data", data.element)
         return data.without_value()
 
     @staticmethod
     def _kernel_takes(data: TensorType, axes: TensorType) -> bool:
-        """True if the runtime has a kernel for these axes: the channels, or all axes but the first."""
+        """True if OpenVINO has a kernel for these axes: the channels, or all axes but the first."""
         if data.rank is None or axes.ints is None or not 2 <= data.rank <= 4:
             return False
         return sorted(set(normalize_axes(axes.ints, data.rank))) in ([1], list(range(1, data.rank)))

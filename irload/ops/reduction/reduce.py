@@ -65,7 +65,7 @@ class Reduction(Op):
 
 
 def _counted(axes: Sequence[int], rank: int) -> Axes:
-    """The axes counted from the front, without duplicates. A scalar may be reduced along axis 0, as in the runtime."""
+    """The axes counted from the front, without duplicates. A scalar may be reduced along axis 0, as in OpenVINO."""
     front = {normalize_axis(int(a), max(rank, 1), "axis") for a in axes}
     return tuple(sorted(front)) if rank else ()
 
@@ -140,7 +140,7 @@ def divide_truncating(total: Array, count: Array) -> Array:
 
 
 class ReduceMax(Reduction, since=1):
-    """Maximum ignoring NaN, but at least the lowest finite number of the type, as in the runtime."""
+    """Maximum ignoring NaN, but at least the lowest finite number of the type, as in OpenVINO."""
 
     def reduce(self, x: Array, axes: Axes) -> Array:
         return np.fmax.reduce(x, axes, keepdims=self.keep_dims, initial=_limits(x).min)

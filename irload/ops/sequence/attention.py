@@ -21,7 +21,7 @@ class ScaledDotProductAttention(Op, since=13):
     Specification: ScaledDotProductAttention-13. Shapes: query [N…, L, E], key [N…, S, E], value [N…, S, Ev], output
     [N…, L, Ev]. `attention_mask` broadcasts to [N…, L, S]: floats are added, booleans are true for the keys to attend
     to, a scalar means no mask. A row whose booleans are all false is NaN. With `averages` it is the mean of all values,
-    as in the runtime's decoders for padding on the left. With `causal`, position l attends to the keys 0…l and
+    as in OpenVINO's decoders for padding on the left. With `causal`, position l attends to the keys 0…l and
     `attention_mask` is ignored. `scale` defaults to 1/√E. `sink`, an input of newer runtimes, broadcasts to [N…, L, 1]:
     one additional score per row of the softmax, without a value.
     """

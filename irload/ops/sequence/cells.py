@@ -79,7 +79,7 @@ class LSTMCell4(LSTM, Cell, type="LSTMCell", since=4):
 class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
     """LSTMCell with an optional bias. Specification: LSTMCell-1.
 
-    Like the runtime, irload reads the peepholes P [3 · hidden], `input_forget` and `weights_format`, which the
+    Like OpenVINO, irload reads the peepholes P [3 · hidden], `input_forget` and `weights_format`, which the
     specification does not mention, and ignores them: the gates are always f, i, c, o, and independent.
     """
 
@@ -107,7 +107,7 @@ class LSTMCell1(LSTM, Cell, type="LSTMCell", since=1):
         return state, state
 
     def agree(self, size: Dim) -> None:
-        """Raise ShapeMismatch if `hidden_size` differs from the inputs: the runtime creates P of this size."""
+        """Raise ShapeMismatch if `hidden_size` differs from the inputs: OpenVINO creates P of this size."""
         if not size.contains(self.hidden_size):
             raise ShapeMismatch(f"attribute hidden_size is {self.hidden_size}, the inputs have {size}")
 

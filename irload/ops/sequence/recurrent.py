@@ -82,7 +82,7 @@ class Recurrent(Op):
         """The hidden size. `known` dims are equal to it, `blocks` (name, dim, times) are multiples of it."""
         size = merged("hidden_size", *known)
         if not size.is_static:
-            for name, dim, times in blocks[:2]:  # as in the runtime, the bias is not used
+            for name, dim, times in blocks[:2]:  # as in OpenVINO, the bias is not used
                 if dim.is_static:
                     if dim.size % times:
                         raise ShapeMismatch(f"{name} has {dim} rows, which is not a multiple of {times} gates")
@@ -95,7 +95,7 @@ class Recurrent(Op):
         return size
 
     def agree(self, size: Dim) -> None:
-        """Remark on a `hidden_size` that differs from the inputs, whose size the runtime uses."""
+        """Remark on a `hidden_size` that differs from the inputs, whose size OpenVINO uses."""
         if self.hidden_size < 0 or (self.hidden_size and not size.contains(self.hidden_size)):
             remark(
                 f"attribute hidden_size must be {size}, as in the inputs, by the specification, found "

@@ -18,7 +18,7 @@ ONE = Dim(1, 1)
 class Squeeze(Op, since=1):
     """Drops the axes in `axes`, by default all axes of length 1.
 
-    Specification: Squeeze-1. Axes may be negative and repeat; as in the runtime, an axis of another length is kept.
+    Specification: Squeeze-1. Axes may be negative and repeat; as in OpenVINO, an axis of another length is kept.
     """
 
     widens = False

@@ -85,7 +85,7 @@ class ISTFT(ShortTime, since=16):
     """Reconstructs the signal [n] or [batch, n] from spectra `data` [bins, frames, 2] or [batch, bins, frames, 2].
 
     Specification: ISTFT-16. Overlapping frames are added, and the sum is divided by the sum of the squared windows.
-    With `center`, ⌊frame_size / 2⌋ elements are dropped at each end of the signal. For an odd frame_size, the runtime
+    With `center`, ⌊frame_size / 2⌋ elements are dropped at each end of the signal. For an odd frame_size, OpenVINO
     and irload return one element more than the specification. With `normalized`, the spectra are multiplied by
     √frame_size. `signal_length` crops or zero-pads the signal.
     """

@@ -153,7 +153,7 @@ class NonMaxSuppression(NmsBase, since=1):
     its intersection over union with a better one exceeds `iou_threshold`. Boxes are two opposite corners (corner) or
     (x, y, width, height) around their center (center). Output: rows (batch, class, box), at most
     `max_output_boxes_per_class` (default 0) per class. In the specification the output has a fixed number of rows,
-    padded with −1; like the runtime, irload returns only the selected rows, and infers an upper bound.
+    padded with −1; like OpenVINO, irload returns only the selected rows, and infers an upper bound.
     """
 
     def infer(
