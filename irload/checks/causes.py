@@ -22,7 +22,7 @@ GEOMETRY = (
     *("axis", "transpose_a", "transpose_b", "keep_dims", "num_splits", "block_size", "mode", "batch_dims"),
     *("special_zero", "destination_type", "element_type", "shape", "hidden_size", "direction", "output_type"),
 )
-"""Attributes that decide shapes or types, worth showing beside the inputs."""
+"""Attributes that determine shapes or types, which causes show beside the inputs."""
 
 
 def why_shape(scope: Scope, node: Node, output: int, axis: int | None) -> str:
@@ -55,7 +55,7 @@ def _cause(
         node, inputs, k, tensor.without_value(), output, axis
     ):
         value = "" if tensor.value is None else f" {_short(tensor.value.ravel().tolist())}"
-        return _named(node, k, f"holds{value}" if value else "is known in bounds")
+        return _named(node, k, f"holds{value}" if value else "has known bounds")
     if tensor.rank is None or not tensor.rank:
         return None
     for d in range(tensor.rank):

@@ -97,7 +97,7 @@ table: dict[str, Rule] = {}
 def file_rule(
     code: str, severity: Severity, title: str, *, last: bool = False
 ) -> Callable[[Callable[[Subject], Iterable[Hit]]], Callable[[Subject], Iterable[Hit]]]:
-    """Register a function that checks a whole file. `last`: run it after all other rules, on the remaining faults."""
+    """Register a function that checks a whole file. `last`: run it after all other rules, which explain faults."""
 
     def register(function: Callable[[Subject], Iterable[Hit]]) -> Callable[[Subject], Iterable[Hit]]:
         explanation = inspect.getdoc(function) or ""

@@ -111,7 +111,7 @@ class Scope:
 
     @cached_property
     def renumbered(self) -> dict[int, RawLayer]:
-        """Lost ids assigned to layers that share an id with another layer, if the edges match all their ports."""
+        """The layer of each lost id: it shares its id with another layer, and has the ports that the edges name."""
         assigned: dict[int, RawLayer] = {}
         twins = [layer for layer in self.raw.layers if self.layers[layer.id] is not layer]
         for lost in self.lost_ids:
@@ -127,7 +127,7 @@ class Scope:
     def reached(self) -> set[int]:
         """Ids of the layers on which a Result or an Assign depends, edges to wrong ports and missing layers included.
 
-        Layers before a broken edge count as reached, as the edge itself is reported.
+        Layers before a broken edge count as reached, because another rule reports the edge.
         """
         ids: set[int] = set()
         pending = [i for i, layer in self.layers.items() if layer.type in ("Result", "Assign")]
@@ -214,7 +214,7 @@ class Subject:
         return self.model is not None and declares_static(self.model)
 
     def judge(self, output: Output) -> Judgement:
-        """The verdict to report on an output's declaration; FITS if it follows from an earlier wrong declaration."""
+        """The judgement of an output's declaration; FITS if the declaration follows from an earlier wrong one."""
         node = output.node
         tensor = self.inference.types.get(output)
         if tensor is None or isinstance(node.op, UnknownOp) or node in self.inference.failed:

@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.errors import IRError
 from irload.read.weights import Weights
 
-# Only speed depends on it.
+# Affects speed only.
 BLOCK = 1 << 16  # pragma: no mutate
 
 

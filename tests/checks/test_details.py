@@ -208,7 +208,7 @@ def test_parts_of_a_split_are_often_unused(tmp_path):
 
 @pytest.mark.parametrize(
     ("rows", "cause"),
-    [("1..4", "shape 'more' (id 3) is known in bounds"), (4, "shape 'more' (id 3) holds [5, 4]")],
+    [("1..4", "shape 'more' (id 3) has known bounds"), (4, "shape 'more' (id 3) holds [5, 4]")],
 )
 def test_values_and_bounds_are_causes(tmp_path, rows, cause):
     """A Reshape to the dims of an input plus one."""

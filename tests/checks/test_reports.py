@@ -86,7 +86,7 @@ def test_folders_are_searched_and_other_xml_is_passed_over(irrun, tmp_path):
     report = irrun("check", tmp_path, "--json").json
     assert [Path(f["file"]).name for f in report["files"]] == ["pointer.xml", "model.xml"]
     shown = irrun("check", tmp_path).out
-    assert "2 XML files of other kinds passed over" in shown
+    assert "2 XML files that are not IR skipped" in shown
     assert "git lfs pull" in shown
 
 

@@ -61,19 +61,19 @@ STRICTNESS: tuple[Strictness, ...] = (
     _rejected(
         "BatchToSpace SpaceToBatch",
         "the first value of",
-        "blocks, pads or crops of the batch: the specification wants 1 and 0, OpenVINO infers without them",
+        "block sizes, pads or crops of the batch: the specification requires 1 and 0, which OpenVINO does not check",
     ),
     _rejected(
         "If Loop TensorIterator",
         "",
-        "OpenVINO does not hold bodies to what is outside: parts that do not divide an axis, lengths that differ, "
-        "types that the body's operations cannot combine end in errors of its kernels when it runs; of a number that "
-        "decides it looks at one byte",
+        "OpenVINO does not check bodies against the inputs of the layer: parts that do not divide an axis, lengths "
+        "that differ, and types that operations of the body cannot combine cause errors of kernels; of a condition it "
+        "reads one byte",
     ),
     _rejected(
         _BROADCASTING + "Broadcast DeformablePSROIPooling GRUSequence Interpolate LSTMSequence Proposal RNNSequence",
         "is not one of",
-        "words that the specification does not list; OpenVINO takes any, or those of other operations",
+        "words that the specification does not list; OpenVINO accepts any word, or words of other operations",
     ),
     _rejected(
         _TEXT,
@@ -83,12 +83,12 @@ STRICTNESS: tuple[Strictness, ...] = (
     _rejected(
         "CharsMapNormalization NormalizeUnicode",
         "attribute normalization_form",
-        "the tokenizer extension looks at the attribute when it runs",
+        "the tokenizer extension reads the attribute only at run time",
     ),
     _rejected(
         _BROADCASTING,
         "auto_broadcast pdpd",
-        "with pdpd only b is stretched; OpenVINO also lets a become empty where b is",
+        "with pdpd only b is broadcast; OpenVINO also broadcasts an axis of a to an empty axis of b",
     ),
     _rejected(
         "Einsum Interpolate PriorBoxClustered",
@@ -105,13 +105,13 @@ STRICTNESS: tuple[Strictness, ...] = (
         "Range",
         "AttributeInvalid: .*must (be positive|not be negative|be at least|be within|be finite|be a number|be a numeric"
         "|be one of i32, i64|be i32 or i64)",
-        "attributes outside the range that the specification gives; OpenVINO does not check them",
+        "attributes outside the range of the specification, which OpenVINO does not check",
     ),
     _rejected(
         _DETECTRON + "Col2Im GRUSequence Interpolate LSTMSequence PriorBox PriorBoxClustered ROIPooling RNNSequence "
         "ReorgYolo",
         "AttributeInvalid: .*(must (have|hold|be) (one|two|four|three|1|2|3)\\b|pyramid_scales has|density must have)",
-        "lists of a length that the specification does not allow; OpenVINO reads the first items, or past the end",
+        "lists of a length that the specification does not allow; OpenVINO reads the first items, or out of bounds",
     ),
     _rejected(
         _REDUCTIONS
@@ -126,8 +126,8 @@ STRICTNESS: tuple[Strictness, ...] = (
         "SegmentMax Slice SliceScatter SoftMax SpaceToBatch Split SparseFillEmptyRows Squeeze StridedSlice Tile TopK "
         "Transpose Unique Unsqueeze VariadicSplit",
         "TypeMismatch",
-        "element types that the specification does not list, or that must agree; OpenVINO leaves them unchecked and "
-        "fails later or converts in silence",
+        "element types that the specification does not list, or that must agree; OpenVINO does not check "
+        "them, and fails later or converts without a warning",
     ),
     _rejected(
         _REDUCTIONS
@@ -135,7 +135,7 @@ STRICTNESS: tuple[Strictness, ...] = (
         "ScatterUpdate SliceScatter Split Squeeze StridedSlice TopK Unsqueeze VariadicSplit",
         "is out of range|must be increasing within|must be in|must be distinct|more than the rank|describes \\d+ axes"
         "|has no axis",
-        "axes that the data do not have; OpenVINO wraps unsigned ones to negative, or finds out when it runs",
+        "axes that the data do not have; OpenVINO wraps unsigned axes to negative ones, or fails at run time",
     ),
     _rejected(
         _WINDOWS
@@ -144,19 +144,19 @@ STRICTNESS: tuple[Strictness, ...] = (
         "ShapeMismatch: .*(must not (be negative|be zero|be empty|hold negative|exceed)|must be positive"
         "|values of at least|positive sizes|cannot draw|crop more than|do not add up|is empty and cannot"
         "|has no pixel|has \\d+ elements, shape|axes must name)",
-        "sizes and counts that cannot be; OpenVINO takes them as they are and fails or returns nonsense on running",
+        "impossible sizes and counts; OpenVINO does not check them, and fails or returns wrong results",
     ),
     _rejected(
         _RECURRENT,
         "input_size differs",
-        "sizes of inputs that contradict each other; OpenVINO finds no weights for some of them when it runs",
+        "sizes of inputs that contradict each other; OpenVINO lacks weights for some of them at run time",
     ),
     _rejected(
         "DetectionOutput DeformablePSROIPooling ExperimentalDetectronGenerateProposalsSingleImage "
         "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor PriorBox PriorBoxClustered "
         "Proposal RegionYolo ReorgYolo",
         "ShapeMismatch: .*(must have|must agree|must hold|cells along)",
-        "shapes that contradict each other or the attributes; OpenVINO reads out of bounds, or elsewhere",
+        "shapes that contradict each other or the attributes; OpenVINO reads out of bounds, or wrong elements",
     ),
     _rejected(
         "FakeQuantize PReLU Selu",
@@ -168,44 +168,44 @@ STRICTNESS: tuple[Strictness, ...] = (
         "SpaceToBatch",
         "ShapeMismatch: .*(must have|must be|resizes exactly|takes data of rank|takes the input|has fewer axes"
         "|axes to resize)",
-        "secondary inputs of a shape that the specification does not allow; OpenVINO looks at their values alone",
+        "secondary inputs of a shape that the specification does not allow; OpenVINO reads only their values",
     ),
-    _rejected("GridSample", "has no pixel", "reflection in an empty picture has nothing to repeat"),
+    _rejected("GridSample", "has no pixel", "an empty image has no elements to reflect"),
     _rejected(
         "ScaledDotProductAttention",
         "does not broadcast|must broadcast|must be a scalar|takes 3 to 6 inputs",
-        "masks and sinks that stretch the scores, and inputs that the operation does not have",
+        "masks and sinks that would broadcast the scores, and inputs that the operation does not have",
     ),
     # -- rejected by OpenVINO, accepted by irload
     _accepted(
         "If",
         "number of values in the If condition constant",
-        "the first of several elements decides, known or not; OpenVINO takes them only where they are not known",
+        "irload uses the first of several elements; OpenVINO accepts several only if their values are unknown",
     ),
     _accepted(
         "CumSum",
         "index '1' out of range",
-        "axis may be absent by the specification; OpenVINO's own check stumbles over it",
+        "axis is optional by the specification; OpenVINO's check fails without it",
     ),
     _accepted(
         "GRUCell LSTMCell RNNCell",
         "_M_range_check",
-        "an empty list of activations stands for the default; OpenVINO stumbles over its first item",
+        "an empty list of activations stands for the default; OpenVINO reads its first item",
     ),
     _accepted(
         " ".join(_REDUCTIONS.split()),
         "Accessing out-of-range dimension",
-        "axes 0 and -1 of a scalar are taken with keep_dims too; OpenVINO stumbles over them there only",
+        "axes 0 and -1 of a scalar are also valid with keep_dims; only then OpenVINO rejects them",
     ),
     _accepted(
         "DeformableConvolution",
         "[Dd]eformable group|group",
-        "group and deformable_group are 1 by default in the specification; OpenVINO reads 0 where they are missing",
+        "group and deformable_group are 1 by default in the specification; OpenVINO uses 0 if they are missing",
     ),
     _accepted(
         "Broadcast",
         "axes_mapping|Broadcast axes",
-        "an axes_mapping has no meaning in mode numpy, the default; OpenVINO checks it where mode is missing",
+        "axes_mapping has no effect in mode numpy, the default; OpenVINO checks it if mode is missing",
     ),
 )
 

@@ -89,10 +89,10 @@ def _candidates(layer: RawLayer, tag: str, body: RawGraph, lines: list[dict[str,
 
 @graph_rule("IR502", "warning", "body result that is not mapped")
 def lost_result(scope: Scope) -> Iterator[Hit]:
-    """A Result of a body is neither mapped to an output nor carried over by a back edge.
+    """A Result of a body is neither mapped to an output nor the source of a back edge.
 
-    A missing back edge is silent in OpenVINO: the merged input becomes an invariant, and each iteration starts from
-    the initial value.
+    OpenVINO does not report a missing back edge: the merged input becomes an invariant, and each iteration starts
+    from the initial value.
 
     Example: a TensorIterator whose `<back_edges>` was lost.
     """
@@ -134,7 +134,7 @@ def unfed_parameter(scope: Scope) -> Iterator[Hit]:
 def parameter_differs(scope: Scope) -> Iterator[Hit]:
     """A Parameter of a body states a type or shape that the tensor fed to it cannot have.
 
-    OpenVINO overwrites it without a warning.
+    OpenVINO replaces the declaration without a warning.
 
     Example: a body Parameter of shape 1,2,3 that gets slices of shape [1,1,3].
     """
@@ -162,14 +162,14 @@ def parameter_fed_twice(scope: Scope) -> Iterator[Hit]:
     for layer, tag, _, lines in _bodies(scope):
         for side, parameter, sources in fed_twice(layer, tag, lines):
             same = len(set(sources)) == 1
-            feeders = f"{side} {' and '.join(sources)}" if not same else f"{len(sources)} lines that say the same"
+            feeders = f"{side} {' and '.join(sources)}" if not same else f"{len(sources)} equal lines"
             message = f"Parameter {parameter} of its {tag} is fed by {feeders}"
             yield Hit(layer, message, severity="warning" if same else None)
 
 
 @graph_rule("IR508", "note", "loop without back edges")
 def no_back_edges(scope: Scope) -> Iterator[Hit]:
-    """A TensorIterator or Loop returns the last iteration's value, but no back edge carries a value over.
+    """A TensorIterator or Loop returns a value of the last iteration, but has no back edge.
 
     Every iteration then starts from the initial values. If `<back_edges>` was lost, OpenVINO does not report it.
 

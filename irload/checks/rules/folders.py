@@ -24,10 +24,10 @@ LANGUAGE_MODELS = ("CausalLM", "LMHead", "MaskedLM", "ConditionalGeneration")
 
 @file_rule("IR010", "error", "vocabulary of another size than its model's")
 def other_vocabulary(subject: Subject) -> Iterator[Hit]:
-    """A tokenizer has more tokens than `vocab_size` of config.json beside it, or the logits of a language model fewer.
+    """A tokenizer has more tokens than `vocab_size` of config.json beside it, or the logits of a model have fewer.
 
-    The model has no embedding for the ids beyond its vocabulary, so generation fails or reads other rows. A tokenizer
-    with fewer tokens is usual: models pad their vocabularies.
+    The model has no embedding for the ids beyond its vocabulary, so generation fails or reads wrong rows. A tokenizer
+    may have fewer tokens, because models pad their vocabularies.
 
     Example: openvino_tokenizer.xml with 32001 tokens beside a config.json with `"vocab_size": 32000`.
     """

@@ -19,9 +19,9 @@ _OPTIONAL_OUTPUTS = frozenset(
 
 @graph_rule("IR701", "warning", "unreachable layers")
 def unreachable(scope: Scope) -> Iterator[Hit]:
-    """No Result and no Assign depends on a layer, so OpenVINO never creates it. A branch is reported at its end.
+    """No Result and no Assign depends on a layer, so OpenVINO never creates it. A branch is reported at its last layer.
 
-    A note where the branch holds constants only: OpenVINO itself leaves some behind.
+    A note if the branch consists of constants, because OpenVINO itself writes unused constants.
 
     Example: a branch whose Result was removed.
     """

@@ -1,4 +1,4 @@
-"""IR1xx: identity. Ids and names that ought to be unique."""
+"""IR1xx: identity. Ids and names that should be unique."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def duplicate_layer_id(scope: Scope) -> Iterator[Hit]:
         twin = first.setdefault(layer.id, layer)
         if twin is not layer:
             lost = next((i for i, meant in scope.renumbered.items() if meant.id == layer.id), None)
-            cause = f"edges name layer {lost}, which does not exist: is that its id?" if lost is not None else ""
+            cause = f"edges name layer {lost}, which does not exist; this may be its id" if lost is not None else ""
             lines = [e.line for e in scope.raw.edges if lost in (e.from_layer, e.to_layer)]
             message = f"has id {layer.id}, which '{twin.name}' (line {twin.line}) already has"
             yield Hit(layer, message, cause, covers=lines)
@@ -45,7 +45,7 @@ def duplicate_port_id(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR103", "note", "duplicate layer name")
 def duplicate_layer_name(scope: Scope) -> Iterator[Hit]:
-    """Two layers of one graph have the same name. It loads, but tools that look layers up by name find only one.
+    """Two layers of one graph have the same name. The file loads, but tools that select layers by name reach only one.
 
     Example: two layers named `relu`.
     """
@@ -58,7 +58,7 @@ def duplicate_layer_name(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR104", "note", "nameless layer")
 def nameless_layer(scope: Scope) -> Iterator[Hit]:
-    """A layer has an empty name. It loads, but no message can name it.
+    """A layer has an empty name. The file loads, but messages cannot name the layer.
 
     Example: `<layer id="4" name="" …>`.
     """

@@ -22,7 +22,7 @@ def file_limit(subject: Subject) -> Iterator[Hit]:
 
 @graph_rule("IR902", "error", "tensor beyond the limit")
 def tensor_limit(scope: Scope) -> Iterator[Hit]:
-    """Running the layer would make a tensor larger than the limit `tensor_bytes`. Reported where it arises.
+    """An output of the layer, but none of its inputs, would be larger than the limit `tensor_bytes`.
 
     Example: a Tile of [1024,1024] by [1024,1024].
     """

@@ -44,7 +44,7 @@ def unknown_operation(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR302", "error", "operation not in this opset")
 def wrong_version(scope: Scope) -> Iterator[Hit]:
-    """The operation exists, but not in the opset or namespace that the layer names: added later, or removed earlier.
+    """The operation exists, but not in the opset or namespace of the layer: it was added later, or removed earlier.
 
     Example: `type="Gelu" version="opset1"`: Gelu appeared in opset2.
     """
@@ -202,7 +202,7 @@ def spec_required(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR309", "warning", "opset newer than its operations")
 def too_new(scope: Scope) -> Iterator[Hit]:
-    """OpenVINO's newest opset is unfinished and has only a few operations; all others fail to load with its name.
+    """OpenVINO's newest opset is incomplete, and a layer of it loads only if the opset lists its operation.
 
     Example: `type="ReLU" version="opset17"`.
     """

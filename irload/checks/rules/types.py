@@ -103,7 +103,7 @@ def _cause(scope: Scope, port: Mismatch) -> str:
 def output_dims(scope: Scope) -> Iterator[Hit]:
     """An output port declares dims that its operation cannot produce from its inputs and attributes.
 
-    For Parameter and Const the shape in the layer's `data` counts. OpenVINO ignores the declarations of ports, so it
+    The shape of a Parameter or a Const is the one in its `data`. OpenVINO ignores the declarations of ports, so it
     loads the file without a warning; tools that rely on them fail.
 
     Example: a Convolution of [1,3,8,8] with filters [4,3,3,3] that declares [1,99,6,6].
@@ -119,7 +119,7 @@ def output_dims(scope: Scope) -> Iterator[Hit]:
 def output_precision(scope: Scope) -> Iterator[Hit]:
     """An output port declares a precision other than the element type that its operation produces.
 
-    A note on the Convert after a constant compressed to f16, where OpenVINO itself leaves f16 in bodies.
+    A note for the Convert after a constant compressed to f16: OpenVINO itself writes f16 there in bodies.
 
     Example: a Convolution of f32 tensors whose output port says `precision="I64"`.
     """
@@ -132,7 +132,7 @@ def output_precision(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR403", "error", "declared dims differ from the producer's")
 def input_dims(scope: Scope) -> Iterator[Hit]:
-    """An input port declares dims that the tensor arriving there cannot have.
+    """An input port declares dims that the tensor that feeds it cannot have.
 
     Example: an input port with dims [1,3,9,9], fed by an output that is [1,3,8,8].
     """
@@ -142,7 +142,7 @@ def input_dims(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR404", "error", "declared precision differs from the producer's")
 def input_precision(scope: Scope) -> Iterator[Hit]:
-    """An input port declares a precision other than the element type of the tensor arriving there.
+    """An input port declares a precision other than the element type of the tensor that feeds it.
 
     Example: an input port with `precision="FP16"`, fed by an f32 output.
     """
@@ -153,9 +153,9 @@ def input_precision(scope: Scope) -> Iterator[Hit]:
 
 @graph_rule("IR405", "note", "port without dims")
 def no_dims(scope: Scope) -> Iterator[Hit]:
-    """An output port lists no dims although the rank is known. It is read as a scalar or as of dynamic rank.
+    """An output port lists no dims, as for a scalar or a dynamic rank, although another rank is known.
 
-    An error in a file that leaves no size open elsewhere: there it can only mean a scalar.
+    An error if the file has no dynamic sizes elsewhere: the port then declares a scalar.
 
     Example: `<port id="2" precision="FP32"/>` on an operation that produces [1,8].
     """
@@ -180,7 +180,7 @@ def needlessly_dynamic(scope: Scope) -> Iterator[Hit]:
 def needlessly_static(scope: Scope) -> Iterator[Hit]:
     """A port declares a static dim where inference allows several sizes, so the declaration is unproven.
 
-    Not reported after a layer with an error, as too little is inferred there.
+    Not reported after a layer with an error, because less can be inferred there.
 
     Example: an output port with dims [1,10] of an operation on an input of shape [?,10].
     """

@@ -168,7 +168,7 @@ def too_large(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR605", "warning", "constants that overlap")
 def overlap(subject: Subject) -> Iterator[Hit]:
-    """Two constants take ranges of the .bin file that overlap without being the same. No writer does that.
+    """Two constants take ranges of the .bin file that overlap but are not equal. No known tool writes this.
 
     Example: offset 0, size 400 and offset 200, size 400.
     """
@@ -199,7 +199,7 @@ def trailing(subject: Subject) -> Iterator[Hit]:
 
 @file_rule("IR607", "note", "bytes that no constant uses")
 def unused(subject: Subject) -> Iterator[Hit]:
-    """Ranges inside the .bin file belong to no constant: the model was cut down without its weights.
+    """Ranges inside the .bin file belong to no constant: layers were removed from the XML, but not their weights.
 
     Example: a constant was removed from the XML only.
     """
@@ -252,7 +252,7 @@ def all_zero(subject: Subject) -> Iterator[Hit]:
     for layer, element_type, shape, offset, _ in constants(subject):
         stats = _scanned(subject, element_type, shape, offset)
         if stats is not None and stats.count >= _FEW and not stats.nonzero:
-            yield Hit(layer, f"holds nothing but zeros: {element_type}{list(shape)}")
+            yield Hit(layer, f"contains only zeros: {element_type}{list(shape)}")
 
 
 @file_rule("IR611", "warning", "weights of another model")
@@ -265,7 +265,7 @@ def foreign(subject: Subject) -> Iterator[Hit]:
     if too_many:
         yield Hit(
             None,
-            f"{odd} of {floats} floating-point constants hold values that no model has",
+            f"{odd} of {floats} floating-point constants hold implausible values",
             "the .bin file probably belongs to another model",
         )
 
