@@ -45,7 +45,7 @@ from irrun.records import Source, records
     help="Worker processes, or Ray actors.",
 )
 @click.option("--threads", type=click.IntRange(1), metavar="N", help=f"Threads, in total over all workers; {THREADS}")
-@click.option("--resume", is_flag=True, help="Continue an interrupted job; failed items are tried again.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted job, and repeat failed items.")
 @click.option("--force", is_flag=True, help="Replace existing outputs and restart the job.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed item.")
 @click.option("--keep-going", is_flag=True, help="Do not stop if the first items all fail for the same reason.")

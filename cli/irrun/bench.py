@@ -76,7 +76,7 @@ class Measurement:
     metavar="FILE",
     help="Compare with the --json output of an earlier run.",
 )
-@click.option("--against", type=click.Choice(["openvino"]), help="Alternate with this runtime and show ratios.")
+@click.option("--against", type=click.Choice(["openvino"]), help="Alternate with OpenVINO and show ratios.")
 @compile_options
 @json_option
 @records(source=Source, feed=Feed, measurement=Measurement, options=CompileOptions)

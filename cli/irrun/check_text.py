@@ -98,7 +98,7 @@ def _verdict(result: CheckResult) -> str:
     asides = [counted(count["note"], "note") + ("" if result.notes else ", shown by --notes")] if count["note"] else []
     suppressed = sum(len(r.suppressed) for r in reports)
     asides += [f"{counted(suppressed, 'finding')} suppressed"] if suppressed else []
-    asides += [f"{counted(passed, 'XML file')} of other kinds passed over"] if passed else []
+    asides += [f"{counted(passed, 'XML file')} that are not IR skipped"] if passed else []
     return f"{verdict}[dim]{''.join(f' ({a})' for a in asides)}[/]"
 
 

@@ -118,8 +118,8 @@ def command(
 ) -> int:
     r"""Compare A with B layer by layer and report the first layer whose local error exceeds the tolerance.
 
-    The local error of a layer, its own error, is measured on the inputs of this layer on the other side. The total
-    error includes the errors of all layers before it.
+    The local error of a layer (`own`) is measured with the layer's inputs from the other side, so it excludes errors of
+    earlier layers. The total error includes them.
 
     A and B are each one of: a MODEL (.xml), run without fusions; a way to run the model of the other side: plain, fast
     (planned, in NumPy), jit (with compiled kernels), openvino, openvino:bf16 or openvino:f16; a folder or .npz with

@@ -32,8 +32,8 @@ COLOURS = {"-": "red", "+": "green", "@": "cyan", "~": "yellow"}
 def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limits, as_json: bool) -> int:
     r"""Show the edits between two MODELs (.xml), A and B: layers, attributes, constants, edges.
 
-    Layers are matched by structure, independent of names. If the computation differs, edits of names and of the
-    precision of weights are only counted (--all shows them). Exit code 0 if nothing differs, else 1.
+    Layers are matched by structure, independently of names. If the computation differs, edits of names and of the
+    precision of weights are only counted (--all lists them). Exit code 0 if nothing differs, else 1.
 
     \b
       irrun diff original.xml exported.xml

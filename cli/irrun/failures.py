@@ -17,7 +17,7 @@ INTERRUPTED = 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REMEDIES = {
     errno.ENOSPC: "free some space there, or write elsewhere",
-    errno.EDQUOT: "remove files of yours there, or write elsewhere",
+    errno.EDQUOT: "delete some of your files there, or write elsewhere",
     errno.EFBIG: "raise the limit of file sizes (ulimit -f), or write elsewhere",
     errno.EROFS: "write elsewhere",
 }

@@ -29,8 +29,8 @@ from irrun.records import Source, records
 def command(source: Source, differences: bool, target: Path | None, force: bool, as_json: bool) -> int:
     """Infer every layer's output types and shapes and compare them with the declarations in MODEL (.xml).
 
-    ≠ marks a difference, ✗ an invalid layer; both make the exit code 1. With --shape the model is inferred for other
-    inputs than the file was written for, so its declarations will usually differ.
+    ≠ marks a difference, ✗ an invalid layer; both make the exit code 1. With --shape, types are inferred for other
+    input shapes than the file declares, so its declarations usually differ.
 
     With --write the exit code is 1 only for invalid layers; their ports are not changed.
     """

@@ -100,9 +100,7 @@ def _render_finite(finiteness: Document) -> None:
         console.print(_table(entry))
     for entry in finiteness["constants"]:
         console.print(f"[yellow]constant {safe(entry['name'])}[/] (id {entry['id']}) holds {_counts(entry['output'])}")
-    console.print(
-        "[red]FAILED[/]: " + ("values" if finiteness["layers"] else "constants") + " that are not as they should be"
-    )
+    console.print("[red]FAILED[/]: non-finite or subnormal " + ("values" if finiteness["layers"] else "constants"))
 
 
 def _table(entry: Document) -> Any:

@@ -50,7 +50,7 @@ class PageContents:
     multiple=True,
     metavar="GLOB",
     shell_complete=layer_names,
-    help="Include the outputs of these layers for the inputs, downloadable as .npy; may be repeated.",
+    help="Include the outputs of these layers, computed on the inputs, as .npy downloads; may be repeated.",
 )
 @click.option(
     "--random", "seed", type=click.IntRange(0), default=0, metavar="SEED", help="Seed of random inputs; default: 0."

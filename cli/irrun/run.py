@@ -95,7 +95,7 @@ class Compiled:
 @click.option(
     "--emulate",
     type=click.Choice(["openvino-cpu"]),
-    help="Compute like this runtime where it departs from the specification.",
+    help="Compute like OpenVINO's CPU plugin where it departs from the specification.",
 )
 @click.option("--profile", is_flag=True, help="Also show the time of every step.")
 @click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels and the reasons.")
@@ -209,7 +209,7 @@ def _compiled(source: Source, options: Options, emulate: str | None) -> Compiled
 
 
 def _emulated(model: Model, target: str | None) -> list[str]:
-    """Configure the model to emulate a runtime, and report the affected layers on stderr."""
+    """Configure the model to emulate OpenVINO's CPU plugin, and report the affected layers on stderr."""
     if target is None:
         return []
     from irload.deviations.emulation import emulate
@@ -235,7 +235,7 @@ def _intermediates(model: CompiledModel, values: list[Any], details: Details) ->
         with progress("writing the outputs of the layers"):
             seen["dump"] = dumped(model, values, details.dump, details.layers, force=details.force)
     if details.finite:
-        with progress("looking for NaN and infinities"):
+        with progress("searching for NaN and infinities"):
             seen["finite"] = nonfinite(model, values, subnormals=details.subnormals)
     return seen
 

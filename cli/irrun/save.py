@@ -27,7 +27,7 @@ from irrun.records import Source, records
 def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force: bool) -> int:
     r"""Write MODEL (.xml) as TARGET.xml and the .bin beside it, in IR version 11.
 
-    Ports declare the inferred types and shapes, layers that no output depends on are left out, ids are renumbered.
+    Ports declare the inferred types and shapes. Layers that no output depends on are omitted; ids are renumbered.
     OpenVINO computes the same results (with --fp16: from rounded constants). Either both files are written or neither;
     MODEL is never replaced.
 

@@ -76,7 +76,7 @@ def infer_all(surveyed: Survey) -> None:
 def _trust_declared(model: Model) -> None:
     """Without weights, shapes that depend on constants are unknown; use the declared ones instead.
 
-    The element types are unknown for parts of a VariadicSplit whose number is unknown.
+    If the number of outputs of a VariadicSplit is unknown, their element types are, too.
     """
     for graph in model.walk():
         for node in graph.nodes:
