@@ -46,7 +46,7 @@ class Declared:
 
     @property
     def shape(self) -> Shape:
-        """The declared shape, unranked for a port without dims, which is a scalar or of dynamic rank."""
+        """The declared shape; unranked for a port without dims, which declares a scalar or a dynamic rank."""
         return Shape.unranked() if self.dims is None else Shape(*self.dims)
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class Port:
 
     @property
     def place_name(self) -> str:
-        """A name by type and position: `parameter_0`, `result_2`. Every port can be looked up by it."""
+        """A name by type and position, `parameter_0` or `result_2`, which also selects the port."""
         return f"{self.node.type.lower()}_{self.index}"
 
     @property
@@ -204,7 +204,7 @@ def positions(ports: Sequence[Port]) -> dict[Node | str, int]:
 
 
 def position(known: Mapping[Node | str, int], key: Port | str) -> int | None:
-    """The index into `positions` of a port or name. A port of another read of the same file is matched by name."""
+    """The position of a port or name in `known`. A port of another Model of the same file is matched by name."""
     if isinstance(key, Port):
         return known.get(key.node, known.get(key.any_name))
     return known.get(key)

@@ -14,7 +14,7 @@ from irload.core.tensor import UNBOUNDED_HI, UNBOUNDED_LO, Array, Bounds, Tensor
 from irload.errors import IRError
 
 FEW = 64
-"""Maximum number of elements of a tensor of unknown value that gets bounds: shapes have fewer."""
+"""Maximum number of elements of a tensor of unknown value that gets bounds. Shapes have fewer elements."""
 
 
 def bounds_of(tensor: TensorType) -> Bounds | None:
@@ -33,9 +33,9 @@ def bounds_of(tensor: TensorType) -> Bounds | None:
 def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> list[Bounds | None] | None:
     """Return the bounds for an operation that only moves values: `compute` of the lower and of the upper bounds.
 
-    `data`: the indices of the inputs whose values are moved. If one of them has bounds, short integer tensors among
-    them may be unknown: they get the bounds of i64. All other inputs must have known values. None if the bounds are
-    unknown.
+    `data`: the indices of the inputs whose values are moved; all other inputs must have known values. If one of the
+    moved inputs has bounds, an integer one of up to FEW elements may be unknown: its bounds are the limits of i64.
+    None if the bounds are unknown.
     """
     lower: list[Array] = []
     upper: list[Array] = []
@@ -61,7 +61,7 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
 
 
 def _any_value(tensor: TensorType) -> Bounds | None:
-    """Return the bounds of a short integer tensor of which only the type is known; None for other tensors."""
+    """Return the limits of i64 as bounds of an integer tensor of up to FEW elements; None for any other tensor."""
     if not (tensor.element.is_integer and tensor.shape.is_static):
         return None
     shape = tensor.shape.static

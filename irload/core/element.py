@@ -202,7 +202,7 @@ def merge(*types: ElementType) -> ElementType:
 
 
 def follow(*types: ElementType) -> ElementType:
-    """The type of the first operand with a known type. Others that differ cause a remark: OpenVINO converts them."""
+    """The type of the first operand with a known type. Other known types cause a remark: OpenVINO converts them."""
     known = [t for t in types if t is not dynamic]
     if any(t is not known[0] for t in known):
         names = ", ".join(t.name for t in types)

@@ -27,7 +27,7 @@ def fitting(sizes: Sequence[int], takes: Shape) -> str:
 
 
 def _filled(size: int, takes: Shape) -> tuple[int, ...]:
-    """The shape with its first dynamic dim chosen for `size` elements, and the others 1."""
+    """A shape of `size` elements that fits: the first dynamic dim is computed, the others are 1. Empty if none fits."""
     dims = [dim.lo if dim.is_static else 1 for dim in takes]
     first = next((k for k, dim in enumerate(takes) if not dim.is_static), None)
     if first is not None:

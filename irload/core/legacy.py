@@ -1,7 +1,7 @@
 """The element types of the inputs and outputs of IR v10 models, where they differ from the graph.
 
-Scripts for IR v10 pass f32 and expect f32 or i32, so OpenVINO converts inputs and outputs, and so does irload. f16
-inputs are shown as f32. Outputs are shown as i32 if they are 32-bit or 64-bit integers, otherwise as f32.
+Scripts for IR v10 pass f32 and expect f32 or i32, so OpenVINO converts inputs and outputs, and so does irload. Ports
+show f16 inputs as f32, outputs of 32-bit or 64-bit integers as i32, and all other outputs as f32.
 """
 
 from __future__ import annotations

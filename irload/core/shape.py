@@ -59,7 +59,7 @@ class Dim:
 
     @property
     def is_one(self) -> bool:
-        """True for the number 1. False for a size that differs between calls, even if it is 1 at present."""
+        """True for the constant 1; False for a symbolic size, even if its value is 1 at the traced shape."""
         return not is_size(self.lo) and self.lo == 1 == self.hi
 
     def is_same(self, other: Dim) -> bool:
@@ -72,13 +72,13 @@ class Dim:
         return self.lo <= other.lo and (self.hi is None or (other.hi is not None and other.hi <= self.hi))
 
     def meet(self, other: Dim) -> Dim | None:
-        """Return the intersection, None if it is empty: for two dims that must be equal."""
+        """Return the intersection of two dims that must be equal; None if it is empty."""
         lo = max(self.lo, other.lo)
         hi = self.hi if other.hi is None else other.hi if self.hi is None else min(self.hi, other.hi)
         return None if hi is not None and hi < lo else Dim(lo, hi)
 
     def hull(self, other: Dim) -> Dim:
-        """Return the smallest interval that contains both, such as the result of a branch."""
+        """Return the smallest interval that contains both dims, for example of the results of two branches."""
         return Dim(min(self.lo, other.lo), None if self.hi is None or other.hi is None else max(self.hi, other.hi))
 
     def broadcast(self, other: Dim) -> Dim | None:

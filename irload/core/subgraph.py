@@ -70,7 +70,7 @@ class Accumulator:
 
     `result` and `parameter` are the ends of its back edge: positions among the results and parameters of the body. The
     parts are appended to the initial value; with `writes`, they replace consecutive positions of it, from the initial
-    value of the parameter `counter` on, by default from 0. With `is_slice`, parts have the axis, else it is dropped.
+    value of the parameter `counter` on, by default from 0. With `is_slice`, parts have the axis, else they lack it.
     With `broadcasts`, the initial value broadcasts to the shape of the parts along the other axes.
     """
 

@@ -178,7 +178,7 @@ class Trace:
         return self._tested(polynomials, self._listed(polynomials), None)
 
     def test(self) -> Callable[[Sequence[int]], bool]:
-        """A function from the values of the symbols to whether all guards hold."""
+        """Return a function from the values of the symbols to True if all guards hold."""
         return self._tested((), "return True", False)
 
     def _tested(self, polynomials: Sequence[Terms], result: str, fails: bool | None) -> Callable[[Sequence[int]], Any]:

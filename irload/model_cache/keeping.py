@@ -16,7 +16,7 @@ from irload.runtime.compiled_model import CompiledModel
 def kept_pieces(compiled: CompiledModel, key: str, largest: int) -> Iterator[bytes] | None:
     """Return the contents of the cache file of a static model, or None if its plan is not storable.
 
-    Models with dynamic shapes or variables are not static. `largest`: the maximum bytes of constants.
+    None for models with dynamic shapes or variables, too. `largest`: the maximum bytes of constants.
     """
     model = compiled.model
     if model.sinks or not all(p.output.type.is_static for p in (*model.inputs, *model.outputs)):

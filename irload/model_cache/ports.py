@@ -41,7 +41,7 @@ def described_dynamic(model: Model) -> Document:
 
 
 def light_model(document: Document, inputs: Sequence[Port], file: str | None) -> tuple[Model, list[Node]]:
-    """Return a model that consists of the Parameters and the ReadValue nodes of the variables, and these ReadValues."""
+    """Return (model, reads): a model of the Parameters and the ReadValues of the variables, and these ReadValues."""
     from irload.ops.infrastructure.state import ReadValue3  # not needed by plans of static shapes
 
     for port, declared in zip(inputs, document["declared"], strict=True):

@@ -1,7 +1,7 @@
 """The bodies of loops as they run, and values that each iteration only extends: by Concat, or by ScatterUpdate.
 
-The body in the file would copy all previous parts in each iteration. The body that runs returns the part alone; the
-loop collects the parts, and puts them together after the last iteration.
+The body in the file copies all previous parts in each iteration. The body that runs returns only the new part; the
+loop collects the parts, and concatenates or writes them after the last iteration.
 """
 
 from __future__ import annotations

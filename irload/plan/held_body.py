@@ -1,4 +1,4 @@
-"""The body of a loop whose plan is held between iterations, so that carried values can stay in the plan's memory."""
+"""The body of a loop: all iterations use one plan, so that carried values can stay in the memory of the plan."""
 
 from __future__ import annotations
 

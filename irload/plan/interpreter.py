@@ -305,7 +305,7 @@ class InterpreterRun:
         held.release()
 
     def scheduled_body(self, body: Body, inputs: Sequence[Array]) -> tuple[Graph, Sequence[Array], Schedule]:
-        """Return the graph that runs instead of a body, the inputs that it has, and its schedule."""
+        """Return the graph that runs instead of a body, its inputs, and its schedule."""
         graph, accumulation = cast(Graph, body), self._accumulations.get(body)
         if accumulation is not None:
             graph, inputs = accumulation.body, [inputs[k] for k in accumulation.kept]

@@ -75,7 +75,7 @@ def tail_of(
         return None
     members, constant = set(nodes), constant_nodes(graph.nodes)
     if isinstance(graph, Tail) and members.issuperset(n for n in graph.nodes if n not in constant):
-        return None  # the same tail again, as the first layer is not folded although it depends on constants alone
+        return None  # the graph is this tail: its first layer depends on constants alone, but is not folded
     read = [i for i in dict.fromkeys(i for node in nodes for i in node.inputs) if i.node not in members]
     members.update(ancestors(i.node for i in read if i.node in constant))
     inputs = [i for i in read if i.node not in constant]

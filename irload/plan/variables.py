@@ -89,7 +89,7 @@ class GrownRows:
         more: int,
         allowed: Callable[[int], bool] = lambda nbytes: True,
     ) -> GrownRows:
-        """Return copies of arrays in a new room, followed by `more` rows, which the caller must write.
+        """Return copies of arrays in a new Room, followed by `more` rows, which the caller must write.
 
         The room has twice the needed rows, but at least `LEAST_ROOM`. If `allowed` is false for its bytes, or the
         system does not provide them, it has twice the needed rows, or else only the needed rows. Raises MemoryError.

@@ -22,14 +22,14 @@ def raise_first(error: IRError) -> None:
 
 
 def counted(report: OnFault) -> OnFault:
-    """Return the same report, which raises ReadError after FAULTS faults."""
+    """Return a report that passes faults to `report`, and raises ReadError after FAULTS of them."""
     faults = 0
 
     def count(error: IRError) -> None:
         nonlocal faults
         faults += 1
         if faults > FAULTS:
-            raise ReadError(f"has more than {FAULTS} faults; reading was given up", error.where)
+            raise ReadError(f"has more than {FAULTS} faults; reading stopped", error.where)
         report(error)
 
     return report if report is raise_first else count

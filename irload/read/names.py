@@ -14,5 +14,5 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Join a set of names, sorted as OpenVINO writes them."""
+    """Join a set of names in the order in which OpenVINO writes them."""
     return ",".join(name.replace(",", r"\,") for name in sorted(names))

@@ -22,7 +22,7 @@ class RawPort:
     line: int | None
     rt_info: list[dict[str, Any]]
     is_declared: bool = True
-    """False for a port that is not in the file."""
+    """False for a port that the reader has added."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class RawLayer:
     blobs: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """IR v2 to v7: the offset and the size of the weights in the .bin file, by name."""
     is_faulty: bool = False
-    """IR v2 to v7: True if the type of the layer is known, but it could not be rewritten. Its fault was reported."""
+    """IR v2 to v7: True if a layer of known type could not be rewritten; the reader has reported its fault."""
 
 
 @dataclass(slots=True)

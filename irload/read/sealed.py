@@ -16,7 +16,7 @@ from irload.safety.opened import WeightsFile
 from irload.system.forks import unforked
 
 ALIGNMENT = 64
-"""In bytes. A range at a multiple of it is a view of the blocks read if it takes at least 3/4 of them, else a copy."""
+"""In bytes. A range at a multiple of it is a view of the blocks that are read, or a copy if it takes less than 3/4."""
 
 
 class SealedWeights(Weights):

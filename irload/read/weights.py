@@ -22,7 +22,7 @@ from irload.safety.integrity import sha256
 from irload.safety.limits import DEFAULT, Limits
 from irload.system.portable import read_at
 
-# The digest does not depend on it.
+# Does not affect the digest.
 PART = 1 << 24  # pragma: no mutate
 """Bytes hashed per read."""
 # Longer than any signature.
@@ -214,7 +214,7 @@ class Weights:
 
 
 def _require_no_xml(subject: str, head: bytes) -> None:
-    """Raise ReadError if the file is XML: by its first bytes, or by its name at the end of `subject`."""
+    """Raise ReadError if the first bytes show an XML file, or if the file name at the end of `subject` does."""
     if head.removeprefix(BOM).startswith(b"<?xml") or subject.lower().endswith(".xml"):
         raise ReadError(f"{subject} are an XML file; name the .bin file with weights=… (irrun --bin FILE)")
 

@@ -21,7 +21,7 @@ from irload.safety.limits import DEFAULT, Deadline, Limits
 
 __all__ = ["OnFault", "raise_first", "read_xml"]
 
-# Only the number of calls of the parser depends on it.
+# Affects only the number of calls of the parser.
 CHUNK = 1 << 16  # pragma: no mutate
 _PARTS = ("layers", "edges", "rt_info", *OLD, "pre-process", "statistics")
 VERSIONS = (*range(2, 8), 10, 11)

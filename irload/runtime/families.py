@@ -41,7 +41,7 @@ REUSE = 4
 TAIL_VARIANTS = 4
 """Like VARIANTS, for a tail: the plans of all patterns are counted, because dims that depend on values vary freely."""
 ENDS = (ArithmeticError, AssertionError, AttributeError, IRError, LookupError, TypeError, ValueError)
-"""Errors that end a trace. The shape is then planned without symbols; that raises genuine errors of planning again."""
+"""Errors that end a trace. The shape is then planned without symbols, where an error with another cause recurs."""
 
 
 @record(eq=False)

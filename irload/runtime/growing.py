@@ -1,4 +1,4 @@
-"""Variables that grow: reserves memory for the rows that an inference appends, and finds its plan without a search."""
+"""Variables that grow: reserves memory for the rows that an inference appends, and reuses the last plan."""
 
 from __future__ import annotations
 

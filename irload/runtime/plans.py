@@ -58,7 +58,7 @@ class Plans:
         self._schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
         self._pools: OrderedDict[Hashable, list[Executor]] = OrderedDict()
         self._planned: Counter[Graph] = Counter()
-        """Number of planned schedules of each graph. A body has at most PLANS, as its shapes may grow forever."""
+        """Number of planned schedules of each graph: at most PLANS for a body, as its shapes may grow."""
         self._graphs = sum(1 for _ in model.walk())
         self._tails: OrderedDict[Hashable, TracedPlans] = OrderedDict()
         self._operations: dict[Node, Op] = {}
@@ -77,14 +77,14 @@ class Plans:
             self._first_store = None if self.model.sinks else plans
 
     def expect_shapes(self) -> None:
-        """Trace the first shape, too, instead of storing a plan for it alone: other processes have run other shapes."""
+        """Trace the first shape, too, instead of planning it alone, because other processes have run other shapes."""
         self._traced.traces_first = True
         self._first_store = None
 
     def keep_first(self, given: Sequence[TensorType], differences: RunDifferences | None, schedule: Schedule) -> None:
         """Create and store the plan of the first shape of a model with dynamic shapes. Raises OutOfMemory.
 
-        It is not stored if ports contradict the types inferred for this shape, which every run must report.
+        The plan is not stored if ports contradict the types inferred for this shape: every run must report that.
         """
         store, part = self._first_store, schedule.entire
         self._first_store = None

@@ -34,7 +34,10 @@ def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tu
 
 
 class InferRequest:
-    """Inferences that share one state."""
+    """Inferences that share the values of the model's variables, separately from other requests.
+
+    Not thread-safe: create a request per thread.
+    """
 
     def __init__(self, compiled: CompiledModel) -> None:
         self.compiled = compiled
@@ -45,7 +48,7 @@ class InferRequest:
         return printable(f"<InferRequest of {self.compiled.model!r}{f', state {held}' if held else ''}>")
 
     def infer(self, inputs: Any = None) -> Result:
-        """Run once and keep the assigned variables for the next inference."""
+        """Run once, and set the variables for the next inference. `inputs`, results and errors: as for a call."""
         result, self.variables = infer_once(self.compiled, inputs, self.variables)
         return result
 
@@ -59,5 +62,5 @@ class InferRequest:
         return [VariableState(self, node) for node in reads.values()]
 
     def reset_state(self) -> None:
-        """Reset all variables."""
+        """Delete the values of all variables; the next inference starts from their initial values."""
         self.variables = Variables()

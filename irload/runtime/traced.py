@@ -1,4 +1,4 @@
-"""The traced plans of a model, and the decision which shapes they run."""
+"""The traced plans of a model, and the choice of the shapes that they run."""
 
 from __future__ import annotations
 

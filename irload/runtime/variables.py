@@ -46,7 +46,7 @@ class HasVariables(Protocol):
 
 
 class VariableState:
-    """One variable of a request: `name`, `state` (its value; assign to set it) and `reset`."""
+    """One variable of a request. `name`: its variable_id; `state`: its value, which can be set; `reset` deletes it."""
 
     def __init__(self, request: HasVariables, node: Node) -> None:
         self._request = request
@@ -55,7 +55,10 @@ class VariableState:
 
     @property
     def state(self) -> Array | None:
-        """A copy of the value, or None before the first assignment."""
+        """A copy of the value; None before the first assignment.
+
+        Setting it raises InputInvalid for a value that does not fit the type and shape of the variable.
+        """
         value = self._request.variables.get(self.name)
         return None if value is None else np.array(value, order="C")
 

@@ -48,7 +48,7 @@ class Blob:
 
 
 def _packed(values: Array, element: ElementType) -> Bytes:
-    """The bytes of a constant, not copied if memory has the layout of the file."""
+    """The bytes of a constant; a view if the array has the layout of the file, otherwise a copy."""
     if element is et.string or element.bits < 8 or sys.byteorder != "little":
         return pack(values, element)
     return np.ascontiguousarray(values, element.dtype).reshape(-1).view(np.uint8).data

@@ -39,7 +39,7 @@ _SHAPING = {
     "Tile": (1,),
     "TopK": (1,),
 }
-"""Inputs that determine shapes. Nothing upstream of them may be rounded, up to the ShapeOf where the path begins."""
+"""Type → inputs that determine shapes. Constants on a path to these inputs, after any ShapeOf, are not rounded."""
 
 _PACKED = frozenset({et.i4, et.u4, et.i8, et.u8, et.nf4, et.f8e4m3, et.f8e5m2})
 

@@ -147,7 +147,7 @@ def _in_order(graph: Graph) -> list[Node]:
 def variable_reads(graph: Graph) -> set[Node]:
     """The ReadValues of variables that are written, and all layers before them.
 
-    Without its ReadValue, a variable that is only written keeps the file from loading.
+    OpenVINO does not load a file that assigns a variable without a ReadValue.
     """
     written = {n.op.attributes.get("variable_id") for n in graph.sinks}
     reads = [n for n in graph.nodes if n.type == "ReadValue" and n.op.attributes.get("variable_id") in written]

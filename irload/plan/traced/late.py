@@ -80,7 +80,7 @@ def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
 
 
 def unknown() -> NoReturn:
-    """Raise TypeError. The `make` of constants that are computed when a shape is bound."""
+    """Raise TypeError: the `make` function of constants whose values are computed when a shape is bound."""
     raise TypeError("the value depends on the shapes of the inputs")
 
 

@@ -1,7 +1,7 @@
 """Progressions: positions 0, 1, 2, … of symbolic length, by which exporters build the mask of a decoder.
 
 A Gather by a progression becomes a slice. A comparison that holds for all positions at every shape, such as that a
-token attends to all previous ones, drops out of a conjunction. Otherwise NumPy would compute both for each token.
+token attends to all previous ones, is removed from a conjunction. Otherwise NumPy would compute both per token.
 """
 
 from __future__ import annotations
