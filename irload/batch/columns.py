@@ -22,7 +22,7 @@ ResultRow = tuple[str, Carried | None, tuple[Array, ...] | None]
 def column_names(outputs: Sequence[str], carried: Sequence[str]) -> tuple[list[str], list[str]]:
     """The names of the columns: `input`, then the outputs, then the columns copied from the input table.
 
-    A name that is already used gets a number: a copied `scores` becomes `scores_1`.
+    A copied column whose name is used gets a number: `scores` becomes `scores_1`.
     """
     used = {"input"}
     names: list[str] = []

@@ -46,7 +46,7 @@ def _lines(file: Path) -> list[bytes]:
 class JsonLines:
     """JSON lines: the copied columns, and the greatest values of each output along its last axis.
 
-    `labels` name the values of outputs of this number of values.
+    `labels` name the values of outputs that have as many values as there are labels.
     """
 
     names: tuple[str, ...]

@@ -160,7 +160,7 @@ def _geometry(image: Any, port: Port, layout: str, options: ImageOptions, limits
     if not (columns.contains(width) and rows.contains(height)):
         remedy = "" if window is None else f" (--resize {window[0]}x{window[1]})"
         raise InputInvalid(f"is {width}x{height}; input '{port.any_name}' takes {columns}x{rows}{remedy}")
-    limits.require("tensor_bytes", width * height * 3 * 4, "would be too large a tensor")
+    limits.require("tensor_bytes", width * height * 3 * 4, "would be too large as a tensor")
     return plan
 
 

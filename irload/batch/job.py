@@ -38,7 +38,7 @@ class Summary:
 
     `before` counts items done by earlier runs of the job, `changed` the items repeated because their inputs changed,
     `removed` the items whose inputs no longer exist, `out_of_memory` the items that failed for lack of memory.
-    `stopped` is set if the first items all failed for one reason, which ended the job: it is this reason.
+    `stopped`: the reason for which the first items all failed, which ended the job; otherwise empty.
     """
 
     total: int = 0

@@ -43,13 +43,13 @@ def labels_of(rt_info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def range_warning(options: ImageOptions) -> str | None:
-    """A warning if mean and scale look meant for pixels of 0..1, while pixels here are 0..255; else None."""
+    """A warning if mean and scale seem to be for pixels of 0..1, since irload's pixels are 0..255; else None."""
     mean = bool(options.mean) and max(options.mean) > 0 and all(-1 <= m <= 1 for m in options.mean)
     scale = bool(options.scale) and all(0 < s <= 1 for s in options.scale)
     if not (mean or scale):
         return None
     given, better = _words(options, 1), _words(options, 255)
-    return f"{given} look meant for pixels of 0..1, and they are 0..255; for these it would be {better}"
+    return f"{given}: these values seem meant for pixels of 0..1, but pixels are 0..255; the equivalent is {better}"
 
 
 def _words(options: ImageOptions, times: int) -> str:

@@ -32,7 +32,7 @@ class TaskRunner:
 
     def run(self, items: Sequence[Item]) -> Done:
         """Predict items. Raises OSError if results cannot be stored, and errors that concern all items."""
-        # Computed before the files are read: a file that changes meanwhile differs from its stamp when the job resumes.
+        # Before the files are read: a file that changes meanwhile then differs from its stamp when the job resumes.
         stamps = [item.stamp or stamp(item.files.values(), hashed=self.options.hashed) for item in items]
         results, faults = self.predict(items)
         by_number = dict((*self._stored(results), *faults))

@@ -1,7 +1,7 @@
 """Colours of the nodes of two graphs: nodes of one colour have equal predecessors, successors or neighbourhoods.
 
-The refinement is Weisfeiler and Lehman's, on directed graphs with numbered ports. Nodes that are already matched have a
-colour that only the two of them share, so each match distinguishes more nodes.
+The refinement is Weisfeiler and Lehman's, on directed graphs with numbered ports. A pair of matched nodes has
+a colour that no other node has, so each match distinguishes more nodes.
 """
 
 from __future__ import annotations

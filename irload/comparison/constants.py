@@ -28,7 +28,7 @@ class ConstantErrors:
     def __init__(
         self, model: Model, partners: Mapping[Node, Node], paths: Mapping[Node, str], wanted: Mapping[str, float]
     ) -> None:
-        """`partners`: the other model's nodes by the nodes of `model`; `paths`: names prefixed by the bodies."""
+        """`partners`: node of `model` → its match in the other model; `paths`: names prefixed by the path of bodies."""
         self._partners = partners
         self._paths = paths
         self._wanted = wanted
@@ -167,7 +167,7 @@ def _bits(element: str) -> int:
 
 
 def _rounds(wide: Array, narrow: Array) -> bool:
-    """Whether `narrow` holds `wide` rounded to f16, in any float type."""
+    """Whether `narrow`, of any float type, equals `wide` rounded to f16."""
     with np.errstate(all="ignore"):
         half = narrow.astype(np.float16)
         return bool(np.array_equal(half.astype(narrow.dtype), narrow, equal_nan=True)) and is_rounding(wide, half)

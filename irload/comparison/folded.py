@@ -15,8 +15,8 @@ __all__ = ["clear_folded", "clear_unreturned"]
 def clear_folded(model: Graph, comparison: Comparison, nodes: Mapping[str, Node]) -> None:
     """Mark layers whose error every reader undoes, for example if a scale was folded into the preceding weights.
 
-    A reader undoes it if its total error is within the tolerance, although its error on equal inputs is beyond the
-    tolerance or unknown.
+    A reader undoes the error if its total error is within the tolerance, although its error on equal inputs is beyond
+    the tolerance or unknown.
     """
     entries: dict[Node, list[LayerError]] = {}
     for entry in comparison.layers:

@@ -16,7 +16,7 @@ class Gaps:
     def __init__(
         self, partners: Mapping[Node, Node], names: Sequence[Mapping[Node, str]], sides: Sequence[str]
     ) -> None:
-        """`partners`: the other model's nodes by nodes of this one. `names`, `sides`: of this model, of the other."""
+        """`partners`: node → its match in the other model. `names`, `sides`: for this model, then for the other one."""
         self._partners = partners
         self._inverse = {v: k for k, v in partners.items()}
         self._names = names
@@ -36,7 +36,7 @@ class Gaps:
         )
 
     def before(self, node: Node, path: str) -> list[LayerError]:
-        """Return the layers without a partner that feed a node or its partner, each layer once. `path`: of the body."""
+        """Return the layers without a partner that feed a node or its partner, each once. `path`: the body's."""
         other = self._partners.get(node)
         if other is None:
             return []

@@ -45,13 +45,13 @@ class Judging:
         a, b = ("B", "A") if sides.turned else ("A", "B")
         self.gaps = Gaps(partners, (sides.names, sides.other_names if partners else {}), (a, b))
         self._tainted: set[Output] = set()
-        """Outputs whose shape differs on the other side, so that later layers run on different inputs."""
+        """Outputs whose shape differs on the other side, so that later layers have different inputs."""
         self._feeding = _feeding(sides.runner)
 
     def __call__(
         self, visit: Visit, freely: Sequence[Array | None], fault: str
     ) -> tuple[list[Array], list[Array | None]]:
-        """Judge one layer. Returns the outputs to use in this run and in the free run."""
+        """Judge one layer. Returns its outputs for later layers in this run and in the free run."""
         here, there = list(visit.outputs), list(freely)
         is_chosen = chosen(visit, self.patterns)
         self.has_chosen |= is_chosen

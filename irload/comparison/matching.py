@@ -17,7 +17,7 @@ ROUNDS = 5
 
 
 def match(a: Graph, b: Graph) -> dict[Node, Node]:
-    """The nodes of `a` by the nodes of `b`, bodies included.
+    """Return node of `b` → its match in `a`, including bodies.
 
     Inputs and outputs are matched first: by common tensor names, else by their neighbourhood, else by position; in
     bodies by the ports of the enclosing layer. Then two nodes match if all their predecessors, all their successors, or
@@ -40,7 +40,7 @@ def match(a: Graph, b: Graph) -> dict[Node, Node]:
 
 
 class _Matching:
-    """The nodes of `b` by the nodes of `a`, without bodies."""
+    """Node of `a` → its match in `b`, without bodies."""
 
     def __init__(self, a: Graph, b: Graph, ends: Iterable[tuple[Node, Node]]) -> None:
         palette = Palette()

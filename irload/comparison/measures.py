@@ -19,7 +19,7 @@ ROW = 1 << 13
 LEAST = 1e-300
 """Added to divisors, so that 0/0 is 0. It changes only tiny f64 divisors otherwise."""
 FAR = 1e200
-"""A quotient beyond this has a divisor of 0, to which LEAST was added."""
+"""A quotient larger than this has a divisor of 0, to which LEAST was added."""
 
 
 @dataclass(frozen=True, slots=True)

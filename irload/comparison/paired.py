@@ -1,4 +1,4 @@
-"""Runs a model twice in step, layer by layer: on the other side's values, and freely on the values it computes."""
+"""Runs a model twice, layer by layer: with inputs from the other side, and, in the *free run*, with computed inputs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LOSS = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recast:
-    """A corresponding pair `a`, `b`: one is a Const, the other decompresses constants, which are `absorbed`."""
+    """A pair `a`, `b` with equal values: one is a Const, the other decompresses constants (`absorbed`)."""
 
     a: Node
     b: Node

@@ -57,7 +57,7 @@ class Sides:
         """The type in which the other side computes f32."""
         self.names: Names = labels(self.runner)
         self.matched: dict[Node, Node] = {}
-        """The nodes of the runner by nodes of the other model."""
+        """Node of the other model → its match in the runner."""
         if isinstance(self._other, Model):
             self.matched = {n: n for g in self.runner.walk() for n in g.nodes}
             if self._other is not self.runner:

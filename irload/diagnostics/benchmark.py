@@ -41,8 +41,8 @@ class Contender:
 
     `memory`: growth of the process in bytes from before compilation until after the first inference, None if the system
     does not report it. `latencies`: turn by turn, and in each turn request by request, in order of time. `wall`: the
-    duration of all turns. `precision`: the precision of products; `default`: the default of the runtime on this
-    processor, None for irload.
+    duration of all turns. `precision`: the precision of products; `default`: the precision that OpenVINO selects by
+    default on this processor, None for irload.
     """
 
     name: str

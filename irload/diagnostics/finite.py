@@ -52,8 +52,8 @@ class ValueRange:
 class NonFinite:
     """A layer that outputs non-finite or subnormal values, or a constant that contains them.
 
-    `kind`: no earlier layer outputs this kind of value: `nan`, `infinity`, `overflow` (an infinity of a type narrower
-    than f32 from finite inputs) or `subnormal`; for a constant, the kind that it contains. `inputs` are empty for a
+    `kind`: `nan`, `infinity`, `overflow` (an infinity of a type narrower than f32 from finite inputs) or `subnormal`;
+    the layer is the first that outputs this kind. For a constant, the kind that it contains. `inputs` are empty for a
     constant.
     """
 
@@ -66,7 +66,7 @@ class NonFinite:
 
     @property
     def made_here(self) -> bool:
-        """True if every input of the layer is finite."""
+        """True if all inputs of the layer are finite, so that the layer itself creates the values."""
         return all(r.is_finite for r in self.inputs)
 
     def __str__(self) -> str:

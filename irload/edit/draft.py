@@ -17,7 +17,7 @@ __all__ = ["Draft"]
 class Draft(Layers):
     """A private copy of a model, as IR v11. `model` is the copy; `finished` returns it as an independent model.
 
-    Ports and names of the original select the same ports here.
+    Ports and names of the original select the corresponding ports of the copy.
     """
 
     def __init__(self, original: Model) -> None:

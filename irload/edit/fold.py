@@ -37,7 +37,7 @@ def fold(model: Model) -> Model:
 
 
 class _Folding:
-    """`replaced` maps outputs to constants, `stored` has the layers that decompress or quantize weights."""
+    """`replaced`: output → its constant; `stored`: the layers that decompress or quantize weights."""
 
     def __init__(self, layers: Layers) -> None:
         self.layers = layers

@@ -80,7 +80,7 @@ def _renamed_all(rules: Iterable[_Rule], names: frozenset[str], *, only: bool) -
 
 
 def _name_port(node: Node) -> None:
-    """Give a renamed input or output without tensor names the name of its layer, by which it was selected before."""
+    """Give a renamed input or output without tensor names the name of its layer as a tensor name."""
     tensor = node.outputs[:1] if node.type == "Parameter" else node.inputs if node.type == "Result" else []
     for output in tensor:
         output.names = output.names or frozenset({node.name})

@@ -173,7 +173,7 @@ class _Change:
         return self._known(self.draft.add(type, inputs, name, opset, **attributes).outputs[0])
 
     def _known(self, output: Output) -> Output:
-        """Register a new tensor: its old type equals its new type."""
+        """Record the type of a new tensor as both its old and its new type."""
         self._inference.types[output] = self.old[output] = output.type
         return output
 

@@ -20,7 +20,7 @@ Order = tuple[int, ...]
 
 
 def absorb_after(draft: Draft, start: Output, order: Order) -> None:
-    """Merge a Transpose of this order, which the readers of `start` require, into Transposes further down.
+    """Merge a Transpose of this order, which the readers of `start` require, into later Transposes.
 
     Elementwise layers between `start` and these Transposes compute in the axis order of `start`. Raises InputInvalid
     for any other layer between them, as it depends on the order of axes.
@@ -85,7 +85,7 @@ def _order(node: Node) -> Order:
 
 
 def _merged(draft: Draft, node: Node, first: Sequence[int], second: Sequence[int]) -> dict[Output, Output]:
-    """Make a Transpose apply two orders, one after the other.
+    """Change the order of a Transpose to the composition of two orders.
 
     If the two orders cancel, returns a map from its output to its input, which must be read instead.
     """
@@ -100,5 +100,5 @@ def _merged(draft: Draft, node: Node, first: Sequence[int], second: Sequence[int
 
 
 def _blocked(node: Node) -> InputInvalid:
-    fact = f"{node.type} '{node.name}' depends on the present layout"
-    return InputInvalid(f"{fact}; with transposes=True (irrun edit --layout) a Transpose is left in")
+    fact = f"{node.type} '{node.name}' depends on the current layout"
+    return InputInvalid(f"{fact}; transposes=True (irrun edit --layout) inserts a Transpose instead")

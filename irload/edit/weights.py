@@ -1,4 +1,4 @@
-"""The weights of a model: constants that layers multiply by, with the axes that share a scale."""
+"""The weights of a model: constant operands of products, with the axes that share a scale."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Maps each graph node to its Node adapter, and to its consumers.
 
-Graph nodes refer to their inputs only, but adapters also return the consumers of an output. So consumers are recorded
-here, by weak references: of a node that Python code creates, at its creation; of the nodes of a model that was read,
-when one of them is first accessed.
+Graph nodes refer to their inputs only, but adapters also return the consumers of an output. This module records
+consumers by weak references: of a node that Python code creates, at its creation; of the nodes of a model that was
+read, when one of them is first accessed.
 """
 
 from __future__ import annotations

@@ -89,13 +89,13 @@ class CompiledModel:
     def input(
         self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
     ) -> ConstOutput:
-        """An input by index or tensor name; without either the only one."""
+        """An input by index or tensor name; by default the only input."""
         return _port(self._in, first_of(key, index, tensor_name), "input")
 
     def output(
         self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
     ) -> ConstOutput:
-        """An output by index or tensor name; without either the only one."""
+        """An output by index or tensor name; by default the only output."""
         return _port(self._out, first_of(key, index, tensor_name), "output")
 
     # -- inference -----------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ class Op(Node):
     _input_types: Sequence[TensorType] | None = None
     """The types of the inputs during inference."""
     _is_read = False
-    """True until the node of a file that this object describes is known."""
+    """True if the object describes a layer of a file, until it has the node of this layer."""
 
     def __init__(self, py_obj: Op | None = None, inputs: Any = None) -> None:
         info = self._info()

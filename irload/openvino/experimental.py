@@ -21,7 +21,7 @@ def evaluate_both_bounds(output: Output) -> tuple[Tensor, Tensor]:
 
 
 def evaluate_as_partial_shape(output: Output, partial_shape: PartialShape) -> bool:
-    """Set the shape to the values of an output. Returns False if these are unknown."""
+    """Set `partial_shape` to the values of an output. Returns False if the values are unknown."""
     dims = output._type.dims  # pyright: ignore[reportPrivateUsage]
     if dims is None:
         return False

@@ -28,7 +28,7 @@ __all__ = ["factory", "names", "snake"]
 
 LATEST = 17
 _OF_THEIR_OPSET = frozenset({"range"})
-"""Functions that create the operation of the opset that introduces them, also in later opsets."""
+"""Functions that also in later opsets create the operation of the opset that introduces the function."""
 
 
 @dataclass(frozen=True, slots=True)

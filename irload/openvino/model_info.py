@@ -78,13 +78,13 @@ class ModelInfo:
     def input(
         self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
     ) -> Output:
-        """An input by index or tensor name; without either the only one."""
+        """An input by index or tensor name; by default the only input."""
         return _port(self.inputs, first_of(key, index, tensor_name), "input")
 
     def output(
         self, key: int | str | None = None, *, index: int | None = None, tensor_name: str | None = None
     ) -> Output:
-        """An output by index or tensor name; without either the only one."""
+        """An output by index or tensor name; by default the only output."""
         return _port(self.outputs, first_of(key, index, tensor_name), "output")
 
     @property

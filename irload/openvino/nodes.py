@@ -190,7 +190,7 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
     else:
         array = np.asarray(values)
         if element.is_low_precision and element is not f16 and array.dtype.kind == "f":
-            array = array.astype(np.float32)  # as OpenVINO, round to f32 first, then to the type
+            array = array.astype(np.float32)  # like OpenVINO, round to f32 first, then to the type
         if element.is_integer and (element.bits < 8 or not isinstance(values, np.ndarray)):
             array = _in_range(array, element)
         array = convert(array, element) if element in (nf4, f8e8m0) else array.astype(element.dtype)

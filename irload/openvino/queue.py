@@ -98,7 +98,7 @@ class AsyncInferQueue:
         return bool(self._next) or not self._idle.empty()
 
     def wait_all(self) -> None:
-        """Wait for all inferences and callbacks. Raises the first exception of them."""
+        """Wait for all inferences and callbacks. Raises the first of their exceptions."""
         numbers: list[int] = []
         try:
             while len(numbers) < len(self._requests):

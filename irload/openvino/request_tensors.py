@@ -208,12 +208,12 @@ class RequestTensors:
         self._set_tensor(key, tensor)
 
     def get_input_tensor(self, index: int | None = None) -> Tensor:
-        """The tensor of an input; without an index of the only one."""
+        """The tensor of an input, by default of the only input."""
         self._require_idle()
         return self._input(_only(index, len(self._in), "input"))
 
     def get_output_tensor(self, index: int | None = None) -> Tensor:
-        """The tensor of an output; without an index of the only one."""
+        """The tensor of an output, by default of the only output."""
         self._require_idle()
         return self._output(_only(index, len(self._out), "output"))
 

@@ -108,7 +108,7 @@ class Type:
 
     @property
     def integral(self) -> bool:
-        """True for all other types, boolean and string included."""
+        """True for all types that are not `real`, including boolean and string."""
         return not self.real
 
     @property
@@ -163,7 +163,7 @@ class Type:
         return self._element.is_dynamic
 
     def is_static(self) -> bool:
-        """True for every other type."""
+        """True for all types except `Type.dynamic`."""
         return not self._element.is_dynamic
 
     def to_string(self) -> str:

@@ -1,4 +1,4 @@
-"""The version of irload, in the form of OpenVINO's."""
+"""The version of irload, in the format of OpenVINO's version."""
 
 from __future__ import annotations
 

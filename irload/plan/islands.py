@@ -1,7 +1,7 @@
 """Divides the layers after values of unknown size into groups whose shapes depend on different values.
 
 A mixture of experts selects the rows of each expert by NonZero, multiplies them, and adds the products to a sum of
-known shape. If all experts were planned together, a plan would be needed for each combination of their row counts.
+known shape. A common plan of all experts would depend on the combination of their row counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Sources = frozenset[Node]
 
 
 def islands(nodes: Sequence[Node], types: Mapping[Output, TensorType]) -> list[list[Node]]:
-    """Return the nodes in groups, which run one after the other. Nodes must be in topological order.
+    """Return the nodes in groups that run sequentially. `nodes` must be in topological order.
 
     The shapes of all products of a group depend on the same values, or on none. Nodes that prepare operands of products
     are in the same group, and nodes after all products in the last group.

@@ -9,7 +9,7 @@ from irload.safety.limits import Limits
 class MemoryTracker:
     """Counts the memory of the arrays of a run. An array counts once while it or any view of it is held.
 
-    `alive` is the sum in bytes. Code that keeps further arrays for the run may `hold` them, too.
+    `alive`: their sum in bytes. Code that stores further arrays during the run may `hold` them, too.
     """
 
     def __init__(self, limits: Limits) -> None:

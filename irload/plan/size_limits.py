@@ -28,7 +28,7 @@ def require_size(tensor: TensorType, limits: Limits) -> None:
 
 
 def require_sizes(graph: Graph, nodes: Sequence[Node], types: Mapping[Output, TensorType], limits: Limits) -> int:
-    """Check every tensor and the sum of constants. Returns the bytes of constants; shared constants count once."""
+    """Raise LimitExceeded if a tensor, or the sum of all constants, is too large. Returns the bytes of constants."""
     spans: dict[tuple[int, int, str, int], int] = {}
     for node in nodes:
         for output in node.outputs:

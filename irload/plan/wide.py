@@ -1,4 +1,4 @@
-"""16-bit floats computed as f32: optimized runs round only the results of the graph to 16 bits.
+"""16-bit floats computed as f32: planned runs round only the results of the graph to 16 bits.
 
 The reference `compute` of an operation rounds its outputs to f16 or bf16. OpenVINO's CPU plugin computes 16-bit models
 in f32 throughout. Operations with bodies or state, and operations of extensions, get the types of the graph.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LONGEST = 3
-"""The number of last tokens that are searched first; fewer are searched if these do not occur earlier."""
+"""The number of last tokens that are searched in earlier text; if they do not occur there, fewer are searched."""
 
 
 class Lookup:

@@ -14,7 +14,7 @@ _WINDOW = 6
 class TextStream:
     """The text of a growing sequence of tokens, in parts that later tokens do not change.
 
-    `stop`: strings that end the text. An ending that may begin a stop string is withheld until later tokens decide.
+    `stop`: strings that end the text. The end of the text is withheld while it may be the beginning of a stop string.
     `live`: False decodes all tokens at the end, unless there are stop strings.
     """
 

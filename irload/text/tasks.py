@@ -104,7 +104,7 @@ def task_of(
 
 
 class _Encoding:
-    """The common part of tasks that run an encoder once per text."""
+    """Base of tasks that run an encoder once per text."""
 
     def __init__(self, encoder: Encoder, output: int) -> None:
         self._encoder = encoder

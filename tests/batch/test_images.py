@@ -280,7 +280,7 @@ def test_models_without_metadata_change_no_options():
 
 def test_means_for_the_other_range(batch, tmp_path):
     options = ImageOptions(mean=(0.485, 0.456, 0.406), scale=(0.229, 0.224, 0.225))
-    assert "it would be --mean 123.675,116.28,103.53 --scale 58.395,57.12,57.375" in range_warning(options)
+    assert "the equivalent is --mean 123.675,116.28,103.53 --scale 58.395,57.12,57.375" in range_warning(options)
     assert range_warning(ImageOptions(scale=(1 / 255,))) is not None
     for fine in (ImageOptions(), ImageOptions(scale=(255,)), ImageOptions(mean=(127.5,), scale=(127.5,))):
         assert range_warning(fine) is None

@@ -80,7 +80,7 @@ def test_preprocessing_and_layouts(irrun, tmp_path: Path) -> None:
     assert outcome.code == OK
     assert [p["shape"] for p in (*outcome.json["inputs"], *outcome.json["outputs"])] == ["[?,?,?,1]", "[10,?]"]
     words = ("--pure-layout", "image=NHWC", "-o", tmp_path / "no.xml")
-    assert "Convolution 'conv0' depends on the present layout" in irrun("edit", DIGITS, *words).err
+    assert "Convolution 'conv0' depends on the current layout" in irrun("edit", DIGITS, *words).err
 
 
 def test_compressed_weights(irrun, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_back_and_forth_is_the_identity(tmp_path) -> None:
 
 
 def test_layers_that_depend_on_the_layout_are_named(digits, tmp_path) -> None:
-    with pytest.raises(irload.InputInvalid, match="Convolution 'conv0' depends on the present layout"):
+    with pytest.raises(irload.InputInvalid, match="Convolution 'conv0' depends on the current layout"):
         edit.layout(digits, {"image": "NHWC"}, transposes=False)
     model = edit.add_output(read(nhwc_network(), tmp_path), "Transpose*")
     with pytest.raises(irload.InputInvalid, match="current layout"):

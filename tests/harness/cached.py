@@ -13,7 +13,7 @@ from irload.runtime.compiled_model import CompiledModel
 
 
 def from_cache_file(compiled: CompiledModel) -> CachedModel | None:
-    """The model from a file of its plan, or None if the plan cannot be cached."""
+    """The model, loaded from the cache file of its plan; None if the plan cannot be cached."""
     backend = compiled_backend(compiled._options)
     pieces = kept_pieces(compiled, "key", LARGEST_PLAN)
     if backend is None or pieces is None:

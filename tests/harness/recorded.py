@@ -26,7 +26,7 @@ compared: dict[str, str] = {}
 
 
 def agrees(name: str, evidence: Iterable[bytes], compare: Callable[[], None]) -> None:
-    """Compare with OpenVINO by `compare`, unless it agreed with the same evidence before."""
+    """Call `compare`, which compares with OpenVINO, unless a comparison of the same data is recorded as passed."""
     digest = digest_of(evidence)
     if tiers.NIGHTLY or recorded().get(name) != digest:
         compare()

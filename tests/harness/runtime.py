@@ -69,7 +69,7 @@ def shape_of(partial: Any) -> Shape:
 
 
 def _upper(limit: int) -> int | None:
-    """The upper end of a dim. After a division and a multiplication, OpenVINO's infinity is some huge number."""
+    """The upper end of a dim. After a division and a multiplication, OpenVINO represents infinity by a huge number."""
     return None if limit == -1 or limit > 1 << 53 else limit
 
 
@@ -111,7 +111,7 @@ def _cpu(model: ov.Model, case: Case) -> list[Array]:
 
 
 ORACLES = {"reference": _reference, "cpu": _cpu}
-"""The two implementations of OpenVINO: the reference kernels, and the CPU plugin at f32."""
+"""OpenVINO's two implementations: the reference kernels, and the CPU plugin at f32."""
 
 
 def tensor(value: Array, element: ElementType) -> ov.Tensor:

@@ -36,7 +36,7 @@ class PrePostProcessor:
     def input(
         self, key: int | str | None = None, *, input_index: int | None = None, tensor_name: str | None = None
     ) -> InputInfo:
-        """An input by index or tensor name; without either the only one."""
+        """An input by index or tensor name; by default the only input."""
         key = first_of(key, input_index, tensor_name)
         if key is None:
             if len(self._inputs) != 1:
@@ -49,7 +49,7 @@ class PrePostProcessor:
     def output(
         self, key: int | str | None = None, *, output_index: int | None = None, tensor_name: str | None = None
     ) -> OutputInfo:
-        """An output by index or tensor name; without either the only one."""
+        """An output by index or tensor name; by default the only output."""
         key = first_of(key, output_index, tensor_name)
         if isinstance(key, int) and not 0 <= key < len(self._outputs):
             raise OpenVINOError(f"there is no output {key}; the model has {len(self._outputs)}")

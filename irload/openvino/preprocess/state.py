@@ -23,7 +23,7 @@ __all__ = ["State", "Step", "constant", "convert", "operation"]
 
 @dataclass(slots=True)
 class State:
-    """Planes, layout and colours of an image, and the layout, type and shape that the model takes."""
+    """Planes, layout and colours of an image, and the layout, type and shape of the model's input."""
 
     planes: list[graph.Output]
     layout: Layout

@@ -90,7 +90,7 @@ class PreProcessSteps(_Steps):
         return self._add(f"mean ({numbers(values)})", lambda state: _with_numbers(state, "Subtract", values))
 
     def scale(self, values: float | Sequence[float]) -> Self:
-        """Divide by a number, or one per channel: as OpenVINO, multiply by the reciprocals in f32."""
+        """Divide by a number, or by one per channel: like OpenVINO, multiply by the reciprocals in f32."""
         with np.errstate(divide="ignore"):
             factors = (1 / np.asarray(values, np.float32)).tolist()
         return self._add(f"scale ({numbers(values)})", lambda state: _with_numbers(state, "Multiply", factors))

@@ -1,4 +1,4 @@
-"""Hints: the needs of an application, from which the settings follow."""
+"""Hints: the requirements of an application, which determine other properties."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from irload.openvino.properties.names import Property
 
 
 class PerformanceMode(Choice):
-    """Whether single inferences or many of them are fast."""
+    """The quantity to optimize: the latency of one inference, or the throughput of many."""
 
     LATENCY = 1
     THROUGHPUT = 2
