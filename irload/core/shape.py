@@ -26,7 +26,10 @@ class Dim:
 
     @staticmethod
     def of(value: Dim | int | tuple[int | None, int | None] | None) -> Dim:
-        """A Dim from a size, from None or −1 (any size), or from a pair (lo, hi) whose ends may be None."""
+        """A Dim from a size, from None or −1 (any size), or from a pair (lo, hi) whose ends may be None.
+
+        Raises ShapeMismatch for a size below −1, TypeError for other objects.
+        """
         if isinstance(value, Dim):
             return value
         if value is None or value == -1:

@@ -41,10 +41,11 @@ __all__ = ["CompiledModel", "InferRequest", "Result", "VariableState", "compiled
 
 
 class CompiledModel(Plans):
-    """A compiled model. Call it with an array, a sequence in input order, or a dict by name or position.
+    """A compiled model. `inputs`, `outputs`: its Ports; `threads`: the number of threads.
 
-    Thread-safe for models without state; each request created by `create_infer_request` has a separate state. Usable in
-    a forked child, too. A copy, shallow or deep, has separate plans and state, and shares the model and its weights.
+    Call it with an array, a sequence in input order, or a dict by name, position or Port. Thread-safe for models
+    without state; each request created by `create_infer_request` has a separate state. Usable in a forked child, too. A
+    copy, shallow or deep, has separate plans and state, and shares the model and its weights.
     """
 
     def __init__(self, model: Model, threads: int | None = None, **options: Unpack[CompileOptions]) -> None:
@@ -107,24 +108,25 @@ class CompiledModel(Plans):
         return False
 
     def __call__(self, inputs: Any = None) -> Result:
-        """Run once.
+        """Run once; variables keep their values for the next call.
 
-        Raises InputInvalid for inputs that do not fit, ExecutionError if an operation fails, and with `strict`
-        DeclaredDiffers if a port contradicts the types inferred from the shapes of these inputs.
+        Returns new arrays with the dtypes of the output ports. Raises InputInvalid for inputs that do not fit,
+        ExecutionError if an operation fails, LimitExceeded, OutOfMemory, and with `strict` DeclaredDiffers if a port
+        contradicts the types inferred from the shapes of these inputs.
         """
         result, self._variables = infer_once(self, inputs, self._variables)
         return result
 
     def create_infer_request(self) -> InferRequest:
-        """Create a request with a separate state."""
+        """Create a request with separate variables. Requests may run concurrently, one thread each."""
         return InferRequest(self)
 
     def input(self, key: str | int = 0) -> Port:
-        """Return an input by position or name."""
+        """Return an input by position, tensor name or layer name. Raises InputInvalid."""
         return self.model.input(key)
 
     def output(self, key: str | int = 0) -> Port:
-        """Return an output by position or name."""
+        """Return an output by position, tensor name or layer name. Raises InputInvalid."""
         return self.model.output(key)
 
     def prepare(self, inputs: Any = None) -> None:

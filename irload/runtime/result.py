@@ -16,7 +16,8 @@ __all__ = ["Result", "owned"]
 class Result(Mapping[Any, Array]):
     """The outputs of one inference, in the order of the model's Results.
 
-    Indexed by position, by any name of an output, or by a Port; iterating gives the Ports, `values()` the arrays.
+    Index it by position, by any name of an output, or by a Port; iterating gives the Ports, `values()` the arrays.
+    Raises IndexError for a position out of range, KeyError for an unknown name or Port.
     """
 
     def __init__(self, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
