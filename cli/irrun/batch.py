@@ -34,7 +34,10 @@ from irrun.records import Source, records
     "--format", "kind", type=click.Choice(["npz", "npy"]), help="Format of files in the folder: npz (default) or npy."
 )
 @click.option(
-    "--batch-size", type=click.IntRange(1), metavar="N", help="Samples per inference; default: the fastest number."
+    "--batch-size",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum samples per inference; default: the fastest number, which the job measures.",
 )
 @click.option(
     "--workers",

@@ -72,8 +72,12 @@ class ReportForm:
 )
 @click.option("--ignore", multiple=True, metavar=CODES, shell_complete=rule_codes, help="All rules except these.")
 @click.option("--strict", is_flag=True, help="Exit with code 1 for warnings, too, not only for errors.")
-@click.option("--target", metavar="RELEASE", help="An OpenVINO release that must read the files, for example 2023.0.")
-@click.option("--ir-only", is_flag=True, help="Skip XML files that are not IR; always done in folders.")
+@click.option(
+    "--target",
+    metavar="RELEASE",
+    help="Report operations and IR versions that this OpenVINO release cannot read, for example 2023.0.",
+)
+@click.option("--ir-only", is_flag=True, help="Skip named XML files that are not IR, as in folders.")
 @click.option(
     "--config",
     "named",

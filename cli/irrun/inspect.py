@@ -37,7 +37,9 @@ from irrun.records import Source, records
     shell_complete=layer_names,
     help="Only layers whose name matches this pattern; may be repeated.",
 )
-@click.option("--sha256", "hashed", is_flag=True, help="SHA-256 of each file, and a combined one for run --sha256.")
+@click.option(
+    "--sha256", "hashed", is_flag=True, help="SHA-256 of each file, and the digest of the model for run --sha256."
+)
 @json_option
 @records(source=Source)
 def command(source: Source, hashed: bool, metadata: bool, as_json: bool, **parts: Any) -> int:

@@ -39,7 +39,7 @@ class PageContents:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @weights_option
 @shapes_option
-@click.option("--profile", is_flag=True, help="Measure every layer on the inputs.")
+@click.option("--profile", is_flag=True, help="Measure the time of every step on the inputs.")
 @click.option("--compare", "other", metavar="B", help="Compare the layers with B, given as for irrun compare.")
 @click.option(
     "--diff", "against", type=click.Path(path_type=Path), metavar="B", help="Show the edits between MODEL and model B."

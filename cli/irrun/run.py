@@ -98,7 +98,7 @@ class Compiled:
     help="Compute like OpenVINO's CPU plugin where it departs from the specification.",
 )
 @click.option("--profile", is_flag=True, help="Also show the time of every step.")
-@click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels and the reasons.")
+@click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels with reasons, memory.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs to this folder."
 )

@@ -105,7 +105,7 @@ class Sizing:
             self._smaller, self.size = self.size, min(self.size * FACTOR, self.max_samples)
 
     def _worthwhile(self, a_sample: float, remaining: int) -> bool:
-        """True if a plan of the next size can be timed, and pays off if it makes a sample a fifth faster."""
+        """True if enough samples remain to time the next size, and to regain the planning time at a gain of a fifth."""
         return remaining >= 2 * FACTOR * self.size and remaining * a_sample / 5 > (self._planning or 0.0)
 
     def _time(self, timing: _Timing) -> float:

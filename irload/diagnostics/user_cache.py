@@ -14,7 +14,7 @@ __all__ = ["CacheUsage", "cache_usage", "clear_cache"]
 
 @dataclass(frozen=True, slots=True)
 class CacheUsage:
-    """One kind of cache entry: its path, number of files, bytes, and their bound; None: unbounded."""
+    """One kind of cache entry: its path, number of files, their bytes, and the maximum (None: unbounded)."""
 
     what: str
     path: Path

@@ -113,7 +113,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def chosen(visit: Visit, patterns: Sequence[str]) -> bool:
-    """True if a pattern matches the layer's name, with or without the path of bodies, or if there are no patterns."""
+    """True if a pattern matches the layer's name, with or without the path of bodies. Without patterns, always true."""
     return not patterns or any(matches(name, p) for p in patterns for name in (visit.name, visit.node.name))
 
 

@@ -82,8 +82,8 @@ class Aliases:
     def _carry(self, program: Program, requests: MemoryRequests) -> bool:
         """Let results share the memory of the inputs that receive them in the next run. True if any does.
 
-        All other steps that read the input must precede the step that writes the result. The latter may read the
-        input, too, if it reads each element before it overwrites it.
+        All other steps that read the input must precede the step that writes the result. That step may also read
+        the input, if it reads each element before it overwrites it.
         """
         when = {step: k for k, step in enumerate(program.steps)}
         producers = program.producers()

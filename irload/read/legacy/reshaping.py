@@ -26,7 +26,7 @@ _PRECISIONS = ("FP32", "FP16", "I32", "I64")
 def reshape(layer: LegacyLayer) -> Wire:
     """Reshape to the stated target: the attribute `dim`, or the Const of the second input.
 
-    If there is none, or if it does not have the declared dims as result, Reshape to these.
+    Without a stated target, or if its result differs from the declared dims, the target is the declared dims.
     """
     before, after = layer.input_dims(), layer.output_dims()
     stated = None
