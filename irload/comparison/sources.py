@@ -78,7 +78,7 @@ def plain(
 def planned(
     model: Model, inputs: Sequence[Array], names: Names, *, jit: bool, threads: int | None = None
 ) -> tuple[Pairs, Callable[[str], bool]]:
-    """Return an iterator of the outputs that a plan computes unchanged, and a predicate on names that it yields.
+    """Return an iterator of the outputs that a plan computes unchanged, and a predicate: True for names that it yields.
 
     A model without a plan, such as one with certain loops, yields the outputs of all layers that are not folded. Raises
     InputInvalid if `jit` requires compiled kernels that are unavailable.

@@ -62,7 +62,7 @@ class Bounds:
 class TensorType:
     """The type of a tensor: `element`, `shape`, and its `value` (exact) or `bounds` if they can be inferred.
 
-    `value`: a read-only array of this shape in the storage dtype of the element type.
+    `value`: an array of this shape in the storage dtype of the element type, which must not be written to.
     """
 
     element: ElementType

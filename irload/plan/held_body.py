@@ -1,4 +1,4 @@
-"""The body of a loop: all iterations use one plan, so that carried values can stay in the memory of the plan."""
+"""The body of a loop: iterations with equal shapes use one plan, in whose memory carried values can stay."""
 
 from __future__ import annotations
 
