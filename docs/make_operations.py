@@ -27,9 +27,9 @@ Convolution, grouped as in OpenVINO's specification and in `irload/ops/`. Writte
 from the registry; a test checks that the page is current.
 
 The version `opsetN` of a layer selects the newest variant introduced in opset N or before. Optional inputs are in
-brackets, `*inputs` is any number of inputs. *required* marks a mandatory attribute; if an attribute that only the specification
-requires is missing, irload warns and uses OpenVINO's default. f16, bf16 and f8 are computed in f32 and rounded
-once.
+brackets, `*inputs` is any number of inputs. *required* marks a mandatory attribute; if an attribute that only the
+specification requires is missing, irload warns and uses OpenVINO's default. f16, bf16 and f8 are computed in f32 and
+rounded once.
 
 **Compared with** names the reference: OpenVINO's *reference* kernels, its *CPU plugin* (at f32), or independently
 *worked* results if neither has a kernel or both depart from the specification. `make conformance` repeats the

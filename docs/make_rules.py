@@ -19,8 +19,8 @@ Written by `python docs/make_rules.py` from the rules; a test checks that the pa
 IR401` shows one of them, `--rules` lists them.
 
 Codes are stable: a code never changes its meaning. An **error** is a fault: the file does not load, or a declaration in
-it is false. A **warning** is probably a mistake, but the file loads. A **note** is information; the report only counts notes
-unless `--notes` is given. `--strict` makes warnings count as errors.
+it is false. A **warning** is probably a mistake, but the file loads. A **note** is information; the report only counts
+notes unless `--notes` is given. `--strict` makes warnings count as errors.
 
 Each fault is reported once, where it arises, and not again at layers whose declarations follow from it.
 """

@@ -68,8 +68,8 @@ class _Printable(ShellComplete):
 class _Bash(_Printable, BashComplete):
     """bash inserts values unchanged, so special characters are escaped by a backslash.
 
-    The script of click, which users may have saved, strips backslashes: it receives plain values only. So do words
-    with an open quote, where a backslash would be literal.
+    The script of click, which users may have saved, strips backslashes, so it receives plain values only. A word with
+    an open quote is also completed by plain values only, because a backslash in it would be literal.
     """
 
     source_template = _BASH

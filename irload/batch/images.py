@@ -107,7 +107,7 @@ def layout_of(port: Port, options: ImageOptions) -> Literal["NCHW", "NHWC"]:
 
 
 def require_fit(port: Port, options: ImageOptions) -> None:
-    """Raise InputInvalid for options with which every image would fail: they do not fit each other, or the input."""
+    """Raise InputInvalid for options that contradict each other or the input, so that every image would fail."""
     layout, shape = layout_of(port, options), port.partial_shape
     name = f"input '{port.any_name}' {shape}"
     channels = shape[1 if layout == "NCHW" else 3]

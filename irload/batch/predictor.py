@@ -50,7 +50,7 @@ class Predictor:
     - `cast`: allow conversions that lose fractions or range, which are otherwise refused.
     - `uniform`: if the model accepts samples of a single shape, pad every inference to `batch_size`. A result then does
       not depend on the other samples of its batch; otherwise rounding differs slightly between batch sizes.
-    - `expected`: the number of samples to come, if known. It avoids measurements that would take longer than they save.
+    - `expected`: the number of samples to come, if known: batch sizes are then measured only if that can save time.
     """
 
     def __init__(

@@ -15,8 +15,8 @@ from irload.model import Model
 class Stacking:
     """How many samples share an inference.
 
-    If `stacked`, axis 0 of every input and output is the sample axis. It takes `min_samples` to `max_samples`;
-    fewer are padded. `why` is the reason if `max_samples` is 1.
+    If `stacked`, axis 0 of every input and output is the sample axis. An inference takes `min_samples` to
+    `max_samples` samples; fewer are padded. `why` is the reason if `max_samples` is 1.
     """
 
     stacked: bool

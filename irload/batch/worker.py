@@ -25,8 +25,8 @@ def serve(pipe: Connection, options: WorkerOptions) -> None:
     """Answer tasks until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     tasks: SimpleQueue[bytes] = SimpleQueue()
-    # A thread reads tasks while another task runs: otherwise both processes could block on full pipes. It ends the
-    # process when the parent has ended, before more results are written. This thread unpickles the tasks, as that may
+    # Another thread reads tasks while a task runs: otherwise both processes could block on full pipes. When the parent
+    # has ended, it ends the process before more results are written. The main thread unpickles the tasks, which may
     # import extension modules: while threadpoolctl lists the loaded libraries, an import by another thread deadlocks.
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     try:

@@ -17,7 +17,7 @@ CHUNK = 1 << 15
 ROW = 1 << 13
 """Elements of one dot product: below the size at which BLAS starts threads."""
 LEAST = 1e-300
-"""Added to divisors, so that 0/0 is 0. It changes only tiny f64 divisors otherwise."""
+"""Added to divisors, so that 0/0 is 0. Of other divisors, it changes only tiny ones in f64."""
 FAR = 1e200
 """A quotient larger than this has a divisor of 0, to which LEAST was added."""
 

@@ -80,8 +80,8 @@ def _caches() -> dict[str, str]:
 def blas_hint(cpuinfo: str = "/proc/cpuinfo") -> str | None:
     """Return the OPENBLAS_CORETYPE that helps on this processor; None if the default is good or unknown.
 
-    On AMD processors with AVX-512 OpenBLAS chooses kernels for AVX2. It reads the variable when NumPy is first
-    imported.
+    On AMD processors with AVX-512 OpenBLAS chooses kernels for AVX2. OpenBLAS reads the variable when NumPy is
+    first imported.
     """
     try:
         with open(cpuinfo, encoding="ascii", errors="replace") as file:

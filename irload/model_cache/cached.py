@@ -1,4 +1,4 @@
-"""A compiled model with a cached plan. It runs without its graph, which is read on the first use that requires it."""
+"""A compiled model with a cached plan, which runs without the graph. Attributes that need the graph read it."""
 
 from __future__ import annotations
 

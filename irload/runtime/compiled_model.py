@@ -238,7 +238,7 @@ class CompiledModel(Plans):
         return self._bind(inputs)
 
     def execute(self, run: InterpreterRun, given: Sequence[TensorType], arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the results of the model's graph. It runs by a plan if all shapes are known, otherwise node by node.
+        """Return the results of the model's graph, by a plan if all shapes are known, otherwise node by node.
 
         Results of an f16 or bf16 graph that is computed in f32 are f32.
         """

@@ -27,7 +27,7 @@ AXIS = 2
 class Decoder:
     """A compiled decoder; `with_past`: the model of later tokens, if the cache is not state but inputs and outputs.
 
-    `encoded`: it also has the outputs of an encoder as inputs. Raises Unsupported for inputs without a known value.
+    `encoded`: the decoder also has the outputs of an encoder as inputs. Raises Unsupported for unknown inputs.
     """
 
     def __init__(

@@ -128,7 +128,7 @@ def superseded(scope: Scope) -> Iterator[Hit]:
 
 @file_rule("IR706", "warning", "model without outputs")
 def no_result(subject: Subject) -> Iterator[Hit]:
-    """The model has no Result. It loads and compiles, and returns nothing.
+    """The model has no Result. The file loads and compiles, but an inference returns nothing.
 
     Example: a file whose Result layers were removed.
     """
