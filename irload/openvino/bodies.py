@@ -185,11 +185,11 @@ class _Iterating(_WithBodies):
     """A body that runs once per iteration."""
 
     def set_function(self, func: Model) -> None:
-        """Set the body."""
+        """Set the body, a Model that runs in each iteration."""
         self._set_body("body", func)
 
     def get_function(self) -> Model:
-        """The body."""
+        """The body as a Model."""
         return self._body("body")
 
     def set_invariant_input(self, body_parameter: Node, value: Any) -> None:
@@ -275,11 +275,11 @@ class tensor_iterator(_Iterating):  # noqa: N801 - OpenVINO's name
         return -1 if iterations is None else iterations
 
     def set_body(self, body: Model) -> None:
-        """Set the body."""
+        """Set the body; the same as `set_function`."""
         self._set_body("body", body)
 
     def get_body(self) -> Model:
-        """The body."""
+        """The body; the same as `get_function`."""
         return self._body("body")
 
 

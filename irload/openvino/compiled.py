@@ -78,12 +78,12 @@ class CompiledModel:
 
     @property
     def inputs(self) -> list[ConstOutput]:
-        """The inputs."""
+        """The inputs of the model, in the order of its Parameters."""
         return [*self._in]
 
     @property
     def outputs(self) -> list[ConstOutput]:
-        """The outputs."""
+        """The outputs of the model, in the order of its Results."""
         return [*self._out]
 
     def input(

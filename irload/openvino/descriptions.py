@@ -22,7 +22,7 @@ __all__ = [
 @dataclass
 class _Description:
     def copy(self) -> Self:
-        """A copy."""
+        """A copy of the description."""
         return replace(self)
 
     def get_type_info(self) -> DiscreteTypeInfo:

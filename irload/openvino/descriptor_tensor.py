@@ -65,7 +65,7 @@ class DescriptorTensor:
         source.names = frozenset(names).union(*kept)
 
     def add_names(self, names: Iterable[str]) -> None:
-        """Add names."""
+        """Add names to the tensor; existing names stay."""
         self.set_names({*self.names, *names})
 
     any_name = property(lambda self: self._port.any_name, doc="One of the names.")

@@ -114,7 +114,7 @@ class Dimension:
         return self._symbol
 
     def set_symbol(self, symbol: Symbol) -> None:
-        """Set the symbol."""
+        """Set the symbol, which marks dimensions of equal size."""
         self._symbol = symbol
 
     def to_string(self) -> str:

@@ -209,7 +209,7 @@ class ModelInfo:
         return {reads[name]: shape_value(shape) for name, shape in shapes.items()}
 
     def get_variables(self) -> list[Variable]:
-        """The variables."""
+        """The variables of ReadValue and Assign nodes, then variables that were added."""
         names: dict[str, VariableInfo] = {}
         for node in self._graph.nodes:
             if node.type in ("ReadValue", "Assign"):

@@ -18,7 +18,7 @@ class OVAny:
         self.value = plain(value)
 
     def get(self) -> Any:
-        """The value."""
+        """The value, without conversion."""
         return self.value
 
     def set(self, value: Any) -> None:

@@ -35,7 +35,7 @@ class Matcher:
         self._symbols: Symbols = {}
 
     def get_name(self) -> str:
-        """The name."""
+        """The name given to the matcher."""
         return self._name
 
     def match(self, value: Node | Output) -> bool:

@@ -28,7 +28,7 @@ class PassBase:
         return self._name or type(self).__name__
 
     def set_name(self, name: str) -> None:
-        """Set the name."""
+        """Set the name, which `get_name` returns."""
         self._name = name
 
     def __repr__(self) -> str:

@@ -119,7 +119,7 @@ class InputInfo:
         return self._tensor
 
     def preprocess(self) -> PreProcessSteps:
-        """The steps."""
+        """The steps from the tensor of the user to the input of the model."""
         return self._steps
 
     def model(self) -> InputModelInfo:
@@ -138,7 +138,7 @@ class OutputInfo:
         return self._tensor
 
     def postprocess(self) -> PostProcessSteps:
-        """The steps."""
+        """The steps from the output of the model to the tensor of the user."""
         return self._steps
 
     def model(self) -> OutputModelInfo:

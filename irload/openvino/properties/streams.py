@@ -17,7 +17,7 @@ class Num:
         self._value = int(value)
 
     def to_integer(self) -> int:
-        """The number."""
+        """The number of streams; −1 for AUTO."""
         return self._value
 
     def __int__(self) -> int:
