@@ -177,7 +177,7 @@ class CachedDynamicModel(Cached):
             return compared, shape, []
         following = plans.next(given, compared, variables)
         if following is not None:
-            return compared, following, []
+            return compared, *following
         state, held = state_of(self._variable_nodes, variables)
         return compared, plans.find(given, compared, state), held
 

@@ -33,6 +33,12 @@ class GrowingForm:
         """The bytes of one row."""
         return prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes, with the growing axis outermost. They do not depend on the number of rows."""
+        order = (self.axis, *(k for k in range(len(self.shape)) if k != self.axis))
+        return tuple(s * self.dtype.itemsize for s in Strided.dense(self.shape, order).strides)
+
 
 class Room:
     """Memory for variables that grow, with the growing axis outermost. Rows are only appended."""
@@ -46,6 +52,7 @@ class Room:
         self.index = {form.name: k for k, form in enumerate(forms)}
         self._starts = np.cumsum([0, *(-(-form.row_bytes * capacity // 64) * 64 for form in forms)])
         self._memory = reserved_bytes(max(int(self._starts[-1]), 1))
+        self._strides = [form.strides for form in forms]
         self.addresses: Array = self._memory.ctypes.data + self._starts[:-1]
         """The address of each variable."""
 
@@ -58,9 +65,7 @@ class Room:
         """Return a view of the first `length` rows of a variable."""
         form = self.forms[index]
         shape = (*form.shape[: form.axis], length, *form.shape[form.axis + 1 :])
-        order = (form.axis, *(k for k in range(len(shape)) if k != form.axis))
-        strides = tuple(s * form.dtype.itemsize for s in Strided.dense(shape, order).strides)
-        return np.ndarray(shape, form.dtype, self._memory, int(self._starts[index]), strides)
+        return np.ndarray(shape, form.dtype, self._memory, int(self._starts[index]), self._strides[index])
 
 
 @record(frozen=False, eq=False)

@@ -270,7 +270,7 @@ class CompiledModel(Plans):
         following = self._traced.next(given, run.differences, run.variables)
         if following is not None:
             with suppress(NotBound):
-                return self._run_with(run, following, arrays)
+                return self._run_with(run, following[0], [*arrays, *following[1]])
         state, held = self._state(run.variables)
         shape = self._traced.find(given, run.differences, state) if self._traced.applies else None
         if shape is not None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irload.core.tensor import Array, TensorType
 from irload.plan.interpreter import InterpreterRun
-from irload.plan.variables import GrownRows, Room
+from irload.plan.variables import GrownRows, Room, Variables
 from irload.record import record
 
 if TYPE_CHECKING:
     from irload.plan.traced.growth import Growth
     from irload.runtime.families import Variant
+
+UNREAD = np.zeros(0)
+"""Stands for the value of a variable that grows: the plan reads it in its memory."""
 
 
 @record(eq=False)
@@ -22,7 +25,9 @@ class Successor:
     """The traced plan that has appended the last rows; it usually runs the next token, too.
 
     `known`: the values of the symbols that the dims of the variables determine, None for other symbols; `axis`: the
-    index of the symbol of the growing axis; `compares`: whether types are compared with the file.
+    index of the symbol of the growing axis; `compares`: whether types are compared with the file. `states`: for each
+    variable that the plan reads its name, shape and dtype, None for variables that grow; `unset`: the variables that
+    have no value.
     """
 
     variant: Variant
@@ -30,16 +35,24 @@ class Successor:
     room: Room
     known: Sequence[int | None]
     axis: int
+    states: Sequence[tuple[str, tuple[int, ...], np.dtype[Any]] | None]
+    unset: Sequence[str]
 
     @staticmethod
-    def of(variant: Variant, room: Room, *, compares: bool) -> Successor | None:
-        """Return the successor for variables in `room`; None if the plan reads further variables or other shapes."""
-        growth, filled, pattern = variant.planned.growth, variant.planned.filled, variant.symbols.pattern
-        if growth is None or len(filled) + len(growth.growing) != len(pattern):
+    def of(
+        variant: Variant, room: Room, variables: Variables, reads: Sequence[str], *, compares: bool
+    ) -> Successor | None:
+        """Return the successor for variables that grow in `room`; None if their shapes do not fit the pattern.
+
+        `variables`: the values that the plan has read; `reads`: the names of all variables, in order.
+        """
+        growth, pattern = variant.planned.growth, variant.symbols.pattern
+        held = [name for name in reads if name in room.index or name in variables.separate]
+        first = len(pattern) - len(held)
+        if growth is None or variant.remainder is not None or first < 0:
             return None
         axes = {pattern[g.input][g.axis] for g in growth.growing}
-        states = sorted(g.input for g in growth.growing)
-        if len(axes) != 1 or filled != list(range(states[0])):
+        if len(axes) != 1 or any(g.input < first or held[g.input - first] != g.name for g in growth.growing):
             return None
         (axis,) = axes
         known: list[int | None] = [None] * len(variant.symbols.values)
@@ -47,7 +60,24 @@ class Successor:
             dims = enumerate(zip(form.shape, pattern[g.input], strict=True))
             if axis >= 0 or not all(_fits(n, code, known) for k, (n, code) in dims if k != g.axis):
                 return None
-        return Successor(variant, compares, room, known, -1 - axis)
+        states = [None if name in room.index else _state(name, variables.separate[name]) for name in held]
+        for state, codes in zip(states, pattern[first:], strict=True):
+            if state is not None and not all(_fits(n, c, known) for n, c in zip(state[1], codes, strict=True)):
+                return None
+        return Successor(variant, compares, room, known, -1 - axis, states, [n for n in reads if n not in held])
+
+    def held(self, variables: Variables) -> list[Array] | None:
+        """Return the values of the variables, `UNREAD` if they grow; None if a shape or dtype has changed."""
+        separate = variables.separate
+        if any(name in separate for name in self.unset):
+            return None
+        arrays: list[Array] = []
+        for state in self.states:
+            array = UNREAD if state is None else separate.get(state[0])
+            if array is None or (state is not None and (array.shape, array.dtype) != state[1:]):
+                return None
+            arrays.append(array)
+        return arrays
 
     def values(self, given: Sequence[TensorType], length: int) -> tuple[int, ...] | None:
         """Return the values of the symbols for these input types and this length; None if they violate the pattern."""
@@ -62,6 +92,10 @@ class Successor:
                 return None
         values = tuple(n for n in known if n is not None)
         return values if len(values) == len(known) and self.variant.holds(values) else None
+
+
+def _state(name: str, array: Array) -> tuple[str, tuple[int, ...], np.dtype[Any]]:
+    return name, array.shape, array.dtype
 
 
 def _fits(size: int, code: int, known: list[int | None]) -> bool:

@@ -66,6 +66,7 @@ class TracedPlans:
         self._tail = tail
         self._declared = [p.outputs[0].type.shape for p in model.parameters] if tail is None else tail.declared
         self._variables = {n: n.outputs[0].type.shape for n in reads}
+        self._names = [n.op.attributes["variable_id"] for n in reads]
         self.families = PlanFamilies(model, self._declared, self._variables, options, folding, shared, kept, tail)
         self._shapes: OrderedDict[Hashable, BoundShape | None] = OrderedDict()
         """The traced plans by the types of inputs and variables; None for the shape that is planned alone."""
@@ -100,7 +101,7 @@ class TracedPlans:
     ) -> BoundShape | None:
         """Return the traced plan for inputs and variables of these types; None if this shape is planned alone."""
         held = () if state is None else state.values()
-        key = differences is None, state is None, *(t and (t.element.name, t.shape) for t in (*given, *held))
+        key = differences is None, state is None, *(t and (t.element.name, t.shape.static) for t in (*given, *held))
         with self.lock:
             shape = self._known(key)
             if shape is not None:
@@ -214,7 +215,7 @@ class TracedPlans:
             run.grow_variables(rows)
             last = rows.successor
             if not isinstance(last, Successor) or last.variant is not shape.variant or last.room is not rows.room:
-                last = Successor.of(shape.variant, rows.room, compares=shape.compares)
+                last = Successor.of(shape.variant, rows.room, run.variables, self._names, compares=shape.compares)
             rows.successor = last
         return results
 
@@ -224,16 +225,19 @@ class TracedPlans:
 
     def next(
         self, given: Sequence[TensorType], differences: RunDifferences | None, variables: Variables
-    ) -> BoundShape | None:
-        """Return the plan that has appended the last rows, if it is valid for these inputs. Faster than `find`."""
+    ) -> tuple[BoundShape, list[Array]] | None:
+        """Return the plan that has appended the last rows, and the values of the variables that it reads.
+
+        None if it is not valid for these inputs and variables. Faster than `find`.
+        """
         rows = variables.rows
-        last = None if rows is None or variables.separate else rows.successor
+        last = None if rows is None else rows.successor
         if rows is None or not isinstance(last, Successor) or last.compares != (differences is not None):
             return None
-        values = last.values(given, rows.length)
-        if values is None or last.variant not in self.families.recent:
+        values, held = last.values(given, rows.length), last.held(variables)
+        if values is None or held is None or last.variant not in self.families.recent:
             return None
-        return BoundShape(last.variant, values, last.compares)
+        return BoundShape(last.variant, values, last.compares), held
 
 
 _all: WeakSet[TracedPlans] = WeakSet()

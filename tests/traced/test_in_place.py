@@ -12,6 +12,7 @@ from irload.core.tensor import Array
 from irload.model import Model
 from irload.plan.traced import growth
 from irload.runtime.compiled_model import CompiledModel
+from irload.runtime.traced import TracedPlans
 from tests.plan.graphs import Net
 from tests.traced.test_plans import values
 
@@ -115,3 +116,28 @@ def test_a_value_in_another_memory_layout() -> None:
         request.variables["encoded"] = values(2, WIDTH, 9, seed=7).swapaxes(1, 2)
     for turn in range(3):
         a.run(values(2, 1, WIDTH, seed=turn), values(2, 9, WIDTH))
+
+
+def test_the_last_plan_runs_the_next_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are looked up by the types of all variables only when another variable than the growing one has changed."""
+    compiled, a, _ = pair(decoder(grows=True), threads=1)
+    lookups: list[object] = []
+    find = TracedPlans.find
+    monkeypatch.setattr(TracedPlans, "find", lambda self, *args: lookups.append(args) or find(self, *args))
+
+    def tokens(count: int) -> int:
+        """The lookups while tokens are decoded."""
+        lookups.clear()
+        for k in range(count):
+            a.run(values(2, 1, WIDTH, seed=k), values(2, 9, WIDTH))
+        return len(lookups)
+
+    assert tokens(4) > 0
+    assert tokens(4) == 0
+    a.set(values(2, 5, WIDTH, seed=1))
+    assert tokens(1) == 1
+    assert tokens(4) == 0
+    for request in a.requests:
+        del request.variables["encoded"]
+    assert tokens(1) == 1
+    assert compiled._traced.families.recent
