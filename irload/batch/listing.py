@@ -16,7 +16,7 @@ from irload.arrays.input_files import split_word
 from irload.batch.images import SUFFIXES
 from irload.batch.items import Item
 from irload.batch.names import JOB_FOLDER, is_inside, real, shown
-from irload.errors import InputInvalid, ReadError
+from irload.errors import InputInvalid, ReadError, Where
 from irload.graph import Port
 from irload.safety.files import open_regular
 
@@ -123,7 +123,7 @@ class Listing:
                 if Path(path).suffix.lower() in KNOWN and not os.path.isdir(path) and not self._is_output(path):
                     yield path
         else:
-            raise InputInvalid(f"there is no file or folder {shown(pattern)}")
+            raise ReadError("no such file or folder", Where(shown(pattern)))
 
     def _below(self, folder: str) -> Iterator[str]:
         pending = [folder]
@@ -167,11 +167,8 @@ def _expanded(pattern: str) -> list[str]:
     if pattern == "-":
         content = sys.stdin.buffer.read()
     elif pattern.startswith("@") and not os.path.exists(pattern):
-        try:
-            with os.fdopen(open_regular(pattern[1:], "the list")[0], "rb") as stream:
-                content = stream.read()
-        except ReadError as error:
-            raise InputInvalid(error.message) from None
+        with os.fdopen(open_regular(pattern[1:], "the list")[0], "rb") as stream:
+            content = stream.read()
     else:
         return [pattern]
     names = content.split(b"\0") if b"\0" in content else [line.rstrip(b"\r") for line in content.split(b"\n")]

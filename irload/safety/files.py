@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from irload.errors import ReadError
+from irload.errors import ReadError, Where
 from irload.system.portable import READ_FLAGS
 from irload.wording import near_names
 
@@ -74,7 +74,8 @@ def open_regular(path: str | Path, subject: str) -> tuple[int, int]:
         descriptor = os.open(path, READ_FLAGS)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ReadError(f"cannot open {subject} {path}: {reason}{advice(path, _SUFFIXES.get(subject, ()))}") from None
+        hint = advice(path, _SUFFIXES.get(subject, ()))
+        raise ReadError(f"cannot open {subject}: {reason}{hint}", Where(str(path))) from None
     info = os.fstat(descriptor)
     try:
         _require_regular(info.st_mode, path, subject)  # checked again: the file may have been replaced since
@@ -86,9 +87,8 @@ def open_regular(path: str | Path, subject: str) -> tuple[int, int]:
 
 def _require_regular(mode: int, path: str | Path, subject: str) -> None:
     if not stat.S_ISREG(mode):
-        raise ReadError(
-            f"{subject} {path} is {_kind(mode)}, expected a regular file{advice(path, _SUFFIXES.get(subject, ()))}"
-        )
+        hint = advice(path, _SUFFIXES.get(subject, ()))
+        raise ReadError(f"cannot open {subject}: {_kind(mode)}, expected a regular file{hint}", Where(str(path)))
 
 
 def read_limited(path: str | Path, subject: str, limit: int) -> bytes:
@@ -98,7 +98,7 @@ def read_limited(path: str | Path, subject: str, limit: int) -> bytes:
         try:
             return stream.read(limit + 1)
         except OSError as error:
-            raise ReadError(f"cannot read {subject} {path}: {error.strerror}") from None
+            raise ReadError(f"cannot read {subject}: {error.strerror}", Where(str(path))) from None
 
 
 LISTED = 1000

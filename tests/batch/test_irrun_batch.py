@@ -202,10 +202,15 @@ def test_a_bar_on_a_terminal(irrun, tmp_path, monkeypatch):
     assert "items/s" in outcome.err
 
 
+def test_a_missing_input(irrun, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = irrun("batch", MODEL, "nowhere", "-o", "out")
+    assert (outcome.code, outcome.err.strip()) == (UNREADABLE, "irrun: error: nowhere: no such file or folder")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nowhere",), "there is no file or folder nowhere"),
         (("x.txt",), "x.txt has an unsupported suffix"),
         (("empty",), "no supported files"),
         (("ghost=in",), "the model has no input 'ghost'"),

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from irrun.main import FINDINGS, OK, USAGE
+from irrun.main import FINDINGS, OK, UNREADABLE, USAGE
 from tests.batch.kill import MODEL, digits
 from tests.batch.models import identity
 
@@ -127,9 +127,9 @@ def test_empty_lists_are_rejected(batch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.txt").write_text("\n\n")
     assert "the list of inputs is empty" in batch("@list.txt", "-o", "out", code=USAGE)
-    assert "ghost.txt" in batch("@ghost.txt", "-o", "out", code=USAGE)
+    assert "ghost.txt: cannot open the list" in batch("@ghost.txt", "-o", "out", code=UNREADABLE)
     (tmp_path / "list.txt").write_text("ghost.npy\n")
-    assert "there is no file or folder ghost.npy" in batch("@list.txt", "-o", "out", code=USAGE)
+    assert "ghost.npy: no such file or folder" in batch("@list.txt", "-o", "out", code=UNREADABLE)
 
 
 def test_images_of_one_name_in_two_formats(batch, tmp_path):

@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("https://example.org/model.xml", "it is a URL: download the file first"),
         ("model.xml https://example.org/x.npy", "it is a URL: download the file first"),
-        (".", "is a directory, expected a regular file; it holds modal.xml, model.xml"),
-        ("sub", "is a directory, expected a regular file"),
+        (".", "a directory, expected a regular file; it holds modal.xml, model.xml"),
+        ("sub", "a directory, expected a regular file"),
         ("model.bin", "A .bin holds the weights; the model is model.xml"),
         ("model.bin --no-cache", "A .bin holds the weights; the model is model.xml"),
         ("model.xml digit_7_0.npy --bin modal.xml", "modal.xml are an XML file; name the .bin file with --bin FILE\n"),

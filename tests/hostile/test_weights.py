@@ -115,9 +115,9 @@ FILES = {
     "truncated": "outside the .bin file of 23 bytes",
     "empty": "outside the .bin file of 0 bytes",
     "Git-LFS pointer": "git lfs pull",
-    "FIFO": "is a FIFO, expected a regular file",
-    "directory": "is a directory, expected a regular file",
-    "device": "is a device, expected a regular file",
+    "FIFO": "a FIFO, expected a regular file",
+    "directory": "a directory, expected a regular file",
+    "device": "a device, expected a regular file",
     "link to nothing": "",
     "link to itself": "",
 }

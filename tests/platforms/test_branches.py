@@ -42,7 +42,7 @@ def test_special_files_are_never_opened(tmp_path: Path, monkeypatch: pytest.Monk
     """Without O_NONBLOCK the open of a FIFO would block forever."""
     os.mkfifo(tmp_path / "model.xml")
     monkeypatch.setattr(files.os, "open", lambda *_: pytest.fail("was opened"))
-    with pytest.raises(ReadError, match="is a FIFO, expected a regular file"):
+    with pytest.raises(ReadError, match="a FIFO, expected a regular file"):
         read_model(tmp_path / "model.xml")
 
 
