@@ -21,7 +21,15 @@ from irload.plan.experts.operations import ExpertMatMul, ExpertOrder, ExpertSum
 from irload.plan.ir import steps as vocabulary
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import PlanInvalid, Program, Step, Value
-from irload.plan.ir.steps import ElementwiseStep, PoolStep, ProductStep, RelayoutStep, ViewStep, WithEpilogue
+from irload.plan.ir.steps import (
+    ElementwiseStep,
+    ExpressionStep,
+    PoolStep,
+    ProductStep,
+    RelayoutStep,
+    ViewStep,
+    WithEpilogue,
+)
 from irload.plan.ir.verify import verify
 from irload.plan.lowering.table import LOWERINGS
 from irload.plan.memory.layout import Layout
@@ -29,7 +37,7 @@ from tests.plan.programs import mapped, random, run, value
 from tests.plan.toy import Toy
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits"
-BASES = {Step, ProductStep, ViewStep, WithEpilogue}
+BASES = {Step, ExpressionStep, ProductStep, ViewStep, WithEpilogue}
 STEPS = [
     cls for cls in vars(vocabulary).values() if isinstance(cls, type) and issubclass(cls, Step) and cls not in BASES
 ]

@@ -36,7 +36,7 @@ def replaced(data: Value, updates: Value, box: IndexBox, outputs: list[Value]) -
         if start == stop:
             return []
         shape = (*box.counts[:axis], stop - start, *box.sizes[axis + 1 :], block)
-        out = Value(shape, data.dtype, name=data.name)
+        out = data.like(shape)
         return [SliceStep([whole], [out], index=(*ranges[:axis], slice(start, stop)))]
 
     for axis in reversed(range(len(box.sizes))):

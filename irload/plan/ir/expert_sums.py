@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import MULTIPLY
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep, GatherStep, ReduceStep, ReshapeStep
-
-PRODUCT = (Instruction("multiply", (0, 1)),)
 
 
 def sum_experts(results: Value, positions: Value, weights: Value, output: Value) -> list[Step]:
@@ -21,7 +19,7 @@ def sum_experts(results: Value, positions: Value, weights: Value, output: Value)
     return [
         GatherStep([results, positions], [gathered], axis=0),
         ReshapeStep([weights], [factors]),
-        ElementwiseStep([gathered, factors], [weighted], expression=Expression(2, PRODUCT)),
+        ElementwiseStep([gathered, factors], [weighted], expression=MULTIPLY),
         ReduceStep([weighted], [added], kind="sum", axes=(1,)),
         ReshapeStep([added], [output]),
     ]

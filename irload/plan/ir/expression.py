@@ -42,6 +42,11 @@ class Expression:
     results: tuple[int, ...] = ()
 
     @property
+    def sole(self) -> Instruction | None:
+        """The only instruction; None if there are several, or none."""
+        return self.instructions[0] if len(self.instructions) == 1 else None
+
+    @property
     def result(self) -> int:
         """The register of the only result."""
         (register,) = self.result_registers
@@ -132,5 +137,11 @@ def _moved(instructions: Sequence[Instruction], names: dict[int, int]) -> tuple[
     return tuple(Instruction(i.opcode, tuple(names[a] for a in i.args), i.numbers, i.dtype) for i in instructions)
 
 
+def expression_of(opcode: str, *numbers: float) -> Expression:
+    """Return the expression of one instruction, whose arguments are the operands."""
+    arity = OPCODES[opcode].arity
+    return Expression(arity, (Instruction(opcode, tuple(range(arity)), numbers),))
+
+
 IDENTITY = Expression(1)
-ADD = Expression(2, (Instruction("add", (0, 1)),))
+ADD, SUBTRACT, MULTIPLY = map(expression_of, ("add", "subtract", "multiply"))

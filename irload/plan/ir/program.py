@@ -12,6 +12,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.graph import Node, Output
 from irload.plan.ir.constant import Constant
+from irload.plan.ir.derivations import Derivation
 from irload.plan.ir.expression import IDENTITY, Expression
 from irload.plan.ir.strides import View
 from irload.record import record
@@ -40,6 +41,16 @@ class Value:
     def of(array: Array, name: str = "") -> Value:
         """Return a constant value."""
         return Value(array.shape, array.dtype, Constant.of(array), name=name)
+
+    def like(self, shape: tuple[int, ...] | None = None) -> Value:
+        """Return a new value of the same type and name, by default of the same shape."""
+        return Value(self.shape if shape is None else shape, self.dtype, name=self.name)
+
+    def by(self, how: Derivation) -> Value:
+        """Return the constant that a derivation computes from this one."""
+        assert self.source is not None
+        source = self.source.by(how)
+        return Value(source.shape, self.dtype, source, name=self.name)
 
     @property
     def is_constant(self) -> bool:
@@ -211,6 +222,11 @@ class Program:
             consumers[step] = consumers.get(step, 0) + times
             if not consumers[step]:
                 del consumers[step]
+
+
+def origin_of(steps: Iterable[Step]) -> tuple[Node, ...]:
+    """Return the nodes that these steps implement, each once."""
+    return tuple(dict.fromkeys(node for step in steps for node in step.origin))
 
 
 def walk_values(program: Program) -> Iterator[Value]:

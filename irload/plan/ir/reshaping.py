@@ -11,13 +11,13 @@ def reshaped(value: Value, shape: tuple[int, ...], steps: list[Step], origin: tu
     """Return the value in another shape, by a step that is appended; a constant is reshaped immediately."""
     if value.constant is not None:
         return Value.of(value.constant.reshape(shape), value.name)
-    result = Value(shape, value.dtype, name=value.name)
+    result = value.like(shape)
     steps.append(ReshapeStep([value], [result], origin=origin))
     return result
 
 
 def transposed(value: Value, order: tuple[int, ...], steps: list[Step], origin: tuple[Node, ...] = ()) -> Value:
     """Return the value with permuted axes, by a step that is appended."""
-    result = Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)
+    result = value.like(tuple(value.shape[k] for k in order))
     steps.append(TransposeStep([value], [result], order=order, origin=origin))
     return result

@@ -32,7 +32,7 @@ def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
         sizes = _mapped(x, "abs")
         return [sizes, ReduceStep([sizes.output], outputs, kind="sum", axes=axes)]
     squares = _mapped(x, "square")
-    total = Value(out.shape, out.dtype, name=out.name)
+    total = out.like()
     return [
         squares,
         ReduceStep([squares.output], [total], kind="sum", axes=axes),
@@ -71,7 +71,7 @@ def local_response_normalize(node: Node, inputs: list[Value], outputs: list[Valu
         parts = [sliced(wide, axis, slice(first, first + x.shape[axis])) for first in range(2 * reach + 1)]
         count = len(parts)
         adds = [Instruction("add", (k + count - 2 if k > 1 else 0, k)) for k in range(1, count)]
-        total = Value(x.shape, x.dtype, name=x.name)
+        total = x.like()
         added = ElementwiseStep([p.output for p in parts], [total], expression=Expression(count, tuple(adds)))
         steps += [*parts, added]
     scale = rounded(rounded(attributes["alpha"]) / size ** len(axes))
@@ -91,7 +91,7 @@ def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
         return None
     axes = (int(node.op.attributes["axis"]) % len(x.shape),)
     largest = _reduced(x, "max", axes)
-    low = Value(x.shape, x.dtype, name=x.name)
+    low = x.like()
     difference = ElementwiseStep(
         [x, largest.output], [low], expression=Expression(2, (Instruction("subtract", (0, 1)),))
     )

@@ -9,7 +9,6 @@ from irload.graph import Node
 from irload.ops.convolution.backward import BackpropBase
 from irload.ops.convolution.binary import BinaryConvolution
 from irload.ops.windows import Windowed
-from irload.plan.ir.constant import Constant
 from irload.plan.ir.derivations import BinaryFilters, Reshaped
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
@@ -24,7 +23,7 @@ def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
         return None
     if weights.source is None:
         return _by_matmul(node, inputs, outputs)
-    weights = weights if node.type == "GroupConvolution" else _one_group(weights, weights.source)
+    weights = weights if node.type == "GroupConvolution" else _one_group(weights)
     return _convolved(node, data, weights, outputs)
 
 
@@ -96,7 +95,7 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     op = cast(BackpropBase, node.op)
     if weights.source is None or not all_f32([data, weights, *outputs]):
         return None
-    weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights, weights.source)
+    weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights)
     kernel = weights.shape[3:]
     pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if output_shape else None)
     return ConvTransposeStep(
@@ -108,7 +107,6 @@ def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
     )
 
 
-def _one_group(weights: Value, source: Constant) -> Value:
+def _one_group(weights: Value) -> Value:
     """Return the weights with a leading axis of groups."""
-    shape = (1, *weights.shape)
-    return Value(shape, weights.dtype, source.by(Reshaped(shape)), name=weights.name)
+    return weights.by(Reshaped((1, *weights.shape)))

@@ -64,7 +64,7 @@ class Rearranged:
         return sliced if sliced.shape == (*shape, *rest) else sliced.reshape(*shape, *rest)
 
     def _seen(self, kind: type[Step], shape: tuple[int, ...], **how: Any) -> Rearranged:
-        view = Value(shape, self.value.dtype, name=self.value.name)
+        view = self.value.like(shape)
         self._steps.append(kind([self.value], [view], **how))
         return Rearranged(view, self._steps)
 

@@ -82,7 +82,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
     images = progression(0, 1, (maps,), i64, steps)
     padding, bounds = ("zeros", "border") if op.bilinear_interpolation_pad else ("border", "image")
     outputs_of_group = filters.shape[0] // op.group
-    weights = filters.source.by(Reshaped((op.group, outputs_of_group, filters.shape[1], prod(filters.shape[2:]))))
+    weights = filters.by(Reshaped((op.group, outputs_of_group, filters.shape[1], prod(filters.shape[2:]))))
 
     def product(first: int, count: int) -> Value:
         """Append the steps for `count` outputs, starting at output `first`. Returns their value."""
@@ -92,7 +92,7 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
         steps.append(SampleSumStep(operands, [samples], padding=padding, bounds=bounds))
         columns = Rearranged(samples, steps).reshape(n, channels, samples.shape[2]).value
         result = Value((n, outputs[0].shape[1], count), data.dtype, name=node.name)
-        operands = [columns, Value(weights.shape, weights.dtype, weights)]
+        operands = [columns, weights]
         steps.append(ConvStep(operands, [result], strides=(taps,), dilations=(1,), pads_begin=(0,), pads_end=(0,)))
         return result
 

@@ -53,7 +53,7 @@ def apart(given: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
 
 def resized(value: Value, axis: int, size: int) -> Value:
     """Return a new value of the same type and shape, except for the size of one axis."""
-    return Value((*value.shape[:axis], size, *value.shape[axis + 1 :]), value.dtype, name=value.name)
+    return value.like((*value.shape[:axis], size, *value.shape[axis + 1 :]))
 
 
 def progression(first: int, stride: int, shape: tuple[int, ...], element: ElementType, steps: list[Step]) -> Value:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irload.plan.ir.expression import ADD, Expression, Instruction
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.expression import ADD, IDENTITY, expression_of
+from irload.plan.ir.program import Program, Step, Value, origin_of
 from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep
 from irload.record import record
@@ -39,7 +39,7 @@ def recognise_attention(program: Program) -> None:
             [q, k, v, *([] if mask is None else [mask])],
             weighted.outputs,
             scale=scores.scale,
-            origin=tuple(dict.fromkeys(n for s in old for n in s.origin)),
+            origin=origin_of(old),
         )
         program.replace(old, [*steps, attention])
 
@@ -75,31 +75,24 @@ def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Sc
         producer, factor = producers.get(at), 1.0 if after is None else after.factor
         if producer is None or program.sole_consumer(at) is None:
             continue
-        if (
-            isinstance(producer, MatMulStep)
-            and not producer.epilogue.instructions
-            and producer.output.dtype == "float32"
-        ):
+        if isinstance(producer, MatMulStep) and producer.epilogue == IDENTITY and producer.output.dtype == "float32":
             return _scores(producer, factor, after)
-        if not isinstance(producer, ElementwiseStep) or len(producer.expression.instructions) != 1:
+        if not isinstance(producer, ElementwiseStep):
             continue
         scale = factor_of(producer)
         if scale is not None:
             waiting.append((producer.inputs[0], _Between(producer, None, factor * scale, after)))
-        elif producer.expression.instructions[0].opcode == "add" and len(producer.inputs) == 2:  # not x + x
+        elif producer.expression == ADD and len(producer.inputs) == 2:
             first, second = producer.inputs
-            waiting += [
-                (scores, _Between(producer, mask, factor, after)) for scores, mask in ((second, first), (first, second))
-            ]
+            for scores, mask in ((second, first), (first, second)):
+                waiting.append((scores, _Between(producer, mask, factor, after)))
     return None
 
 
 def factor_of(step: ElementwiseStep) -> float | None:
     """Return the nonzero number by which a step multiplies its input, or None for any other step."""
-    if len(step.expression.instructions) != 1:
-        return None
-    (i,) = step.expression.instructions
-    if i.opcode not in ("multiply_number", "divide_number") or not i.numbers[0]:
+    i = step.expression.sole
+    if i is None or i.opcode not in ("multiply_number", "divide_number") or not i.numbers[0]:
         return None
     return i.numbers[0] if i.opcode == "multiply_number" else 1 / i.numbers[0]
 
@@ -131,13 +124,12 @@ def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | Non
     total: Value | None = None
     for mask, factor in masks:
         if factor != 1:
-            times = Expression(1, (Instruction("multiply_number", (0,), (factor,)),))
-            scaled = Value(mask.shape, mask.dtype, name=mask.name)
-            steps.append(ElementwiseStep([mask], [scaled], expression=times))
+            scaled = mask.like()
+            steps.append(ElementwiseStep([mask], [scaled], expression=expression_of("multiply_number", factor)))
             mask = scaled
         if total is not None:
             shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
-            both = Value(shape, mask.dtype, name=mask.name)
+            both = mask.like(shape)
             steps.append(ElementwiseStep([total, mask], [both], expression=ADD))
             mask = both
         total = mask

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irload.plan.ir.program import Program, Step
+from irload.plan.ir.program import Program, Step, origin_of
 from irload.plan.ir.steps import AttentionStep, ElementwiseStep
 from irload.plan.passes.attention import factor_of, is_moderate
 
@@ -30,5 +30,5 @@ def fold_attention_scales(program: Program) -> None:
                 folded.append(producer)
                 producer = producers.get(inputs[k])
         if folded:
-            origin = tuple(dict.fromkeys(n for s in (*folded, step) for n in s.origin))
+            origin = origin_of([*folded, step])
             program.replace([*folded, step], [replace(step, inputs=inputs, query_scale=scale, origin=origin)])

@@ -24,8 +24,8 @@ from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
-from irload.plan.ir.expert_sums import PRODUCT, sum_experts
-from irload.plan.ir.expression import IDENTITY
+from irload.plan.ir.expert_sums import sum_experts
+from irload.plan.ir.expression import IDENTITY, MULTIPLY
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.reshaping import reshaped
 from irload.plan.ir.steps import (
@@ -82,7 +82,7 @@ class _Router:
 def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
     """Return the steps that replace a sum over experts; None unless its terms have the weights of a router."""
     product = producers.get(total.inputs[0])
-    if not isinstance(product, ElementwiseStep) or product.expression.instructions != PRODUCT:
+    if not isinstance(product, ElementwiseStep) or product.expression != MULTIPLY:
         return None
     for results, weights in (product.inputs, product.inputs[::-1]):
         router = _router(weights, producers) if len(weights.shape) == len(results.shape) else None
@@ -261,7 +261,7 @@ class _Rows:
 
     def _like(self, value: Value) -> Value:
         """Return a new value for the rows of another."""
-        return Value((self._row.size, value.shape[-1]), value.dtype, name=value.name)
+        return value.like((self._row.size, value.shape[-1]))
 
     def _added(self, step: Step, origin: tuple[Node, ...]) -> Value:
         step.origin = origin

@@ -6,14 +6,13 @@ an instruction that is faster than the arithmetic are matched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from math import isclose, pi
 from typing import Any
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step
-from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
+from irload.plan.ir.steps import ExpressionStep
 from irload.plan.passes.algebra import Algebra, Form, NotRepresentable
 from irload.plan.passes.scalars import used_inputs
 
@@ -27,13 +26,10 @@ def recognise_functions(program: Program) -> None:
 
 
 def _rewritten(step: Step) -> Step:
-    if isinstance(step, ElementwiseStep) and _may_hold(step.expression):
-        inputs, expression = used_inputs(step.inputs, simplified(step.expression))
-        return step if expression == step.expression else replace(step, inputs=inputs, expression=expression)
-    if isinstance(step, WithEpilogue) and _may_hold(step.epilogue):
-        inputs, epilogue = used_inputs(step.inputs, simplified(step.epilogue), step.MAIN_INPUTS)
-        return step if epilogue == step.epilogue else replace(step, inputs=inputs, epilogue=epilogue)
-    return step
+    if not isinstance(step, ExpressionStep) or not _may_hold(step.elementwise_part):
+        return step
+    inputs, expression = used_inputs(step.inputs, simplified(step.elementwise_part), step.MAIN_INPUTS)
+    return step if expression == step.elementwise_part else step.with_expression(inputs, expression)
 
 
 def _may_hold(expression: Expression) -> bool:
@@ -68,52 +64,46 @@ def _merged(i: Instruction, before: Sequence[Instruction], operands: int) -> Ins
 
 def _recognised(algebra: Algebra, form: Form) -> Instruction | None:
     """Return the instruction that computes the form, or None if no instruction does."""
-    for recognise in _RECOGNISED:
-        instruction = recognise(algebra, form)
-        if instruction is not None:
-            return instruction
-    return None
+    for function, recognise in _PRODUCTS.items():
+        match = _product(algebra, form, function)
+        if match is not None:
+            return recognise(algebra, *match)
+    return _gelu(algebra, form)
 
 
-def _swish(algebra: Algebra, form: Form) -> Instruction | None:
+def _swish(algebra: Algebra, x: int, args: Sequence[Any], c: float) -> Instruction | None:
     """Match x · sigmoid(b·x)."""
-    match = _product(algebra, form, "sigmoid")
-    if match is None or match[2] != 1:
-        return None
-    x, (inner,), _ = match
-    slope = _multiple(algebra, inner, x)
-    return None if slope is None else Instruction("swish", (x,), () if slope == 1 else (slope,))
+    slope = _multiple(algebra, args[0], x)
+    return None if slope is None or c != 1 else Instruction("swish", (x,), () if slope == 1 else (slope,))
 
 
-def _mish(algebra: Algebra, form: Form) -> Instruction | None:
+def _mish(algebra: Algebra, x: int, args: Sequence[Any], c: float) -> Instruction | None:
     """Match x · tanh(ln(1 + eˣ))."""
-    match = _product(algebra, form, "tanh")
-    if match is None or match[2] != 1:
-        return None
-    x, (inner,), _ = match
-    key = algebra.key_of(inner)
+    key = algebra.key_of(args[0])
     softplus = key is not None and key[0] == "softplus" and _multiple(algebra, key[1], x) == 1
-    return Instruction("mish", (x,)) if softplus else None
+    return Instruction("mish", (x,)) if softplus and c == 1 else None
 
 
-def _hard_swish(algebra: Algebra, form: Form) -> Instruction | None:
+def _hard_swish(algebra: Algebra, x: int, args: Sequence[Any], c: float) -> Instruction | None:
     """Match x · min(max(x + 3, 0), 6) / 6."""
-    match = _product(algebra, form, "clamp")
-    if match is None:
-        return None
-    x, (inner, low, high), c = match
+    inner, low, high = args
     standard = low == 0 and high == 6 and isclose(c * 6, 1, rel_tol=1e-6)
     shifted = inner == algebra.add(algebra.atom("unknown", x), algebra.number(3.0))
     return Instruction("hard_swish", (x,)) if standard and shifted else None
 
 
+_PRODUCTS: Mapping[str, Callable[[Algebra, int, Sequence[Any], float], Instruction | None]] = {
+    "sigmoid": _swish,
+    "tanh": _mish,
+    "clamp": _hard_swish,
+}
+"""By function f: recognises a product c·x·f(…) from x, the arguments of f, and c."""
+
+
 def _gelu(algebra: Algebra, form: Form) -> Instruction | None:
     """Match x/2 · (1 + erf(x/√2)), or with tanh(√(2/π)·(x + 0.044715·x³)) for erf."""
-    if (
-        len(form) != 2
-        or not isclose(form[0][1], form[1][1], rel_tol=1e-6)
-        or not isclose(form[0][1], 0.5, rel_tol=1e-6)
-    ):
+    factors = [c for _, c in form]
+    if len(factors) != 2 or not all(isclose(c, factors[0], rel_tol=1e-6) for c in (factors[1], 0.5)):
         return None
     for alone, product in (form, form[::-1]):
         for function in ("erf", "tanh"):
@@ -126,9 +116,6 @@ def _gelu(algebra: Algebra, form: Form) -> Instruction | None:
             if function == "tanh" and _is_cubic(algebra, inner, x):
                 return Instruction("gelu_tanh", (x,))
     return None
-
-
-_RECOGNISED: Sequence[Callable[[Algebra, Form], Instruction | None]] = (_swish, _mish, _hard_swish, _gelu)
 
 
 def _product(algebra: Algebra, form: Form, function: str) -> tuple[int, tuple[Any, ...], float] | None:

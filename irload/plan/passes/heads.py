@@ -34,7 +34,7 @@ def share_heads(program: Program) -> None:
         members = (*lead, heads, group)
         queries = reshaped(q, (*members, *q.shape[-2:]), steps)
         wide = [_widened(mask, heads, group, steps, known) for mask in masks]
-        out = Value((*members, *step.output.shape[-2:]), step.output.dtype, name=step.output.name)
+        out = step.output.like((*members, *step.output.shape[-2:]))
         grouped = replace(step, inputs=[queries, shared[0], shared[1], *wide], outputs=[out])
         program.replace([step], [*steps, grouped, ReshapeStep([out], step.outputs)])
 

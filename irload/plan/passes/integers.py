@@ -14,7 +14,7 @@ from irload.core.op import is_builtin
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ElementwiseStep
-from irload.plan.passes.elementwise import fuse_elementwise
+from irload.plan.passes.fusions import fuse_elementwise
 
 BOOL, F32, I32 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int32)
 INTEGERS = (I32, np.dtype(np.int64))

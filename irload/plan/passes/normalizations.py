@@ -13,7 +13,7 @@ from math import isclose
 import numpy as np
 
 from irload.plan.ir.expression import Expression, Instruction
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Program, Step, Value, origin_of
 from irload.plan.ir.steps import ElementwiseStep, NormalizeStep, ReduceStep, ReshapeStep
 from irload.plan.passes.algebra import Algebra, Form, Monomial, NotRepresentable
 from irload.record import record
@@ -58,9 +58,9 @@ class _Found:
 
     def steps(self) -> list[Step]:
         """Return the replacement steps."""
-        origin = tuple(dict.fromkeys(n for s in self.through for n in s.origin))
+        origin = origin_of(self.through)
         operands = [v for v in (self.scale, self.shift) if v is not None]
-        result = Value(self.x.shape, self.x.dtype, name=self.x.name) if operands else self.step.output
+        result = self.x.like() if operands else self.step.output
         normal = NormalizeStep([self.x], [result], axes=self.axes, eps=self.eps, center=self.center, origin=origin)
         if not operands:
             return [normal]

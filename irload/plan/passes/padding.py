@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Program, Step, Value, origin_of
 from irload.plan.ir.steps import BroadcastStep, ConcatStep, ConvStep
 
 
@@ -41,7 +41,7 @@ def _fused(source: ConcatStep, conv: ConvStep, producers: Mapping[Value, Step]) 
         inputs=[data, *conv.inputs[1:]],
         pads_begin=(*conv.pads_begin[:axis], begin, *conv.pads_begin[axis + 1 :]),
         pads_end=(*conv.pads_end[:axis], end, *conv.pads_end[axis + 1 :]),
-        origin=tuple(dict.fromkeys((*source.origin, *conv.origin))),
+        origin=origin_of([source, conv]),
     )
 
 

@@ -24,16 +24,14 @@ def merge_columns(program: Program) -> None:
         if isinstance(step, ConvTransposeStep) and _has_separate_columns(step):
             steps: list[Step] = []
             operands = [_by_channels(operand, step, steps) for operand in step.operands]
-            weights = step.inputs[1].source
-            if weights is None or None in operands:
+            data, weights = step.inputs[:2]
+            if weights.source is None or None in operands:
                 continue
-            source = weights.by(ColumnsAsChannels())
-            merged = Value(_merged(step.output.shape, step.strides[-1]), step.output.dtype, name=step.output.name)
-            inputs = [step.inputs[0], Value(source.shape, step.inputs[1].dtype, source, name=step.inputs[1].name)]
+            merged = step.output.like(_merged(step.output.shape, step.strides[-1]))
             steps.append(
                 replace(
                     step,
-                    inputs=[*inputs, *(v for v in operands if v is not None)],
+                    inputs=[data, weights.by(ColumnsAsChannels()), *(v for v in operands if v is not None)],
                     outputs=[merged],
                     strides=(*step.strides[:-1], 1),
                 )

@@ -10,10 +10,9 @@ from irload.plan.passes.attention import recognise_attention
 from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.element_gathers import gather_elements
-from irload.plan.passes.elementwise import fuse_elementwise
-from irload.plan.passes.epilogues import fuse_epilogues
 from irload.plan.passes.experts import route_rows
 from irload.plan.passes.functions import recognise_functions
+from irload.plan.passes.fusions import fuse_elementwise, fuse_epilogues
 from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.padding import fuse_padding

@@ -27,14 +27,14 @@ def convolve_planes(program: Program) -> None:
             filters = step.inputs[1]
             if filters.source is None or None in inputs:
                 continue
-            source = filters.source.by(Reshaped((*filters.shape[:3], *filters.shape[4:])))
+            filters = filters.by(Reshaped((*filters.shape[:3], *filters.shape[4:])))
             data, *operands = (value for value in inputs if value is not None)
             samples, channels, planes, *image = step.output.shape
-            images = Value((samples * planes, channels, *image), step.output.dtype, name=step.output.name)
+            images = step.output.like((samples * planes, channels, *image))
             steps.append(
                 replace(
                     step,
-                    inputs=[data, Value(source.shape, filters.dtype, source, name=filters.name), *operands],
+                    inputs=[data, filters, *operands],
                     outputs=[images],
                     strides=step.strides[1:],
                     dilations=step.dilations[1:],

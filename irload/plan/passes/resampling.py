@@ -82,12 +82,12 @@ def _moved(window: ConvStep, parts: Sequence[Value], chains: Sequence[list[Resam
         data = parts[rest[0]]
         if len(rest) > 1:
             shape = (data.shape[0], sum(parts[k].shape[1] for k in rest), *data.shape[2:])
-            data = Value(shape, data.dtype, name=data.name)
+            data = data.like(shape)
             steps.append(ConcatStep([parts[k] for k in rest], [data], axis=1))
         terms.insert(0, _convolved(window, data, [(edges[k], edges[k + 1]) for k in rest], steps))
     total = terms[0]
     for term in terms[1:]:
-        both = Value(window.output.shape, window.output.dtype, name=window.output.name)
+        both = window.output.like()
         steps.append(ElementwiseStep([total, term], [both], expression=ADD))
         total = both
     last = next(s for s in reversed(steps) if total in s.outputs)
@@ -98,9 +98,6 @@ def _moved(window: ConvStep, parts: Sequence[Value], chains: Sequence[list[Resam
 def _convolved(window: ConvStep, data: Value, ranges: Sequence[tuple[int, int]], steps: list[Step]) -> Value:
     """Return the 1×1 convolution of `data` with the weights of these ranges of input channels."""
     out = Value((data.shape[0], window.output.shape[1], *data.shape[2:]), data.dtype, name=window.output.name)
-    weights = window.inputs[1]
-    assert weights.source is not None
-    part = weights.source.by(KeptChannels(tuple(ranges)))
-    value = Value(part.shape, weights.dtype, part, name=weights.name)
-    steps.append(replace(window, inputs=[data, value], outputs=[out]))
+    weights = window.inputs[1].by(KeptChannels(tuple(ranges)))
+    steps.append(replace(window, inputs=[data, weights], outputs=[out]))
     return out

@@ -5,10 +5,14 @@ x₁ and x₂ are the halves of x along the last axis.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from irload.core.size import extent
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.expression import ADD, MULTIPLY, Expression, expression_of
+from irload.plan.ir.program import Program, Step, Value, origin_of
 from irload.plan.ir.steps import ConcatStep, ElementwiseStep, RotaryEmbeddingStep, SliceStep
 
+NEGATIONS = expression_of("negative"), expression_of("multiply_number", -1.0)
 WIDEST = 1 << 14
 """Length of the last axis above which the halves do not fit a tile."""
 
@@ -17,10 +21,7 @@ def recognise_rotary(program: Program) -> None:
     """Replace each sum of this form; dead code elimination removes the steps that are no longer used."""
     producers = program.producers()
     for step in program.steps:
-        operands = _operands(step, "add")
-        if operands is None:
-            continue
-        for plain, turned in (operands, operands[::-1]):
+        for plain, turned in permutations(_operands(step, ADD), 2):
             rotate = _rotate(producers, step, plain, turned)
             if rotate is not None:
                 program.replace([step], [rotate])
@@ -29,16 +30,13 @@ def recognise_rotary(program: Program) -> None:
 
 def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbeddingStep | None:
     """Return the rotary embedding that a sum of two products computes, or None if the sum does not match."""
-    first, second = (_operands(producers.get(v), "multiply") for v in (plain, turned))
-    if first is None or second is None:
-        return None
-    for join, sine in (second, second[::-1]):
+    first, second = (_operands(producers.get(v), MULTIPLY) for v in (plain, turned))
+    for join, sine in permutations(second, 2):
         x = _turned(producers, join)
         if x is None or x not in first or x.shape != step.output.shape or x.shape[-1] > WIDEST:
             continue
         cosine = first[1] if first[0] is x else first[0]
-        steps = (producers[join], producers[plain], producers[turned], step)
-        origin = tuple(dict.fromkeys(n for s in steps for n in s.origin))
+        origin = origin_of([producers[join], producers[plain], producers[turned], step])
         return RotaryEmbeddingStep([x, cosine, sine], step.outputs, origin=origin)
     return None
 
@@ -49,10 +47,7 @@ def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
     if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:
         return None
     negated = producers.get(join.inputs[0])
-    if not isinstance(negated, ElementwiseStep) or len(negated.expression.instructions) != 1:
-        return None
-    (i,) = negated.expression.instructions
-    if i.opcode != "negative" and (i.opcode != "multiply_number" or i.numbers != (-1.0,)):
+    if not isinstance(negated, ElementwiseStep) or negated.expression not in NEGATIONS:
         return None
     second, first = producers.get(negated.inputs[0]), producers.get(join.inputs[1])
     if not isinstance(first, SliceStep) or not isinstance(second, SliceStep) or first.inputs[0] is not second.inputs[0]:
@@ -73,9 +68,6 @@ def _last(cut: SliceStep, x: Value) -> tuple[int, int] | None:
     return (start, start + count) if whole and step == 1 else None
 
 
-def _operands(step: Step | None, function: str) -> tuple[Value, Value] | None:
-    """Return the operands of an Elementwise that is one sum or one product."""
-    if not isinstance(step, ElementwiseStep) or len(step.inputs) != 2 or len(step.expression.instructions) != 1:
-        return None
-    (i,) = step.expression.instructions
-    return (step.inputs[0], step.inputs[1]) if i.opcode == function and len(i.args) == 2 else None
+def _operands(step: Step | None, function: Expression) -> list[Value]:
+    """Return the operands of an Elementwise with this expression; none for any other step."""
+    return step.inputs if isinstance(step, ElementwiseStep) and step.expression == function else []

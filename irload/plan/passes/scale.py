@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from irload.plan.ir.derivations import Scaled
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import MULTIPLY
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConvStep, ElementwiseStep
 
@@ -19,9 +19,7 @@ def fold_scale(program: Program) -> None:
         if not isinstance(step, ConvStep) or step.epilogue.instructions or step.integers is not None:
             continue
         consumer = program.sole_consumer(step.output)
-        if not isinstance(consumer, ElementwiseStep) or consumer.expression != Expression(
-            2, (Instruction("multiply", (0, 1)),)
-        ):
+        if not isinstance(consumer, ElementwiseStep) or consumer.expression != MULTIPLY:
             continue
         factor = consumer.inputs[1 - consumer.inputs.index(step.output)]
         weights = step.inputs[1]
@@ -35,9 +33,8 @@ def fold_scale(program: Program) -> None:
         ):
             continue
         wide = scale.reshape(*weights.shape[:2], *(1,) * (len(weights.shape) - 2))
-        value = Value(weights.shape, weights.dtype, weights.source.by(Scaled.by(wide)), name=weights.name)
-        origin = (*step.origin, *consumer.origin)
-        fused = replace(step, inputs=[step.inputs[0], value], outputs=consumer.outputs, origin=origin)
+        inputs = [step.inputs[0], weights.by(Scaled.by(wide))]
+        fused = replace(step, inputs=inputs, outputs=consumer.outputs, origin=(*step.origin, *consumer.origin))
         program.replace([step, consumer], [fused])
         pending.append(fused)
 

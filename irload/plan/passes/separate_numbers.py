@@ -14,7 +14,7 @@ import numpy as np
 
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Value
-from irload.plan.ir.steps import ElementwiseStep, WithEpilogue
+from irload.plan.ir.steps import ElementwiseStep, ExpressionStep
 
 F32 = np.dtype(np.float32)
 
@@ -28,15 +28,14 @@ SEPARATE = {
 }
 """The instruction that reads operands instead of numbers, by opcode."""
 
-AnyStep = ElementwiseStep | WithEpilogue
 Numbers = dict[int, tuple[float, ...]]
 
 
 def separate_numbers(program: Program) -> None:
     """Turn f32 numbers into operands in steps of one type whose expressions differ only in these numbers."""
-    alike: dict[object, list[AnyStep]] = {}
+    alike: dict[object, list[ExpressionStep]] = {}
     for step in program.steps:
-        if isinstance(step, AnyStep):
+        if isinstance(step, ExpressionStep):
             alike.setdefault((type(step), _without_numbers(step.elementwise_part)), []).append(step)
     for steps in alike.values():
         first, *others = map(_numbers, steps)
@@ -45,7 +44,7 @@ def separate_numbers(program: Program) -> None:
             program.replace([step], [_separated(step, differing)])
 
 
-def _numbers(step: AnyStep) -> Numbers:
+def _numbers(step: ExpressionStep) -> Numbers:
     """Return the numbers that may become operands, by the index of their instruction."""
     expression, inputs = step.elementwise_part, [v.dtype for v in step.inputs]
     types = expression.types(inputs if isinstance(step, ElementwiseStep) else [F32, *inputs[step.MAIN_INPUTS :]])
@@ -61,7 +60,7 @@ def _without_numbers(expression: Expression) -> Expression:
     return replace(expression, instructions=tuple(instructions))
 
 
-def _separated(step: AnyStep, differing: AbstractSet[int]) -> AnyStep:
+def _separated(step: ExpressionStep, differing: AbstractSet[int]) -> ExpressionStep:
     """Return the step with the numbers of the `differing` instructions as its last inputs."""
     old, numbers, shape = step.elementwise_part, _numbers(step), (1,) * len(step.outputs[0].shape)
     chosen = {k: numbers[k] for k in sorted(differing & numbers.keys())}
@@ -71,14 +70,8 @@ def _separated(step: AnyStep, differing: AbstractSet[int]) -> AnyStep:
     instructions, operands = list(new.instructions), iter(range(old.operands, new.operands))
     for k, values in chosen.items():
         args = [next(operands) for _ in values]
-        args = (
-            (*args, *instructions[k].args)
-            if instructions[k].opcode.startswith("number")
-            else (*instructions[k].args, *args)
-        )
-        instructions[k] = Instruction(SEPARATE[instructions[k].opcode], args)
+        opcode, (x,) = instructions[k].opcode, instructions[k].args
+        instructions[k] = Instruction(SEPARATE[opcode], (*args, x) if opcode.startswith("number") else (x, *args))
     expression = replace(new, instructions=tuple(instructions))
     inputs = [*step.inputs, *(Value.of(np.full(shape, number, F32)) for number in flat)]
-    if isinstance(step, ElementwiseStep):
-        return replace(step, inputs=inputs, expression=expression)
-    return replace(step, inputs=inputs, epilogue=expression)
+    return step.with_expression(inputs, expression)

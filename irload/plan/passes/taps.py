@@ -11,7 +11,7 @@ import numpy as np
 
 from irload.core.size import is_size
 from irload.plan.ir.derivations import KeptTaps
-from irload.plan.ir.program import Program, Value
+from irload.plan.ir.program import Program
 from irload.plan.ir.steps import ConvStep
 
 
@@ -54,11 +54,11 @@ def _reduced(step: ConvStep, needed: list[range]) -> ConvStep | None:
     data, weights, *others = step.inputs
     if weights.source is None or not np.isfinite(weights.source.array).all():
         return None
-    source = weights.source.by(KeptTaps(tuple(taps.start for taps in needed), tuple(taps.stop for taps in needed)))
+    kept = KeptTaps(tuple(taps.start for taps in needed), tuple(taps.stop for taps in needed))
     kernel = weights.shape[3:]
     return replace(
         step,
-        inputs=[data, Value(source.shape, weights.dtype, source, name=weights.name), *others],
+        inputs=[data, weights.by(kept), *others],
         pads_begin=tuple(b - t.start * d for b, t, d in zip(step.pads_begin, needed, step.dilations, strict=True)),
         pads_end=tuple(
             e - (k - t.stop) * d for e, k, t, d in zip(step.pads_end, kernel, needed, step.dilations, strict=True)

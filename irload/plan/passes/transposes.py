@@ -68,11 +68,11 @@ def _swapped(
         if seen is None:
             return None
         inputs.append(seen)
-    result = Value(base.shape, step.output.dtype, name=step.output.name)
+    result = step.output.like(base.shape)
     steps.append(ElementwiseStep(inputs, [result], expression=step.expression, origin=step.origin))
     for view in views:
         last = view is views[-1]
-        out = step.output if last else Value(view.output.shape, view.output.dtype, name=view.output.name)
+        out = step.output if last else view.output.like()
         steps.append(replace(view, inputs=[result], outputs=[out]))
         result = out
     return steps

@@ -9,6 +9,7 @@ from __future__ import annotations
 from irload.plan.ir.expression import IDENTITY as IDENTITY
 from irload.plan.ir.steps.elementwise import ComputeStep as ComputeStep
 from irload.plan.ir.steps.elementwise import ElementwiseStep as ElementwiseStep
+from irload.plan.ir.steps.elementwise import ExpressionStep as ExpressionStep
 from irload.plan.ir.steps.elementwise import WithEpilogue as WithEpilogue
 from irload.plan.ir.steps.movement import INDICES as INDICES
 from irload.plan.ir.steps.movement import BroadcastStep as BroadcastStep

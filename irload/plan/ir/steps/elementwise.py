@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
-from typing import ClassVar
+from dataclasses import field, replace
+from typing import Any, ClassVar, Self
 
 from irload.core.op import Op, is_builtin
 from irload.core.tensor import TensorType
@@ -42,9 +42,36 @@ class ComputeStep(Step):
 
 
 @record(frozen=False, eq=False)
-class ElementwiseStep(Step):
+class ExpressionStep(Step):
+    """Base of steps that evaluate an expression for each element of the result.
+
+    The first `MAIN_INPUTS` inputs are operands of the step itself; the others are operands of the expression. The field
+    `EXPRESSION` contains the expression.
+    """
+
+    MAIN_INPUTS: ClassVar[int]
+    EXPRESSION: ClassVar[str]
+
+    @property
+    def operands(self) -> list[Value]:
+        """The inputs of the expression, without the result of the step itself."""
+        return self.inputs[self.MAIN_INPUTS :]
+
+    @property
+    def elementwise_part(self) -> Expression:
+        return getattr(self, self.EXPRESSION)
+
+    def with_expression(self, inputs: list[Value], expression: Expression, **changes: Any) -> Self:
+        """Return the step with other inputs, another expression, and `changes` of other fields."""
+        return replace(self, inputs=inputs, **{self.EXPRESSION: expression}, **changes)
+
+
+@record(frozen=False, eq=False)
+class ElementwiseStep(ExpressionStep):
     """An expression over operands that broadcast to the shape of the outputs; each result is an output."""
 
+    MAIN_INPUTS = 0
+    EXPRESSION = "expression"
     adapts_layout = True
 
     expression: Expression = field(kw_only=True)
@@ -53,31 +80,17 @@ class ElementwiseStep(Step):
         rules.expression(self.expression, [], self.inputs, self.outputs)
 
     @property
-    def elementwise_part(self) -> Expression:
-        return self.expression
-
-    @property
     def layout_sources(self) -> Sequence[Value]:
         return [v for v in self.inputs if v.shape == self.outputs[0].shape]
 
 
 @record(frozen=False, eq=False)
-class WithEpilogue(Step):
+class WithEpilogue(ExpressionStep):
     """Base of steps with an epilogue: an expression applied to the result before it is stored.
 
-    The first `MAIN_INPUTS` inputs are operands of the step itself. Operand 0 of the epilogue is the step's result; the
-    other operands are the remaining inputs, which broadcast to the output's shape.
+    Operand 0 of the epilogue is the step's result; the other operands are `operands`, which broadcast to the output.
     """
 
-    MAIN_INPUTS: ClassVar[int]
+    EXPRESSION = "epilogue"
 
     epilogue: Expression = field(default=IDENTITY, kw_only=True)
-
-    @property
-    def operands(self) -> list[Value]:
-        """The inputs of the epilogue, without the step's result."""
-        return self.inputs[self.MAIN_INPUTS :]
-
-    @property
-    def elementwise_part(self) -> Expression:
-        return self.epilogue

@@ -77,8 +77,7 @@ class _Epilogue:
             assert constant is not None
         if opcode == "add":
             return replace(form, term=constant if form.term is None else form.term + constant)
-        factor = constant if form.factor is None else form.factor * constant
-        return replace(form, factor=factor, term=None if form.term is None else form.term * constant)
+        return _scaled(form, constant)
 
     def _constant(self, register: int) -> Array | None:
         """Return the constant of an operand with one number, or one number per channel; None for other registers."""

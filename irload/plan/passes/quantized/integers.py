@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.ir.expression import ADD, Expression, Instruction
+from irload.plan.ir.expression import ADD, MULTIPLY, Expression
 from irload.plan.ir.integer_weights import IntegerWeights, integer_weights, pairs_fit
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep, ViewStep
@@ -31,7 +31,6 @@ NNCF writes ranges whose zero points differ from 128 by up to 0.02.
 """
 MOST = 2**31 // (255 * 128)
 """The number of products of u8 and i8 whose sum may exceed i32."""
-MULTIPLY = Expression(2, (Instruction("multiply", (0, 1)),))
 
 
 def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> None:
