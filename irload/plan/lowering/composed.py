@@ -12,11 +12,11 @@ from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import Expression, Instruction, expression_of
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ComputeStep, ElementwiseStep, ReduceStep, ReshapeStep
 from irload.plan.lowering.padding import padded
-from irload.plan.lowering.values import all_f32, known_axes, progression, rounded, sliced
+from irload.plan.lowering.values import all_f32, applied, known_axes, progression, reduced, rounded, sliced
 
 FARTHEST = 4
 """Maximum distance of elements that LRN adds: with more, the expressions are too long."""
@@ -29,14 +29,14 @@ def norm(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | 
     if not axes or not all_f32([x, out]):
         return None
     if node.type == "ReduceL1":
-        sizes = _mapped(x, "abs")
+        sizes = applied("abs", x)
         return [sizes, ReduceStep([sizes.output], outputs, kind="sum", axes=axes)]
-    squares = _mapped(x, "square")
+    squares = applied("square", x)
     total = out.like()
     return [
         squares,
         ReduceStep([squares.output], [total], kind="sum", axes=axes),
-        ElementwiseStep([total], outputs, expression=Expression(1, (Instruction("sqrt", (0,)),))),
+        ElementwiseStep([total], outputs, expression=expression_of("sqrt")),
     ]
 
 
@@ -46,8 +46,8 @@ def normalize(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
     axes = known_axes(inputs[1], len(x.shape))
     if not axes or not all_f32([x, *outputs]):
         return None
-    squares = _mapped(x, "square")
-    total = _reduced(squares.output, "sum", axes)
+    squares = applied("square", x)
+    total = reduced(squares.output, "sum", axes)
     bounded = "add_number" if attributes["eps_mode"] == "add" else "maximum_number"
     divided = (
         Instruction(bounded, (1,), (rounded(attributes["eps"]),)),
@@ -64,7 +64,7 @@ def local_response_normalize(node: Node, inputs: list[Value], outputs: list[Valu
     reach = max(size - 1, 0) // 2
     if not axes or reach > FARTHEST or any(is_size(x.shape[k]) for k in axes) or not all_f32([x, *outputs]):
         return None
-    steps: list[Step] = [_mapped(x, "square")]
+    steps: list[Step] = [applied("square", x)]
     total = steps[0].output
     for axis in axes:
         wide = padded(axis, reach, reach, total, np.zeros((), np.float32), steps)
@@ -90,21 +90,13 @@ def log_softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> list[S
     if not x.shape or not all_f32([x, *outputs]):
         return None
     axes = (int(node.op.attributes["axis"]) % len(x.shape),)
-    largest = _reduced(x, "max", axes)
-    low = x.like()
-    difference = ElementwiseStep(
-        [x, largest.output], [low], expression=Expression(2, (Instruction("subtract", (0, 1)),))
-    )
-    powers = _mapped(low, "exp")
-    total = _reduced(powers.output, "sum", axes)
-    left = (Instruction("log", (1,)), Instruction("subtract", (0, 2)))
-    return [
-        largest,
-        difference,
-        powers,
-        total,
-        ElementwiseStep([low, total.output], outputs, expression=Expression(2, left)),
-    ]
+    largest = reduced(x, "max", axes)
+    difference = applied("subtract", x, largest.output)
+    powers = applied("exp", difference.output)
+    total = reduced(powers.output, "sum", axes)
+    left = Expression(2, (Instruction("log", (1,)), Instruction("subtract", (0, 2))))
+    last = ElementwiseStep([difference.output, total.output], outputs, expression=left)
+    return [largest, difference, powers, total, last]
 
 
 def one_hot(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -130,16 +122,3 @@ def one_hot(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
 def _computed(op: Op, inputs: list[Value], out: Value) -> ComputeStep:
     """Return the step of an operation with one output."""
     return ComputeStep(inputs, [out], op=op, types=(TensorType(element_of_dtype(out.dtype), Shape(*out.shape)),))
-
-
-def _mapped(x: Value, opcode: str) -> ElementwiseStep:
-    """Return an elementwise step of one operand."""
-    return ElementwiseStep(
-        [x], [Value(x.shape, x.dtype, name=x.name)], expression=Expression(1, (Instruction(opcode, (0,)),))
-    )
-
-
-def _reduced(x: Value, kind: str, axes: tuple[int, ...]) -> ReduceStep:
-    """Return a reduction that keeps its axes with length 1."""
-    shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    return ReduceStep([x], [Value(shape, x.dtype, name=x.name)], kind=kind, axes=axes)

@@ -7,7 +7,7 @@ from math import prod
 from irload.graph import Node
 from irload.ops.matrix.einsum import Equation
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.reshaping import transposed
+from irload.plan.ir.reshaping import reshaped, transposed
 from irload.plan.ir.steps import MatMulStep, ReshapeStep, TransposeStep
 from irload.plan.lowering.values import all_f32
 
@@ -44,10 +44,9 @@ def _product(node: Node, equation: Equation, inputs: list[Value], outputs: list[
     a = _matrices(inputs[0], left, [batch, rows, summed], sizes, steps)
     b = _matrices(inputs[1], right, [batch, columns, summed] if across else [batch, summed, columns], sizes, steps)
     axes = (*batch, *rows, *columns)
-    product = Value((*a.shape[:-1], prod(sizes[label] for label in columns)), a.dtype, name=node.name)
+    product = outputs[0].like((*a.shape[:-1], prod(sizes[label] for label in columns)))
     steps.append(MatMulStep([a, b], [product], transpose_b=across))
-    parts = Value(tuple(sizes[label] for label in axes), a.dtype, name=node.name)
-    steps.append(ReshapeStep([product], [parts]))
+    parts = reshaped(product, tuple(sizes[label] for label in axes), steps)
     steps.append(TransposeStep([parts], outputs, order=tuple(axes.index(label) for label in out)))
     return steps
 
@@ -62,6 +61,6 @@ def _matrices(
         value = transposed(value, order, steps)
     shape = (*(sizes[label] for label in batch), *(prod(sizes[label] for label in group) for group in others))
     if shape != value.shape:
-        steps.append(ReshapeStep([value], [Value(shape, value.dtype, name=value.name)]))
+        steps.append(ReshapeStep([value], [value.like(shape)]))
         value = steps[-1].output
     return value

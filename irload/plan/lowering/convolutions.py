@@ -10,7 +10,7 @@ from irload.ops.convolution.backward import BackpropBase
 from irload.ops.convolution.binary import BinaryConvolution
 from irload.ops.windows import Windowed
 from irload.plan.ir.derivations import BinaryFilters, Reshaped
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import SUBTRACT
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, ElementwiseStep, MatMulStep, ReshapeStep
 from irload.plan.lowering.values import all_f32, apart
@@ -49,10 +49,8 @@ def _by_matmul(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
         return None
     if any(any(pads) for pads in cast(Windowed, node.op).pads(data.shape[2:], weights.shape[2:])):
         return None
-    columns, rows, product = (
-        Value(shape, data.dtype, name=node.name)
-        for shape in ((samples, depth, prod(sizes)), (channels, depth), (samples, channels, prod(sizes)))
-    )
+    columns, rows = data.like((samples, depth, prod(sizes))), weights.like((channels, depth))
+    product = outputs[0].like((samples, channels, prod(sizes)))
     steps: list[Step] = [ReshapeStep([data], [columns]), ReshapeStep([weights], [rows])]
     return [*steps, MatMulStep([rows, columns], [product]), ReshapeStep([product], outputs)]
 
@@ -72,12 +70,12 @@ def binary_convolution(node: Node, inputs: list[Value], outputs: list[Value]) ->
     how = BinaryFilters()
     shape = how.shape(filters.shape)
     weights = filters.source.derived(how, shape, how, dtype=data.dtype)
-    agreeing = Value(outputs[0].shape, data.dtype, name=node.name)
+    agreeing = outputs[0].like()
     each = tuple(range(2, len(shape)))
     total = Value.of(weights.array.sum(axis=each).reshape(1, -1, 1, 1) / 2, name=node.name)
     return [
         _convolved(node, data, Value(shape, data.dtype, weights, name=filters.name), [agreeing]),
-        ElementwiseStep([agreeing, total], outputs, expression=Expression(2, (Instruction("subtract", (0, 1)),))),
+        ElementwiseStep([agreeing, total], outputs, expression=SUBTRACT),
     ]
 
 

@@ -29,9 +29,9 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
         selection = _regular(indices.constant, data.shape[along])
         if selection is not None:
             part = sliced(data, along, selection)
-            return ending(
-                data, [part, *([] if len(indices.shape) == 1 else [ReshapeStep([part.output], outputs)])], outputs
-            )
+            if len(indices.shape) == 1:
+                return ending(data, [part], outputs)
+            return [part, ReshapeStep([part.output], outputs)]
     if indices.dtype.name not in INDICES or not indices.size:
         return None
     table = data if shared else _table(data, outputs[0])

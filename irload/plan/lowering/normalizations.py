@@ -8,8 +8,9 @@ import numpy as np
 
 from irload.graph import Node
 from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
-from irload.plan.ir.expression import ADD, Expression, Instruction
+from irload.plan.ir.expression import ADD, SUBTRACT
 from irload.plan.ir.program import Step, Value
+from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import (
     CumulativeSumStep,
     ElementwiseStep,
@@ -19,7 +20,7 @@ from irload.plan.ir.steps import (
     SoftmaxStep,
     TransposeStep,
 )
-from irload.plan.lowering.values import all_f32, known_axes, rounded
+from irload.plan.lowering.values import all_f32, applied, known_axes, reduced, rounded
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 
@@ -39,24 +40,19 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
     if not axes or not all_f32([x, *outputs]):
         return None
     if not attributes["normalize_variance"]:
-        shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-        mean = Value(shape, x.dtype, name=outputs[0].name)
-        difference = Expression(2, (Instruction("subtract", (0, 1)),))
-        return [
-            ReduceStep([x], [mean], kind="mean", axes=axes),
-            ElementwiseStep([x, mean], outputs, expression=difference),
-        ]
+        mean = reduced(x, "mean", axes)
+        return [mean, ElementwiseStep([x, mean.output], outputs, expression=SUBTRACT)]
     outside, eps = attributes.get("eps_mode") == "outside_sqrt", rounded(attributes["eps"])
     order = (*(k for k in range(len(x.shape)) if k not in axes), *axes)
     if order == tuple(range(len(order))):
         return [NormalizeStep([x], outputs, axes=axes, eps=eps, outside=outside)]
     last = tuple(range(len(order) - len(axes), len(order)))
-    turned, normalized = (Value(tuple(x.shape[k] for k in order), x.dtype, name=outputs[0].name) for _ in range(2))
-    return [
-        TransposeStep([x], [turned], order=order),
-        NormalizeStep([turned], [normalized], axes=last, eps=eps, outside=outside),
-        TransposeStep([normalized], outputs, order=tuple(order.index(k) for k in range(len(order)))),
-    ]
+    steps: list[Step] = []
+    turned = transposed(x, order, steps)
+    normalized = turned.like()
+    steps.append(NormalizeStep([turned], [normalized], axes=last, eps=eps, outside=outside))
+    inverse = tuple(order.index(k) for k in range(len(order)))
+    return [*steps, TransposeStep([normalized], outputs, order=inverse)]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
@@ -112,10 +108,6 @@ def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not (np.isfinite(factor).all() and np.isfinite(term).all()):
         return None
     column = (-1, *(1,) * (len(data.shape) - 2))
-    arrays = [np.asarray(a, np.float32).reshape(column) for a in (factor, term)]
-    numbers = [Value.of(a) for a in arrays]
-    middle = Value(data.shape, data.dtype, name=outputs[0].name)
-    return [
-        ElementwiseStep([data, numbers[0]], [middle], expression=Expression(2, (Instruction("multiply", (0, 1)),))),
-        ElementwiseStep([middle, numbers[1]], outputs, expression=ADD),
-    ]
+    numbers = [Value.of(np.asarray(a, np.float32).reshape(column)) for a in (factor, term)]
+    product = applied("multiply", data, numbers[0])
+    return [product, ElementwiseStep([product.output, numbers[1]], outputs, expression=ADD)]

@@ -11,8 +11,9 @@ from irload.core.shape import Shape
 from irload.core.size import array_of, extent, is_size
 from irload.core.tensor import Array, TensorType
 from irload.ops.generation.range import Range4
+from irload.plan.ir.expression import expression_of
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
+from irload.plan.ir.steps import ComputeStep, ElementwiseStep, ReduceStep, ReshapeStep, SliceStep
 
 
 def all_f32(values: Sequence[Value]) -> bool:
@@ -75,6 +76,17 @@ def sliced(value: Value, axis: int, index: slice) -> SliceStep:
     """Return the step that slices along one axis."""
     size = extent(index, value.shape[axis])[1]
     return SliceStep([value], [resized(value, axis, size)], index=(*(slice(None),) * axis, index))
+
+
+def applied(opcode: str, x: Value, *others: Value) -> ElementwiseStep:
+    """Return the step of one instruction on x, and on other operands that broadcast to x."""
+    return ElementwiseStep([x, *others], [x.like()], expression=expression_of(opcode))
+
+
+def reduced(x: Value, kind: str, axes: tuple[int, ...]) -> ReduceStep:
+    """Return a reduction that keeps its axes with length 1."""
+    shape = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    return ReduceStep([x], [x.like(shape)], kind=kind, axes=axes)
 
 
 def ending(data: Value, steps: list[Step], outputs: list[Value]) -> list[Step]:
