@@ -43,6 +43,18 @@ def shared_packing(shared: SharedData, options: Options) -> SharedPacking:
     return shared["numpy"]
 
 
+@record(eq=False)
+class BoundStep:
+    """The kernel of a concrete step, its phases, its work, and the constants that it reads, packed or not."""
+
+    kernel: StepKernel
+    phases: Phases
+    flops: int
+    nbytes: int
+    constants: Sequence[Array]
+    packed: Sequence[Array]
+
+
 class NumpyExecutable:
     """A table of calls, and the memory it uses."""
 
@@ -52,27 +64,25 @@ class NumpyExecutable:
         selector = NumpySelector(memory, options, packing.packs, tuner=packing.tuner, run_phases=self._run)
         if packing.tuner is not None:
             memory.arena.fill(0)  # uninitialised memory might contain subnormal numbers, which are slow
-        self.kernels: list[StepKernel] = []
-        self.phases: list[Phases] = []
-        """The phases of each kernel."""
         with single_threaded_blas:  # packing weights uses small products, which BLAS threads only slow down
-            for step in steps:
-                checkpoint()
-                self._add(step, selector)
+            parts = [self._selected(step, selector) for step in steps]
         if packing.tuner is not None:
             packing.tuner.save()
-        self._finish(selector, selector.direct, selector.held, calculates=any(step.calculates for step in steps))
+        self._finish(selector, parts)
 
-    def _finish(
-        self, selector: NumpySelector, constants: Sequence[Array], packed: Sequence[Array], *, calculates: bool
-    ) -> None:
-        """Build the table of calls from `phases`. `constants`, `packed`: the arrays that the phases read."""
+    def _finish(self, selector: NumpySelector, parts: Sequence[BoundStep]) -> None:
+        """Build the table of calls of all steps. Views have no calls."""
         self.cell = selector.cell
         self.scratch = selector.scratch
-        self._constants = _distinct(constants)
-        self._packed = _distinct(packed)
-        self._table = _merged(self._with_checks())
-        self._calculates = calculates
+        self.parts = parts
+        with_calls = [part for part in parts if part.phases]
+        self.kernels = [part.kernel for part in with_calls]
+        self.phases = [part.phases for part in with_calls]
+        """The phases of each kernel."""
+        self._constants = _distinct([array for part in parts for array in part.constants])
+        self._packed = _distinct([array for part in parts for array in part.packed])
+        self._table = _merged(self._with_checks(with_calls))
+        self._calculates = any(part.kernel.step.calculates for part in parts)
 
     @property
     def nbytes(self) -> Mapping[str, int]:
@@ -97,16 +107,11 @@ class NumpyExecutable:
         with self.cell.during(context), np.errstate(all="ignore"), single_threaded_blas:
             self._run(self.phases[index])
 
-    def _add(self, step: Step, selector: NumpySelector) -> None:
-        """Select a kernel for a step and append its phases to the table. Views add nothing."""
-        kernel, phases = self._selected(step, selector)
-        if phases:
-            self.kernels.append(kernel)
-            self.phases.append(phases)
-
-    def _selected(self, step: Step, selector: NumpySelector) -> tuple[StepKernel, Phases]:
+    def _selected(self, step: Step, selector: NumpySelector) -> BoundStep:
         """Select a kernel for a step."""
+        checkpoint()
         selector.scratch.reset()
+        selector.direct, selector.held = [], []
         name, phases = TABLE.select(step)(step, selector)
         phases = filled(phases)
         if is_on():
@@ -114,25 +119,22 @@ class NumpyExecutable:
 
             constants = [*selector.direct, *selector.held]
             check_table(step, name, phases, selector.memory, selector.scratch, constants)
-        return StepKernel(step, name, REASONS.get(name, "")), phases
+        kernel = StepKernel(step, name, REASONS.get(name, ""))
+        return BoundStep(kernel, phases, step.flops, step.nbytes, selector.direct, selector.held)
 
-    def _with_checks(self) -> Phases:
+    def _with_checks(self, parts: Sequence[BoundStep]) -> Phases:
         """Return all phases, with checks of the time limit before long steps, and within very long steps."""
         call: Call = (self.cell.check, ())
         check: Phases = [[[call]]]
         checked: Phases = []
-        for (flops, nbytes), phases in zip(self._work(), self.phases, strict=True):
-            if flops >= LONG_STEP:
+        for bound in parts:
+            if bound.flops >= LONG_STEP:
                 checked += [
-                    [[entry for kernel in part for entry in (kernel, call)] for part in phase] for phase in phases
+                    [[entry for kernel in part for entry in (kernel, call)] for part in phase] for phase in bound.phases
                 ]
                 continue
-            checked += [*(check if nbytes >= CHECKED else []), *phases]
+            checked += [*(check if bound.nbytes >= CHECKED else []), *bound.phases]
         return checked
-
-    def _work(self) -> list[tuple[int, int]]:
-        """The floating-point operations and the bytes of each kernel."""
-        return [(kernel.step.flops, kernel.step.nbytes) for kernel in self.kernels]
 
     def _run(self, phases: Phases) -> None:
         for phase in phases:

@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import BoundSizes, Executable, SharedData, StepKernel
-from irload.plan.backends.numpy.executable import NumpyExecutable, shared_packing
+from irload.plan.backends.numpy.executable import BoundStep, NumpyExecutable, shared_packing
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.backends.numpy.selection.compute import computed, is_plain
 from irload.plan.backends.numpy.selection.selector import NumpySelector
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import ComputeStep
 from irload.plan.memory.aliases import Aliases
-from irload.record import record
 from irload.system.blas import single_threaded_blas
-
-
-@record(eq=False)
-class BoundStep:
-    """The kernel of a concrete step, its phases, its work, and the constants that it reads, packed or not."""
-
-    kernel: StepKernel
-    phases: Phases
-    flops: int
-    nbytes: int
-    constants: Sequence[Array]
-    packed: Sequence[Array]
 
 
 class PreparedSteps:
@@ -68,32 +53,19 @@ class BoundSteps(NumpyExecutable):
             selector.scratch = previous.scratch
         self._threads = options.threads
         with single_threaded_blas:
-            self.parts = [
+            parts = [
                 self._bound(step, selector, sizes, is_plain=step in plain)
                 if previous is None or sizes.changes(step)
                 else previous.parts[k]
                 for k, step in enumerate(steps)
             ]
-        self.kernels = [part.kernel for part in self.parts if part.phases]
-        self.phases = [part.phases for part in self.parts if part.phases]
-        self._finish(
-            selector,
-            [a for part in self.parts for a in part.constants],
-            [a for part in self.parts for a in part.packed],
-            calculates=any(part.kernel.step.calculates for part in self.parts),
-        )
+        self._finish(selector, parts)
 
     def _bound(self, step: Step, selector: NumpySelector, sizes: BoundSizes, *, is_plain: bool) -> BoundStep:
-        selector.direct, selector.held = [], []
-        if isinstance(step, ComputeStep) and is_plain:  # needs its arrays only, not the concrete step
-            inputs, outputs = ([selector.array(sizes.value(v)) for v in side] for side in (step.inputs, step.outputs))
-            name, phases = computed(step, inputs, outputs, selector, is_plain=True)
-            work = 0, sum(a.nbytes for a in (*inputs, *outputs))
-            kernel = StepKernel(step, name, REASONS[name])
-        else:
-            kernel, phases = self._selected(sizes.step(step), selector)
-            work = kernel.step.flops, kernel.step.nbytes
-        return BoundStep(kernel, phases, *work, selector.direct, selector.held)
-
-    def _work(self) -> list[tuple[int, int]]:
-        return [(part.flops, part.nbytes) for part in self.parts if part.phases]
+        if not isinstance(step, ComputeStep) or not is_plain:
+            return self._selected(sizes.step(step), selector)
+        selector.direct, selector.held = [], []  # a plain step needs its arrays only, not the concrete step
+        inputs, outputs = ([selector.array(sizes.value(v)) for v in side] for side in (step.inputs, step.outputs))
+        name, phases = computed(step, inputs, outputs, selector, is_plain=True)
+        nbytes = sum(a.nbytes for a in (*inputs, *outputs))
+        return BoundStep(StepKernel(step, name, REASONS[name]), phases, 0, nbytes, selector.direct, selector.held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -23,32 +24,27 @@ from irload.record import record
 
 
 @record()
-class Conv2d:
-    """One convolution with two spatial axes: x [N,H,W,C], w [G,O/G,C/G,kh,kw], out [N,OH,OW,O]."""
+class Conv:
+    """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]."""
 
     x: Array
     w: WeightOperand
     out: Array
     epilogue: Epilogue
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    pads: tuple[int, int, int, int]
-    """Padding before and after the rows, before and after the columns."""
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    pads: Sequence[tuple[int, int]]
+    """Padding before and after the data, per axis."""
     padded: Array | None = None
-    """[N,H+pads,W+pads,C] with x in its centre, if x has padding in memory."""
+    """[N,X+pads…,C] with x in its centre, if x has padding in memory."""
 
     @property
-    def kernel(self) -> tuple[int, int]:
-        """Rows and columns of the kernel."""
-        return self.w.shape[3], self.w.shape[4]
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """Rows and columns that the dilated kernel spans."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))  # pyright: ignore
+    def kernel(self) -> tuple[int, ...]:
+        """The lengths of the kernel."""
+        return self.w.shape[3:]
 
 
-def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Convolution with a 1×1 kernel: one matmul over all positions."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = _pointwise_weights(conv)
@@ -56,7 +52,7 @@ def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadC
     return phases + make(rows, w, out, epilogue, scratch, threads)
 
 
-def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Convolution with a 1×1 kernel, row by row, into a padded buffer or a slice of another tensor."""
     n, oh, ow, o = conv.out.shape
     x, w = _pointwise_data(conv), _pointwise_weights(conv)
@@ -73,7 +69,7 @@ def pointwise_lines(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[T
     return [parts]
 
 
-def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
+def positions(conv: Conv, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
     """Return data, result and epilogue of a 1×1 kernel with one row per position, and the required copies."""
     n, oh, ow, o = conv.out.shape
     phases: list[list[ThreadCalls]] = []
@@ -83,13 +79,13 @@ def positions(conv: Conv2d, scratch: Scratch, threads: int) -> tuple[Array, Arra
     return shaped(x, len(out), -1), out, epilogue, phases
 
 
-def _pointwise_data(conv: Conv2d) -> Array:
+def _pointwise_data(conv: Conv) -> Array:
     """Return the input positions [N,OH,OW,C] of a 1×1 kernel."""
     _, oh, ow, _ = conv.out.shape
     return conv.x[:, :: conv.strides[0], :: conv.strides[1]][:, :oh, :ow]
 
 
-def _pointwise_weights(conv: Conv2d) -> Array:
+def _pointwise_weights(conv: Conv) -> Array:
     """Return [C, O], or panels."""
     return conv.w.packed("1x1", lambda w: pack_matrix(shaped_constant(w, *w.shape[1:3]).T))
 
@@ -99,7 +95,7 @@ def is_small_map(rows: int, threads: int) -> bool:
     return rows < (32 if threads == 1 else 128 * threads)
 
 
-def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Convolution with any kernel: windows are copied row by row into a tile, followed by one matmul per group."""
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
@@ -140,7 +136,7 @@ def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCall
     return [parts]
 
 
-def im2col_weights(conv: Conv2d) -> Array:
+def im2col_weights(conv: Conv) -> Array:
     """Return [G, kh·kw·C/G, O/G], or panels of each group."""
     groups, per_group, depth, kh, kw = conv.w.shape
 
@@ -151,7 +147,7 @@ def im2col_weights(conv: Conv2d) -> Array:
     return conv.w.packed("im2col", how)
 
 
-def depthwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Depthwise convolution: sums of products over windows, in blocks of rows that stay in cache.
 
     Without stride and dilation along columns, a row of windows is contiguous. The weights are then repeated along the
@@ -197,12 +193,12 @@ def _sum_of_products(subscripts: str, windows: Array, weights: Array, out: Array
     np.einsum(subscripts, windows, weights, out=out)
 
 
-def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scratch, part: ThreadCalls) -> Array:
+def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch, part: ThreadCalls) -> Array:
     """Return the input rows for output rows start..stop, zero padded. Appends the copies to `part`."""
     _, height, width, channels = conv.x.shape
-    top, _, left, right = conv.pads
+    (top, _), (left, right) = conv.pads
     first = start * conv.strides[0] - top
-    last = (stop - 1) * conv.strides[0] - top + conv.reach[0]
+    last = (stop - 1) * conv.strides[0] - top + (conv.kernel[0] - 1) * conv.dilations[0] + 1
     if conv.padded is not None:
         band = conv.padded[sample, top + first : top + last]
         above, below = max(-first, 0), max(last - height, 0)
@@ -216,7 +212,7 @@ def padded_band(conv: Conv2d, sample: int, start: int, stop: int, scratch: Scrat
     return band
 
 
-def window_view(conv: Conv2d, band: Array, rows: int) -> Array:
+def window_view(conv: Conv, band: Array, rows: int) -> Array:
     """Return the windows of a band as a view [rows, OW, kh, kw, C]."""
     (sh, sw), (dh, dw), (kh, kw) = conv.strides, conv.dilations, conv.kernel
     r, c, e = band.strides

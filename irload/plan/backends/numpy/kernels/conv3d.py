@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -10,27 +9,13 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.epilogue import Epilogue
-from irload.plan.backends.numpy.kernels.packing import WeightOperand, pack_matrix
+from irload.plan.backends.numpy.kernels.conv2d import Conv
+from irload.plan.backends.numpy.kernels.packing import pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import CONV3D_TILE, CONV3D_WORK
 from irload.plan.threads import ThreadCalls
-from irload.record import record
-
-
-@record()
-class Conv3d:
-    """One convolution: x [N,X…,C], w [G,O/G,C/G,K…], out [N,Y…,O]."""
-
-    x: Array
-    w: WeightOperand
-    out: Array
-    epilogue: Epilogue
-    strides: Sequence[int]
-    dilations: Sequence[int]
-    pads: Sequence[tuple[int, int]]
 
 
 def _packed(w: Array) -> Array:
@@ -39,11 +24,11 @@ def _packed(w: Array) -> Array:
     return pack_matrix(shaped_constant(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
 
 
-def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def convolution(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Return the phases of the convolution and its epilogue. Threads share the first spatial axis of the result."""
     groups, per_group, depth = conv.w.shape[:3]
     w = conv.w.packed("volume", _packed)
-    kernel = conv.w.shape[3:]
+    kernel = conv.kernel
     k = prod(kernel) * depth
     padded, fill = _padded(conv, scratch)
     counts = conv.out.shape[1:-1]
@@ -78,9 +63,9 @@ def convolution(conv: Conv3d, scratch: Scratch, threads: int) -> list[list[Threa
     return [*([fill] if fill else []), parts, *conv.epilogue.phases(conv.out, scratch, threads)]
 
 
-def _padded(conv: Conv3d, scratch: Scratch) -> tuple[Array, list[ThreadCalls]]:
+def _padded(conv: Conv, scratch: Scratch) -> tuple[Array, list[ThreadCalls]]:
     """Return the zero-padded data and the calls that fill it; the data itself without padding."""
-    if not any(p for pair in conv.pads for p in pair):
+    if not any(map(any, conv.pads)):
         return conv.x, []
     sizes = [b + n + e for n, (b, e) in zip(conv.x.shape[1:-1], conv.pads, strict=True)]
     padded = scratch.take((len(conv.x), *sizes, conv.x.shape[-1]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.conv2d import Conv2d, im2col_weights, padded_band, positions, window_view
+from irload.plan.backends.numpy.kernels.conv2d import Conv, im2col_weights, padded_band, positions, window_view
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix
 from irload.plan.backends.numpy.kernels.packing import contiguous
@@ -15,28 +15,28 @@ from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights
 from irload.plan.threads import ThreadCalls
 
 
-def pointwise(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Convolution with a 1×1 kernel and many channels: the weights are read once, in stored order."""
     rows, out, epilogue, phases = positions(conv, scratch, threads)
     w = shaped(conv.w.array, *conv.w.shape[1:3])
     return [*phases, *stream_weights(rows, w, out, epilogue, scratch, threads)]
 
 
-def im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Copy all windows, then multiply; each thread computes a range of output channels."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = im2col_weights(conv)[0]
     return phases + columns_by_matrix(matrix, w, out, epilogue, scratch, threads)
 
 
-def streamed_im2col(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def streamed_im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Copy all windows, then multiply; the weights are read once, in stored order."""
     matrix, out, epilogue, phases = _all_windows(conv, scratch)
     w = conv.w.packed("im2col, streamed", lambda w: shaped(contiguous(np.moveaxis(w[0], 1, -1)), len(w[0]), -1))
     return [*phases, *stream_weights(matrix, w, out, epilogue, scratch, threads)]
 
 
-def _all_windows(conv: Conv2d, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
+def _all_windows(conv: Conv, scratch: Scratch) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
     """Return the windows, result and epilogue of one sample as rows, and the calls that copy the windows."""
     _, oh, ow, o = conv.out.shape
     gather: ThreadCalls = []

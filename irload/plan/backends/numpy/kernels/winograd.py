@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.calls import Scratch
-from irload.plan.backends.numpy.kernels.conv2d import Conv2d
+from irload.plan.backends.numpy.kernels.conv2d import Conv
 from irload.plan.backends.numpy.kernels.packing import aligned
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
@@ -33,12 +33,12 @@ OUTPUT = frozen(np.array([
     [1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1],
 ], np.float32))
 # fmt: on
-def can(conv: Conv2d) -> bool:
+def can(conv: Conv) -> bool:
     """True for 3×3 kernels without strides, dilations and groups."""
-    return conv.kernel == (3, 3) and conv.strides == conv.dilations == (1, 1) and conv.w.shape[0] == 1
+    return conv.kernel == (3, 3) and {*conv.strides, *conv.dilations} == {1} and conv.w.shape[0] == 1
 
 
-def suits(conv: Conv2d) -> bool:
+def suits(conv: Conv) -> bool:
     """True if Winograd is faster: enough channels, and maps so large that few tiles cross the edge."""
     _, oh, ow, o = conv.out.shape
     return can(conv) and min(conv.x.shape[3], o) >= WINOGRAD_CHANNELS and min(oh, ow) >= WINOGRAD_MAP
@@ -57,7 +57,7 @@ def transform_weights(w: Array) -> Array:
     return panels[:, 0] if width is None else panels
 
 
-def winograd(conv: Conv2d, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def winograd(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
     """Return the calls of a convolution for which `suits` is true. Threads share rows of tiles, or the 36 matmuls."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
@@ -97,7 +97,7 @@ class _Buffers:
 
 
 def _panel(
-    conv: Conv2d, sample: int, a: int, b: int, weights: Array, buffers: _Buffers
+    conv: Conv, sample: int, a: int, b: int, weights: Array, buffers: _Buffers
 ) -> tuple[ThreadCalls, tuple[Array, Array, Array], ThreadCalls]:
     """For rows a..b of tiles, return the gather and transform calls, the operands of the matmuls, and the stores."""
     channels = conv.x.shape[3]
@@ -106,7 +106,7 @@ def _panel(
     count = rows * wide
     band = buffers.band[: rows * 4 + 2]
     part: ThreadCalls = []
-    fill_band(band, conv.x[sample], a * 4 - conv.pads[0], conv.pads[2], part)
+    fill_band(band, conv.x[sample], a * 4 - conv.pads[0][0], conv.pads[1][0], part)
     st = band.strides
     windows = as_strided(
         band, (6, 6, rows, wide, channels), (st[0], st[1], st[0] * 4, st[1] * 4, st[2]), writeable=False

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.op import computes_directly, evaluate, is_builtin
+from irload.core.op import Op, computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
+from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
+from irload.plan.ir.program import Step
 from irload.plan.ir.steps import ComputeStep, CumulativeSumStep, ExpertOrderStep, SampleStep, ScatterStep, TopKStep
-
-if TYPE_CHECKING:
-    from irload.ops.arithmetic.cumsum import CumSum
-    from irload.ops.image.grid_sample import GridSample
-    from irload.ops.sort.topk import TopK
-    from irload.plan.experts.operations import ExpertOrder
 
 
 def compute(step: ComputeStep, selector: NumpySelector) -> Selected:
@@ -41,20 +36,14 @@ def sample(step: SampleStep, selector: NumpySelector) -> Selected:
     from irload.ops.image.grid_sample import GridSample  # rarely used, so imported on demand
 
     op = GridSample(align_corners=step.align_corners, mode=step.mode, padding_mode=step.padding)
-    data, grid = (selector.array(v) for v in step.inputs)
-    return "compute", [[[(_sample, (selector.array(step.output), op, data, grid))]]]
+    return _by_operation(op, step, selector)
 
 
 def cumulative_sum(step: CumulativeSumStep, selector: NumpySelector) -> Selected:
     """Run the `compute` of CumSum."""
     from irload.ops.arithmetic.cumsum import CumSum  # rarely used, so imported on demand
 
-    op, x = CumSum(exclusive=step.exclusive, reverse=step.reverse), selector.array(step.inputs[0])
-    return "compute", [[[(_cumulative_sum, (selector.array(step.output), op, x, step.axis))]]]
-
-
-def _cumulative_sum(out: Array, op: CumSum, x: Array, axis: int) -> None:
-    np.copyto(out, op.compute(x, np.array(axis)))
+    return _by_operation(CumSum(exclusive=step.exclusive, reverse=step.reverse), step, selector, step.axis)
 
 
 def top_k(step: TopKStep, selector: NumpySelector) -> Selected:
@@ -63,13 +52,26 @@ def top_k(step: TopKStep, selector: NumpySelector) -> Selected:
 
     mode, sort = "max" if step.largest else "min", "index" if step.by_position else "value"
     op = TopK(axis=step.axis, mode=mode, sort=sort)
-    outputs = tuple(selector.array(v) for v in step.outputs)
-    return "compute", [[[(_top_k, (outputs, op, selector.array(step.inputs[0])))]]]
+    return _by_operation(op, step, selector, step.outputs[0].shape[step.axis])
 
 
-def _top_k(outputs: Sequence[Array], op: TopK, x: Array) -> None:
-    for out, result in zip(outputs, op.compute(x, np.array(outputs[0].shape[op.axis])), strict=True):
-        np.copyto(out, result)
+def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
+    """Run the `compute` of ExpertOrder."""
+    from irload.plan.experts.operations import ExpertOrder  # rarely used, so imported on demand
+
+    return _by_operation(ExpertOrder(experts=step.outputs[2].size), step, selector)
+
+
+def _by_operation(op: Op, step: Step, selector: NumpySelector, *numbers: int) -> Selected:
+    """Return the call of an operation that computes a step. `numbers`: its last inputs."""
+    inputs = [*map(selector.array, step.inputs), *(frozen(np.array(n)) for n in numbers)]
+    return "compute", [[[(_run, (op, inputs, [*map(selector.array, step.outputs)]))]]]
+
+
+def _run(op: Op, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    result = op.compute(*inputs)
+    for out, array in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
+        np.copyto(out, array)
 
 
 def scatter(step: ScatterStep, selector: NumpySelector) -> Selected:
@@ -83,24 +85,6 @@ def _scatter(out: Array, axis: int, data: Array, positions: Array, updates: Arra
     np.put_along_axis(out, positions, updates, axis)
 
 
-def expert_order(step: ExpertOrderStep, selector: NumpySelector) -> Selected:
-    """Run the `compute` of ExpertOrder."""
-    from irload.plan.experts.operations import ExpertOrder  # rarely used, so imported on demand
-
-    _, _, counts, _ = outputs = [selector.array(v) for v in step.outputs]
-    op = ExpertOrder(experts=len(counts))
-    return "compute", [[[(_expert_order, (outputs, op, selector.array(step.inputs[0])))]]]
-
-
-def _expert_order(outputs: Sequence[Array], op: ExpertOrder, chosen: Array) -> None:
-    for out, result in zip(outputs, op.compute(chosen), strict=True):
-        np.copyto(out, result)
-
-
-def _sample(out: Array, op: GridSample, data: Array, grid: Array) -> None:
-    np.copyto(out, op.compute(data, grid))
-
-
 def is_plain(step: ComputeStep) -> bool:
     """True if `compute` needs no conversion, check or context."""
     tensors = (*step.inputs, *step.outputs)
@@ -110,13 +94,9 @@ def is_plain(step: ComputeStep) -> bool:
 def _compute_alone(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:
     """Like `_compute`, in a third of the time for small arrays."""
     try:
-        result = step.op.compute(*inputs)
+        _run(step.op, inputs, outputs)
     except Exception:
         _compute(step, inputs, outputs, cell)  # reports the error with its layer
-        return
-    results = result if isinstance(result, tuple) else (result,)
-    for out, array in zip(outputs, results, strict=True):
-        np.copyto(out, array)
 
 
 def _compute(step: ComputeStep, inputs: Sequence[Array], outputs: Sequence[Array], cell: RunCell) -> None:

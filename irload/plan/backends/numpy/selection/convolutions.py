@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -19,41 +18,31 @@ from irload.plan.backends.numpy.selection.selector import NumpySelector, Selecte
 from irload.plan.ir.steps import ConvStep, ConvTransposeStep, PoolStep
 
 
-def conv(step: ConvStep, selector: NumpySelector) -> Selected:
+def convolution(step: ConvStep, selector: NumpySelector) -> Selected:
     """Select a kernel for a convolution."""
     if has_bytes(step):
         return product(step, selector)
     data, out = selector.array(step.inputs[0]), selector.array(step.output)
     weights, rank = selector.weights(step.inputs[1]), out.ndim
-    if rank > 4:
-        volume = conv3d.Conv3d(
-            np.moveaxis(data, 1, -1),
-            weights,
-            np.moveaxis(out, 1, -1),
-            selector.epilogue(step).channels_last(rank),
-            step.strides,
-            step.dilations,
-            list(zip(step.pads_begin, step.pads_end, strict=True)),
-        )
-        return "im2col of volumes", conv3d.convolution(volume, selector.scratch, selector.threads)
-    one = rank == 3
-    if one:
+    plane = rank == 3  # [N,C,X] is convolved as [N,C,1,X]
+    if plane:
         shape = (*weights.shape[:3], 1, *weights.shape[3:])
         weights = replace(weights, source=weights.source.derived("plane", shape, lambda w: w[..., None, :]))
-    plane = conv2d.Conv2d(
-        _channels_last(data, one),
+    conv = conv2d.Conv(
+        np.moveaxis(data[:, :, None] if plane else data, 1, -1),
         weights,
-        _channels_last(out, one),
-        selector.epilogue(step).channels_last(rank, plane=one),
-        _pair(step.strides, one, 1),
-        _pair(step.dilations, one, 1),
-        _pads(step.pads_begin, step.pads_end, one),
+        np.moveaxis(out[:, :, None] if plane else out, 1, -1),
+        selector.epilogue(step).channels_last(rank, plane=plane),
+        (1,) * plane + step.strides,
+        (1,) * plane + step.dilations,
+        [*[(0, 0)] * plane, *zip(step.pads_begin, step.pads_end, strict=True)],
         _padded(step, selector),
     )
-    names = kernels_for(plane, selector.threads, precise=selector.precise)
-    return selector.choose(
-        step, {name: partial(KERNELS[name], plane, selector.scratch, selector.threads) for name in names}
-    )
+    if rank > 4:
+        return "im2col of volumes", conv3d.convolution(conv, selector.scratch, selector.threads)
+    names = kernels_for(conv, selector.threads, precise=selector.precise)
+    kernels = {name: partial(KERNELS[name], conv, selector.scratch, selector.threads) for name in names}
+    return selector.choose(step, kernels)
 
 
 def _padded(step: ConvStep, selector: NumpySelector) -> Array | None:
@@ -103,7 +92,7 @@ KERNELS = {
 }
 
 
-def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> list[str]:
+def kernels_for(conv: conv2d.Conv, threads: int, *, precise: bool = False) -> list[str]:
     """Return the kernels that support a convolution, best first.
 
     `precise` excludes Winograd, whose error is ten times the error of a plain sum.
@@ -112,12 +101,13 @@ def kernels_for(conv: conv2d.Conv2d, threads: int, *, precise: bool = False) -> 
     groups, per_group, depth = conv.w.shape[:3]
     if depth == 1 and per_group == 1 and groups > 1:
         return ["depthwise", "im2col"]
-    rows, k = n * oh * ow, depth * conv.kernel[0] * conv.kernel[1]
+    rows, k = n * oh * ow, depth * prod(conv.kernel)
     whole = groups == 1 and conv.out.flags.c_contiguous
     small, first = whole and rows in STREAMED_ROWS, whole and weight_streaming.suits(rows, k, o)
-    if conv.kernel == (1, 1) and whole and not any(conv.pads):
+    pointwise = conv.kernel == (1, 1) and not any(map(any, conv.pads))
+    if pointwise and whole:
         return _ordered(("1x1, weight streaming", small, first), ("1x1", True, True))
-    if conv.kernel == (1, 1) and groups == 1 and not any(conv.pads) and conv.out.strides[-1] == conv.out.itemsize:
+    if pointwise and groups == 1 and conv.out.strides[-1] == conv.out.itemsize:
         return ["1x1, line by line"]
     one = n == 1 and whole
     return _ordered(
@@ -132,16 +122,3 @@ def _ordered(*kernels: tuple[str, bool, bool]) -> list[str]:
     """Return the names from (name, is supported, is preferred): supported ones, preferred ones first."""
     able = [(name, should) for name, can, should in kernels if can]
     return [n for n, should in able if should] + [n for n, should in able if not should]
-
-
-def _channels_last(a: Array, one: bool) -> Array:
-    """Return [N,H,W,C] of a logical [N,C,H,W], or of [N,C,W] with H = 1."""
-    return np.moveaxis(a[:, :, None] if one else a, 1, -1)
-
-
-def _pair(values: Sequence[int], one: bool, missing: int) -> tuple[int, int]:
-    return (missing, values[0]) if one else (values[0], values[1])
-
-
-def _pads(begin: Sequence[int], end: Sequence[int], one: bool) -> tuple[int, int, int, int]:
-    return (0, 0, begin[0], end[0]) if one else (begin[0], end[0], begin[1], end[1])

@@ -59,7 +59,7 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
         ir.BroadcastStep: StepRow("movement.view_or_copy"),
         ir.ComputeStep: StepRow("compute.compute", copies=True),
         ir.ConcatStep: StepRow("movement.concat"),
-        ir.ConvStep: StepRow("convolutions.conv", _computes, _is_near),
+        ir.ConvStep: StepRow("convolutions.convolution", _computes, _is_near),
         ir.ConvTransposeStep: StepRow("convolutions.conv_transpose", _computes),
         ir.CumulativeSumStep: StepRow("compute.cumulative_sum", copies=True),
         ir.ElementwiseStep: StepRow("elementwise.elementwise", _elementwise),
