@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from irload.core.op import Op, is_builtin
@@ -14,12 +14,12 @@ from irload.plan.ir.steps import rules
 from irload.record import record
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ComputeStep(Step):
     """An operation without a specific step, executed by its `compute`."""
 
-    op: Op = field(kw_only=True)
-    types: tuple[TensorType, ...] = field(kw_only=True)
+    op: Op
+    types: tuple[TensorType, ...]
 
     def check(self) -> None:
         rules.equal("the number of types", len(self.types), len(self.outputs))
@@ -66,7 +66,7 @@ class ExpressionStep(Step):
         return replace(self, inputs=inputs, **{self.EXPRESSION: expression}, **changes)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ElementwiseStep(ExpressionStep):
     """An expression over operands that broadcast to the shape of the outputs; each result is an output."""
 
@@ -74,7 +74,7 @@ class ElementwiseStep(ExpressionStep):
     EXPRESSION = "expression"
     adapts_layout = True
 
-    expression: Expression = field(kw_only=True)
+    expression: Expression
 
     def check(self) -> None:
         rules.expression(self.expression, [], self.inputs, self.outputs)
@@ -84,7 +84,7 @@ class ElementwiseStep(ExpressionStep):
         return [v for v in self.inputs if v.shape == self.outputs[0].shape]
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class WithEpilogue(ExpressionStep):
     """Base of steps with an epilogue: an expression applied to the result before it is stored.
 
@@ -93,4 +93,4 @@ class WithEpilogue(ExpressionStep):
 
     EXPRESSION = "epilogue"
 
-    epilogue: Expression = field(default=IDENTITY, kw_only=True)
+    epilogue: Expression = IDENTITY

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from irload.core.size import extent
 from irload.plan.ir.program import Step
 from irload.plan.ir.steps import rules
@@ -43,11 +41,11 @@ class ReshapeStep(ViewStep):
         ViewStep.check(self)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class TransposeStep(ViewStep):
     """The same elements with permuted axes."""
 
-    order: tuple[int, ...] = field(kw_only=True)
+    order: tuple[int, ...]
 
     @property
     def view(self) -> View:
@@ -58,11 +56,11 @@ class TransposeStep(ViewStep):
         ViewStep.check(self)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class SliceStep(ViewStep):
     """A range of elements along each axis: Split, Slice."""
 
-    index: tuple[slice, ...] = field(kw_only=True)
+    index: tuple[slice, ...]
 
     @property
     def view(self) -> View:
@@ -84,7 +82,7 @@ class BroadcastStep(ViewStep):
         ViewStep.check(self)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ConcatStep(Step):
     """Concatenation along an axis."""
 
@@ -92,7 +90,7 @@ class ConcatStep(Step):
     keeps_elements = True
     keeps_layout = True
 
-    axis: int = field(kw_only=True)
+    axis: int
 
     def check(self) -> None:
         shapes = [v.shape for v in self.inputs]
@@ -108,7 +106,7 @@ INDICES = ("int32", "int64")
 """The index types of a Gather."""
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class GatherStep(Step):
     """Slices of the data, selected along an axis by i32 or i64 indices. Inputs: data, indices.
 
@@ -116,8 +114,8 @@ class GatherStep(Step):
     `shared` axes are batch axes of data and indices: each batch element of the data has separate indices.
     """
 
-    axis: int = field(kw_only=True)
-    shared: int = field(default=0, kw_only=True)
+    axis: int
+    shared: int = 0
 
     @property
     def widens(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from math import prod
 
 import numpy as np
@@ -55,7 +54,7 @@ class ProductStep(Step):
         return 1
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ConvStep(WithEpilogue, ProductStep):
     """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs.
 
@@ -65,11 +64,11 @@ class ConvStep(WithEpilogue, ProductStep):
     MAIN_INPUTS = 2
     prefers_channels_last = True
 
-    strides: tuple[int, ...] = field(kw_only=True)
-    dilations: tuple[int, ...] = field(kw_only=True)
-    pads_begin: tuple[int, ...] = field(kw_only=True)
-    pads_end: tuple[int, ...] = field(kw_only=True)
-    integers: Integers | None = field(default=None, kw_only=True)
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    integers: Integers | None = None
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -122,7 +121,7 @@ def _sum(step: ProductStep) -> Value:
     return Value(step.output.shape, np.dtype(np.float32))
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ConvTransposeStep(WithEpilogue, ProductStep):
     """A transposed convolution. Inputs: data [N,C,X…], constant weights [G,C/G,O/G,K…], then the epilogue's inputs.
 
@@ -133,9 +132,9 @@ class ConvTransposeStep(WithEpilogue, ProductStep):
     MAIN_INPUTS = 2
     prefers_channels_last = True
 
-    strides: tuple[int, ...] = field(kw_only=True)
-    dilations: tuple[int, ...] = field(kw_only=True)
-    begin: tuple[int, ...] = field(kw_only=True)
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -164,15 +163,15 @@ class ConvTransposeStep(WithEpilogue, ProductStep):
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class MatMulStep(WithEpilogue, ProductStep):
     """A matmul. Inputs: a, b, then the epilogue's inputs. A transpose flag swaps the last two axes of its operand."""
 
     MAIN_INPUTS = 2
 
-    transpose_a: bool = field(default=False, kw_only=True)
-    transpose_b: bool = field(default=False, kw_only=True)
-    integers: Integers | None = field(default=None, kw_only=True)
+    transpose_a: bool = False
+    transpose_b: bool = False
+    integers: Integers | None = None
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -199,7 +198,7 @@ class MatMulStep(WithEpilogue, ProductStep):
         rules.expression(self.epilogue, [_sum(self)], self.operands, self.outputs)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ExpertMatMulStep(Step):
     """Rows sorted by expert times the matrix of their expert. Inputs: data [rows, depth], counts [experts], weights….
 
@@ -208,7 +207,7 @@ class ExpertMatMulStep(Step):
     `transpose`, their last two axes are swapped.
     """
 
-    transpose: bool = field(kw_only=True)
+    transpose: bool
 
     @property
     def weights(self) -> list[Value]:
@@ -247,7 +246,7 @@ LEAST_SCORE = float(np.finfo(np.float32).min)
 """The score of masked keys if a row whose keys are all masked averages the values. With −∞, its weights are NaN."""
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class AttentionStep(Step):
     """softmax((q · query_scale) kᵀ · scale + mask) v over leading axes that broadcast. Inputs: q, k, v, mask, sink.
 
@@ -258,11 +257,11 @@ class AttentionStep(Step):
     The scales are separate because of overflow: (q · query_scale) kᵀ may be finite where q kᵀ is not, and the reverse.
     """
 
-    scale: float = field(kw_only=True)
-    query_scale: float = field(default=1.0, kw_only=True)
-    causal: bool = field(default=False, kw_only=True)
-    has_sink: bool = field(default=False, kw_only=True)
-    averages: bool = field(default=False, kw_only=True)
+    scale: float
+    query_scale: float = 1.0
+    causal: bool = False
+    has_sink: bool = False
+    averages: bool = False
     """Whether rows whose keys are all masked average all values."""
 
     @property
@@ -296,7 +295,7 @@ class AttentionStep(Step):
             rules.broadcasts(sink, (*lead, q.shape[-2], 1))
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class RecurrentStep(Step):
     """A recurrent network over sequences with the default activations sigmoid and tanh.
 
@@ -306,8 +305,8 @@ class RecurrentStep(Step):
     (with linear_before_reset) or rnn; `backwards` has one flag per direction.
     """
 
-    cell: str = field(kw_only=True)
-    backwards: tuple[bool, ...] = field(kw_only=True)
+    cell: str
+    backwards: tuple[bool, ...]
 
     @property
     def states(self) -> list[Value]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from irload.plan.ir.program import PlanInvalid, Step
 from irload.plan.ir.steps import rules
 from irload.plan.ir.steps.movement import INDICES
 from irload.record import record
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class TopKStep(Step):
     """The greatest (or, without `largest`, the least) elements along an axis, and their positions.
 
@@ -18,9 +16,9 @@ class TopKStep(Step):
     same order as in x. Of equal elements, the first is better; NaN is greater than all numbers.
     """
 
-    axis: int = field(kw_only=True)
-    largest: bool = field(kw_only=True)
-    by_position: bool = field(kw_only=True)
+    axis: int
+    largest: bool
+    by_position: bool
 
     def check(self) -> None:
         rules.counts(self, 1, 2)
@@ -33,14 +31,14 @@ class TopKStep(Step):
             raise PlanInvalid(f"positions are {positions.dtype}, the axis is {self.axis}")
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ScatterStep(Step):
     """The data with the elements at positions along an axis replaced by updates. Inputs: data, positions, updates.
 
     All positions are in range, because another step has computed them.
     """
 
-    axis: int = field(kw_only=True)
+    axis: int
 
     def check(self) -> None:
         rules.counts(self, 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from irload.ops.image.taps import Taps
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ReduceStep(Step):
     """Sum, mean, maximum or minimum over axes; the output keeps each reduced axis with length 1, or drops it."""
 
-    kind: str = field(kw_only=True)
-    axes: tuple[int, ...] = field(kw_only=True)
+    kind: str
+    axes: tuple[int, ...]
 
     def check(self) -> None:
         rules.counts(self, 1)
@@ -39,11 +38,11 @@ class ReduceStep(Step):
             raise PlanInvalid(f"the shape is {self.output.shape}, expected {kept} or {dropped}")
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class SoftmaxStep(Step):
     """Softmax along one axis."""
 
-    axis: int = field(kw_only=True)
+    axis: int
 
     def check(self) -> None:
         rules.counts(self, 1)
@@ -53,16 +52,16 @@ class SoftmaxStep(Step):
             raise PlanInvalid(f"axis {self.axis} is out of range")
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class CumulativeSumStep(Step):
     """CumSum: each element is the sum of the elements up to it along an axis, in this order.
 
     `exclusive` excludes the element itself, `reverse` sums from the end.
     """
 
-    axis: int = field(kw_only=True)
-    exclusive: bool = field(kw_only=True)
-    reverse: bool = field(kw_only=True)
+    axis: int
+    exclusive: bool
+    reverse: bool
 
     def check(self) -> None:
         rules.counts(self, 1)
@@ -71,7 +70,7 @@ class CumulativeSumStep(Step):
             raise PlanInvalid(f"axis {self.axis} is out of range")
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class NormalizeStep(WithEpilogue):
     """(x − mean) / sqrt(variance + eps) over the trailing axes; x / sqrt(mean(x²) + eps) without `center`.
 
@@ -80,10 +79,10 @@ class NormalizeStep(WithEpilogue):
 
     MAIN_INPUTS = 1
 
-    axes: tuple[int, ...] = field(kw_only=True)
-    eps: float = field(kw_only=True)
-    center: bool = field(default=True, kw_only=True)
-    outside: bool = field(default=False, kw_only=True)
+    axes: tuple[int, ...]
+    eps: float
+    center: bool = True
+    outside: bool = False
 
     def check(self) -> None:
         rules.f32(self.output)
@@ -97,14 +96,14 @@ class NormalizeStep(WithEpilogue):
         return () if 1 in self.axes else self.inputs[:1]
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class GroupNormalizeStep(Step):
     """Group normalization with scale and shift. Inputs: x [N,C,X…], scale [C], bias [C]."""
 
     keeps_layout = True
 
-    groups: int = field(kw_only=True)
-    eps: float = field(kw_only=True)
+    groups: int
+    eps: float
 
     def check(self) -> None:
         rules.counts(self, 3)
@@ -132,7 +131,7 @@ class RotaryEmbeddingStep(Step):
             rules.broadcasts(value, self.output.shape)
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class PoolStep(Step):
     """Maximum or mean over windows. The `divisor` of a mean excludes padding if "real", and includes it if "full".
 
@@ -141,12 +140,12 @@ class PoolStep(Step):
 
     prefers_channels_last = True
 
-    kind: str = field(kw_only=True)
-    kernel: tuple[int, ...] = field(kw_only=True)
-    strides: tuple[int, ...] = field(kw_only=True)
-    dilations: tuple[int, ...] = field(kw_only=True)
-    pads_begin: tuple[int, ...] = field(kw_only=True)
-    divisor: str = field(default="real", kw_only=True)
+    kind: str
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    divisor: str = "real"
 
     @property
     def windows(self) -> tuple[WindowAxis, ...]:
@@ -188,7 +187,7 @@ class SizedTaps:
         return self.of(self.size, self.out).weight
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class ResampleStep(Step):
     """Interpolation along one axis: each position is a weighted sum of elements (taps) of the data.
 
@@ -197,8 +196,8 @@ class ResampleStep(Step):
 
     keeps_layout = True
 
-    axis: int = field(kw_only=True)
-    taps: Taps | SizedTaps = field(kw_only=True)
+    axis: int
+    taps: Taps | SizedTaps
 
     @property
     def index(self) -> Array:
@@ -220,16 +219,16 @@ class ResampleStep(Step):
             raise PlanInvalid(f"taps are out of range for the {x.shape[axis]} elements of axis {axis}")
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class SampleStep(Step):
     """GridSample-9: data at the points (x, y) of a grid. Inputs: data [N,C,H,W], grid [N,H',W',2].
 
     `mode` is bilinear, bicubic or nearest, `padding` zeros, border or reflection.
     """
 
-    mode: str = field(kw_only=True)
-    padding: str = field(kw_only=True)
-    align_corners: bool = field(kw_only=True)
+    mode: str
+    padding: str
+    align_corners: bool
 
     def check(self) -> None:
         rules.counts(self, 2)
@@ -244,7 +243,7 @@ class SampleStep(Step):
         return self.inputs[:1]
 
 
-@record(frozen=False, eq=False)
+@record(frozen=False, eq=False, kw_only=True)
 class SampleSumStep(Step):
     """Weighted sums of bilinear samples: y[l,c,p] = Σ_s factors[l,p,s] · data[images[l],c] at points[l,p,s].
 
@@ -258,8 +257,8 @@ class SampleSumStep(Step):
 
     prefers_channels_last = True
 
-    padding: str = field(kw_only=True)
-    bounds: str = field(kw_only=True)
+    padding: str
+    bounds: str
 
     def check(self) -> None:
         rules.counts(self, 4)
