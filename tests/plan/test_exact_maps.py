@@ -160,7 +160,7 @@ def test_instructions(name: str, in_place: bool) -> None:
     arrays = [v.copy() for v in (x, y, z)[:count]]
     out = arrays[0] if in_place else np.full_like(x, np.nan)
     expression = Expression(count, (Instruction(name, tuple(range(count)), numbers),))
-    for part in elementwise_parts(expression, arrays, out, Scratch(), 1):
+    for part in elementwise_parts(expression, arrays, out, Scratch()):
         run_part(part)
     np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-6)
     if not in_place:
@@ -176,6 +176,6 @@ def test_instructions_take_their_numbers(name: str) -> None:
         "hard_sigmoid": ((-0.2, 0.7), np.clip(0.7 - 0.2 * x, 0, 1)),
     }[name]
     out = np.empty_like(x)
-    for part in elementwise_parts(Expression(1, (Instruction(name, (0,), numbers),)), [x], out, Scratch(), 1):
+    for part in elementwise_parts(Expression(1, (Instruction(name, (0,), numbers),)), [x], out, Scratch()):
         run_part(part)
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)

@@ -88,7 +88,7 @@ def test_a_tiny_matrix_times_a_wide_one(n: int) -> None:
 def test_weight_streaming(rows: int, k: int, n: int, threads: int, in_place: bool) -> None:
     a, w, bias = random(rows, k), random(n, k, seed=1), random(n, seed=2)
     out = np.full((rows, n), np.nan, np.float32)
-    for phase in stream_weights(a, w, out, Epilogue(RELU, (EpilogueOperand(bias),)), Scratch(), threads):
+    for phase in stream_weights(a, w, out, Epilogue(RELU, (EpilogueOperand(bias),)), Scratch(threads)):
         call(phase)
     expected = np.maximum(a.astype(np.float64) @ w.T + bias, 0)
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3)

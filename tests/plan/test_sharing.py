@@ -138,15 +138,10 @@ def test_a_copy_is_cut_along_the_first_axis_that_is_long_enough(shape: tuple[int
 
 
 def test_tiles_are_larger_where_threads_share_a_step() -> None:
-    scratch = Scratch()
-    assert scratch.share(3, 10, 10) == 3
-    assert scratch.tile == SHARED_TILE
-    assert scratch.share(3, 9, 10) == 1
-    assert scratch.tile == TILE
-    assert scratch.share(1, 10, 10) == 1
-    assert scratch.tile == TILE
-    assert scratch.share(2, 10, 10) == 2
-    assert scratch.tile == SHARED_TILE
+    for threads, work, shared in ((3, 10, 3), (3, 9, 1), (1, 10, 1), (2, 10, 2)):
+        scratch = Scratch(threads)
+        assert scratch.share(work, 10) == shared
+        assert scratch.tile == (SHARED_TILE if shared > 1 else TILE)
     scratch.reset()
     assert scratch.tile == TILE
 

@@ -12,12 +12,13 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.options import Options
 from irload.plan.backends.base import SharedData, StepKernel
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.kernels.packing import PackedWeights
 from irload.plan.backends.numpy.measured import CHECKED
 from irload.plan.backends.numpy.reasons import REASONS
 from irload.plan.backends.numpy.selection.selector import NumpySelector
 from irload.plan.backends.numpy.selection.table import TABLE
-from irload.plan.backends.numpy.tuning import Phases, Tuner, filled
+from irload.plan.backends.numpy.tuning import Tuner, filled
 from irload.plan.ir.constant import Constant
 from irload.plan.ir.program import LONG_STEP, Step
 from irload.plan.memory.memory import Memory

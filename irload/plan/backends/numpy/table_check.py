@@ -12,9 +12,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.views import owner_of
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.program import PlanInvalid, Step
 from irload.plan.memory.memory import Memory
 

@@ -12,18 +12,15 @@ from typing import Any, cast
 import numpy as np
 
 from irload.plan.backends.channels_last import is_channels_last
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.ir.program import Step
 from irload.plan.memory.memory import Memory
-from irload.plan.threads import ThreadCalls
 from irload.safety.private_json import read_json, write_json
 from irload.system.blas import single_threaded_blas
 from irload.system.machine import cache_folder, processor
 
 ROUNDS = 5
 """Number of timed runs of each kernel, after a warm-up; the minimum counts."""
-
-Phases = list[list[ThreadCalls]]
-"""Phases run in sequence; the parts of a phase may run concurrently."""
 
 
 def filled(phases: Phases) -> Phases:

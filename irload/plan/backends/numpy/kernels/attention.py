@@ -24,7 +24,6 @@ def attention(
     out: Array,
     scales: tuple[float, float],
     scratch: Scratch,
-    threads: int,
 ) -> list[ThreadCalls]:
     """softmax((q · scales[0]) kᵀ · scales[1] + mask) v over [heads…, rows, width].
 
@@ -47,7 +46,7 @@ def attention(
         size = (min(most, lead[-1]),)
     ones = frozen(np.ones((keys, 1), np.float32))
     parts: list[ThreadCalls] = []
-    for start, stop in cut(len(blocks), scratch.share(threads, prod(lead) * rows * keys * width, PRODUCTS)):
+    for start, stop in cut(len(blocks), scratch.share(prod(lead) * rows * keys * width, PRODUCTS)):
         part: ThreadCalls = []
         scores = scratch.take((*size, rows, keys))
         height = prod(size) * rows

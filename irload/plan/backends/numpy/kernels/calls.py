@@ -11,7 +11,10 @@ from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.backends.numpy.measured import SHARED_TILE, TILE
 from irload.plan.memory.arena import aligned_bytes
-from irload.plan.threads import Call
+from irload.plan.threads import Call, ThreadCalls
+
+Phases = list[list[ThreadCalls]]
+"""Phases run in sequence; the parts of a phase may run concurrently."""
 
 
 def maximum(a: Array, b: Any, out: Array) -> None:
@@ -41,7 +44,9 @@ def clip(a: Array, low: np.float32, high: np.float32, out: Array) -> Call:
 class Scratch:
     """Working memory of kernels. Each step reserves and releases it, so all steps use the same bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+        """The number of threads that can share a step."""
         self.tile = TILE
         """Elements of a tile."""
         self.chunks: list[Array] = []
@@ -53,12 +58,12 @@ class Scratch:
         self._at = (0, 0)
         self.tile = TILE
 
-    def share(self, threads: int, work: int, least: int) -> int:
+    def share(self, work: int, least: int) -> int:
         """Return the number of threads for a step: all if it has at least `least` work, otherwise one.
 
         Tiles are larger with several threads, because threads contend for the interpreter lock at each call.
         """
-        shared = threads if work >= least else 1
+        shared = self.threads if work >= least else 1
         self.tile = TILE if shared == 1 else SHARED_TILE
         return shared
 

@@ -9,7 +9,7 @@ import numpy as np
 from irload.core.element import ElementType
 from irload.core.packing import unpack
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped
@@ -92,14 +92,12 @@ class CompressedMatrix:
         return wide
 
 
-def compressed_by_columns(
-    a: Array, b: CompressedMatrix, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[ThreadCalls]]:
+def compressed_by_columns(a: Array, b: CompressedMatrix, out: Array, epilogue: Epilogue, scratch: Scratch) -> Phases:
     """out[M,N] = epilogue(a[M,K] @ b). Threads share the columns."""
     length, columns = b.shape[b.axis], out.shape[1]
     wide, step = epilogue.broadcast(out.shape), b.columns_per_block
     parts: list[ThreadCalls] = []
-    for first, last in cut(-(-columns // 2), scratch.share(threads, out.size * length, PRODUCTS)):
+    for first, last in cut(-(-columns // 2), scratch.share(out.size * length, PRODUCTS)):
         part: ThreadCalls = []
         for start in range(2 * first, min(2 * last, columns), step):
             stop = min(start + step, 2 * last, columns)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.copying import dense
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.matmul import columns_by_matrix, rows_by_matrix
@@ -44,21 +44,21 @@ class Conv:
         return self.w.shape[3:]
 
 
-def pointwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def pointwise(conv: Conv, scratch: Scratch) -> Phases:
     """Convolution with a 1×1 kernel: one matmul over all positions."""
-    rows, out, epilogue, phases = positions(conv, scratch, threads)
+    rows, out, epilogue, phases = positions(conv, scratch)
     w = _pointwise_weights(conv)
-    make = columns_by_matrix if is_small_map(len(rows), threads) else rows_by_matrix
-    return phases + make(rows, w, out, epilogue, scratch, threads)
+    make = columns_by_matrix if is_small_map(len(rows), scratch.threads) else rows_by_matrix
+    return phases + make(rows, w, out, epilogue, scratch)
 
 
-def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def pointwise_lines(conv: Conv, scratch: Scratch) -> Phases:
     """Convolution with a 1×1 kernel, row by row, into a padded buffer or a slice of another tensor."""
     n, oh, ow, o = conv.out.shape
     x, w = _pointwise_data(conv), _pointwise_weights(conv)
     epilogue = conv.epilogue.broadcast(conv.out.shape)
     parts: list[ThreadCalls] = []
-    for start, stop in cut(oh, scratch.share(threads, conv.out.size * x.shape[3], PRODUCTS)):
+    for start, stop in cut(oh, scratch.share(conv.out.size * x.shape[3], PRODUCTS)):
         part: ThreadCalls = []
         for sample in range(n):
             for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
@@ -69,11 +69,11 @@ def pointwise_lines(conv: Conv, scratch: Scratch, threads: int) -> list[list[Thr
     return [parts]
 
 
-def positions(conv: Conv, scratch: Scratch, threads: int) -> tuple[Array, Array, Epilogue, list[list[ThreadCalls]]]:
+def positions(conv: Conv, scratch: Scratch) -> tuple[Array, Array, Epilogue, Phases]:
     """Return data, result and epilogue of a 1×1 kernel with one row per position, and the required copies."""
     n, oh, ow, o = conv.out.shape
-    phases: list[list[ThreadCalls]] = []
-    x = dense(_pointwise_data(conv), scratch, threads, phases)
+    phases: Phases = []
+    x = dense(_pointwise_data(conv), scratch, phases)
     out = shaped(conv.out, n * oh * ow, o)
     epilogue = conv.epilogue.flattened(conv.out.shape, out.shape, scratch, phases)
     return shaped(x, len(out), -1), out, epilogue, phases
@@ -95,13 +95,13 @@ def is_small_map(rows: int, threads: int) -> bool:
     return rows < (32 if threads == 1 else 128 * threads)
 
 
-def im2col(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def im2col(conv: Conv, scratch: Scratch) -> Phases:
     """Convolution with any kernel: windows are copied row by row into a tile, followed by one matmul per group."""
     n, oh, ow, o = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
     kh, kw = conv.kernel
     k = kh * kw * depth
-    threads = scratch.share(threads, conv.out.size * k, PRODUCTS)
+    threads = scratch.share(conv.out.size * k, PRODUCTS)
     w = im2col_weights(conv)
     epilogue = conv.epilogue.broadcast(conv.out.shape)
     rows_at_once = max(1, min(oh, max(CONV_TILE // (ow * k), POSITIONS // ow)))
@@ -147,7 +147,7 @@ def im2col_weights(conv: Conv) -> Array:
     return conv.w.packed("im2col", how)
 
 
-def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def depthwise(conv: Conv, scratch: Scratch) -> Phases:
     """Depthwise convolution: sums of products over windows, in blocks of rows that stay in cache.
 
     Without stride and dilation along columns, a row of windows is contiguous. The weights are then repeated along the
@@ -159,7 +159,7 @@ def depthwise(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCal
         "depthwise", lambda w: np.ascontiguousarray(shaped_constant(w, channels, kh, kw).transpose(1, 2, 0))
     )
     epilogue = conv.epilogue.broadcast(conv.out.shape)
-    threads = scratch.share(threads, conv.out.size * kh * kw, TAPS)
+    threads = scratch.share(conv.out.size * kh * kw, TAPS)
     rows_at_once = max(1, min(oh, 2 * scratch.tile // (ow * channels)))
     runs = conv.strides[1] == conv.dilations[1] == 1 and channels <= FEW_CHANNELS
     runs = runs and _lines(conv.x) and _lines(conv.out)

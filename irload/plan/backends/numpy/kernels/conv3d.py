@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.conv2d import Conv
 from irload.plan.backends.numpy.kernels.packing import pack_matrix
 from irload.plan.backends.numpy.kernels.small_gemm import products
@@ -24,7 +24,7 @@ def _packed(w: Array) -> Array:
     return pack_matrix(shaped_constant(np.moveaxis(w, (1, 2), (-1, -2)), groups, -1, per_group))
 
 
-def convolution(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def convolution(conv: Conv, scratch: Scratch) -> Phases:
     """Return the phases of the convolution and its epilogue. Threads share the first spatial axis of the result."""
     groups, per_group, depth = conv.w.shape[:3]
     w = conv.w.packed("volume", _packed)
@@ -42,7 +42,7 @@ def convolution(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadC
         steps[-1],
     )
     parts: list[ThreadCalls] = []
-    for start, stop in cut(counts[0], threads if conv.out.size * k >= CONV3D_WORK else 1):
+    for start, stop in cut(counts[0], scratch.threads if conv.out.size * k >= CONV3D_WORK else 1):
         part: ThreadCalls = []
         tile = scratch.take((min(rows, stop - start), *counts[1:], *kernel, depth))
         narrow = scratch.take((tile.shape[0] * plane, per_group))
@@ -60,7 +60,7 @@ def convolution(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadC
                     part += products(shaped(columns, -1, k), w[g], result)
                     part.append((np.copyto, (target, shaped(result, *target.shape))))
         parts.append(part)
-    return [*([fill] if fill else []), parts, *conv.epilogue.phases(conv.out, scratch, threads)]
+    return [*([fill] if fill else []), parts, *conv.epilogue.phases(conv.out, scratch)]
 
 
 def _padded(conv: Conv, scratch: Scratch) -> tuple[Array, list[ThreadCalls]]:

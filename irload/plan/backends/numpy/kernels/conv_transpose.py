@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.windows import meeting
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.copying import dense
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
@@ -37,7 +37,7 @@ def pack_weights(w: Array) -> Array:
     return np.ascontiguousarray(shaped_constant(np.moveaxis(w, 2, -1), groups, depth, -1))
 
 
-def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def transposed(conv: TransposedConv, w: Array, scratch: Scratch) -> Phases:
     """Return the phases of the convolution. `w` is packed by `pack_weights`.
 
     Threads share the channels of the result, because taps overlap in positions but not in channels.
@@ -47,17 +47,17 @@ def transposed(conv: TransposedConv, w: Array, scratch: Scratch, threads: int) -
     per_group = wide // len(taps)
     weights = shaped(w, groups, depth, len(taps), per_group)
     positions = conv.x.shape[1:-1]
-    phases: list[list[ThreadCalls]] = []
-    x = dense(conv.x, scratch, threads, phases)
+    phases: Phases = []
+    x = dense(conv.x, scratch, phases)
     jobs = [(g, 0, per_group) for g in range(groups)]
     if groups == 1:
-        jobs = [(0, a, b) for a, b in cut(per_group, threads if conv.out.size >= FEW_ELEMENTS else 1)]
+        jobs = [(0, a, b) for a, b in cut(per_group, scratch.threads if conv.out.size >= FEW_ELEMENTS else 1)]
     geometry = conv.strides, conv.dilations, conv.begin, positions, conv.out.shape[1:-1]
     overlaps = [[meeting(*numbers) for numbers in zip(tap, *geometry, strict=True)] for tap in taps]
     places = [(tuple(a for a, _ in pairs), tuple(b for _, b in pairs)) for pairs in overlaps]
     apart = all(s >= (k - 1) * d + 1 for s, k, d in zip(conv.strides, conv.kernel, conv.dilations, strict=True))
     parts: list[ThreadCalls] = []
-    for first, last in cut(len(jobs), threads):
+    for first, last in cut(len(jobs), scratch.threads):
         part: ThreadCalls = []
         columns = scratch.take((prod(positions) * len(taps) * max(b - a for _, a, b in jobs[first:last]),))
         for sample, (g, a, b) in product(range(len(x)), jobs[first:last]):

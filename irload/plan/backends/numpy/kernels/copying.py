@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import merged
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
-from irload.plan.threads import ThreadCalls
 
 
-def copy(out: Array, source: Array, threads: int) -> list[list[ThreadCalls]]:
+def copy(out: Array, source: Array, threads: int) -> Phases:
     """Return the phases of a copy. Threads share the first axis with at least one element per thread."""
     axis = next((k for k, n in enumerate(out.shape) if n >= threads), 0)
     if out.size < FEW_ELEMENTS or not out.ndim:
@@ -26,18 +25,16 @@ def copy(out: Array, source: Array, threads: int) -> list[list[ThreadCalls]]:
     ]
 
 
-def dense(array: Array, scratch: Scratch, threads: int, phases: list[list[ThreadCalls]]) -> Array:
+def dense(array: Array, scratch: Scratch, phases: Phases) -> Array:
     """Return the array if it is contiguous, else a copy in scratch; the copy is appended to `phases`."""
     if array.flags.c_contiguous:
         return array
     packed = scratch.take(array.shape, array.dtype)
-    phases += copy(packed, array, threads)
+    phases += copy(packed, array, scratch.threads)
     return packed
 
 
-def dense_target(
-    out: Array, scratch: Scratch, threads: int, spare: Array | None = None
-) -> tuple[Array, list[list[ThreadCalls]]]:
+def dense_target(out: Array, scratch: Scratch, spare: Array | None = None) -> tuple[Array, Phases]:
     """Return contiguous memory for a result, and the phases that copy it to `out`.
 
     The memory is `out` if that is contiguous, otherwise `spare` in the shape of `out`, otherwise scratch.
@@ -45,7 +42,7 @@ def dense_target(
     if out.flags.c_contiguous:
         return out, []
     packed = scratch.take(out.shape, out.dtype) if spare is None else spare
-    return packed, copy(out, packed, threads)
+    return packed, copy(out, packed, scratch.threads)
 
 
 def as_rows(a: Array) -> Array | None:

@@ -16,7 +16,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def elementwise_parts(
-    expression: Expression, operands: Sequence[Array], out: Array, scratch: Scratch, threads: int
+    expression: Expression, operands: Sequence[Array], out: Array, scratch: Scratch
 ) -> list[ThreadCalls]:
     """Return the calls, one part per thread, that compute `expression` of `operands` into `out`."""
     views = [np.broadcast_to(o, out.shape) for o in operands]
@@ -25,7 +25,7 @@ def elementwise_parts(
         return [expression_calls(expression, arrays[1:], arrays[0], _pool(arrays[0], scratch))]
     rows = arrays[0].shape[0]
     # A first axis shorter than the number of threads cannot be divided among them.
-    ranges = cut(rows, scratch.share(threads, out.size, ELEMENTS))
+    ranges = cut(rows, scratch.share(out.size, ELEMENTS))
     return [tiled_calls(expression, arrays[1:], arrays[0], a, b, scratch) for a, b in ranges]
 
 

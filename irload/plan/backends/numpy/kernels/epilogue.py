@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.elementwise import elementwise_parts, tiled_calls
 from irload.plan.backends.numpy.kernels.tiles import collapse
 from irload.plan.backends.numpy.kernels.views import leading, merged, shaped, shaped_constant
@@ -58,9 +58,7 @@ class Epilogue:
 
         return replace(self, operands=tuple(replace(o, array=turned(o.array)) for o in self.operands))
 
-    def flattened(
-        self, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: list[list[ThreadCalls]]
-    ) -> Epilogue:
+    def flattened(self, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: Phases) -> Epilogue:
         """Return the epilogue for the shape `flat` instead of `full`. The required copies are appended to `phases`."""
         return replace(self, operands=tuple(_flattened(o, full, flat, scratch, phases) for o in self.operands))
 
@@ -71,11 +69,11 @@ class Epilogue:
         flat, *operands = collapse([out, *self.arrays()])
         return tiled_calls(self.expression, [flat, *operands], flat, 0, len(flat), scratch)
 
-    def phases(self, out: Array, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+    def phases(self, out: Array, scratch: Scratch) -> Phases:
         """Return the phase that applies the epilogue to the entire result; no phase for the identity."""
         if not self:
             return []
-        return [elementwise_parts(self.expression, [out, *self.arrays()], out, scratch, threads)]
+        return [elementwise_parts(self.expression, [out, *self.arrays()], out, scratch)]
 
 
 def _flattened(
@@ -83,7 +81,7 @@ def _flattened(
     full: tuple[int, ...],
     flat: tuple[int, ...],
     scratch: Scratch,
-    phases: list[list[ThreadCalls]],
+    phases: Phases,
 ) -> EpilogueOperand:
     """Return an operand that broadcasts to `flat`, from one that broadcasts to `full`.
 

@@ -13,7 +13,7 @@ from irload.plan.threads import ThreadCalls
 
 
 def group_normalize(
-    x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch, threads: int
+    x: Array, gamma: Array, beta: Array, out: Array, groups: int, eps: float, scratch: Scratch
 ) -> list[ThreadCalls]:
     """Return the phases for contiguous x and out [N, positions, channels]; `out` may be `x`. Threads share samples."""
     n, positions, channels = x.shape
@@ -21,7 +21,7 @@ def group_normalize(
     ones = frozen(np.ones((1, positions), np.float32))
     share = np.float32(1 / (positions * size))
     parts: list[ThreadCalls] = []
-    for start, stop in cut(n, threads if x.size >= FEW_ELEMENTS else 1):
+    for start, stop in cut(n, scratch.threads if x.size >= FEW_ELEMENTS else 1):
         part: ThreadCalls = []
         rows = max(1, TILE // channels)
         squares = scratch.take((min(rows, positions), channels))

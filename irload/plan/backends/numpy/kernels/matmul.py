@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.small_gemm import products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
@@ -15,14 +15,12 @@ from irload.plan.backends.numpy.measured import BLOCK, PRODUCTS
 from irload.plan.threads import ThreadCalls
 
 
-def rows_by_matrix(
-    a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[ThreadCalls]]:
+def rows_by_matrix(a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch) -> Phases:
     """out[M,N] = epilogue(a[M,K] @ b), where `b` is [K,N] or panels. Threads share the rows."""
     rows, columns = out.shape
     wide = epilogue.broadcast(out.shape)
     parts: list[ThreadCalls] = []
-    for start, stop in cut(rows, scratch.share(threads, rows * columns * a.shape[1], PRODUCTS)):
+    for start, stop in cut(rows, scratch.share(rows * columns * a.shape[1], PRODUCTS)):
         part: ThreadCalls = []
         step = max(32, max(BLOCK, scratch.tile) // columns) if epilogue else stop - start
         for i, j in cut_range(start, stop, step):
@@ -32,14 +30,12 @@ def rows_by_matrix(
     return [parts]
 
 
-def columns_by_matrix(
-    a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[ThreadCalls]]:
+def columns_by_matrix(a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch) -> Phases:
     """`rows_by_matrix` for few rows. Threads share the columns, so each reads a part of the weights."""
     wide = epilogue.broadcast(out.shape)
     pieces, width = (b.shape[1], 1) if b.ndim == 2 else (len(b), b.shape[2])
     parts: list[ThreadCalls] = []
-    for i, j in cut(pieces, scratch.share(threads, max(len(a), 8) * b.size, PRODUCTS)):
+    for i, j in cut(pieces, scratch.share(max(len(a), 8) * b.size, PRODUCTS)):
         columns = slice(i * width, j * width)
         target = out[:, columns]
         part = products(a, b[:, i:j] if b.ndim == 2 else b[i:j], target)
@@ -47,15 +43,13 @@ def columns_by_matrix(
     return [parts]
 
 
-def batched(
-    a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch, threads: int
-) -> list[list[ThreadCalls]]:
+def batched(a: Array, b: Array, out: Array, epilogue: Epilogue, scratch: Scratch) -> Phases:
     """MatMul of stacks of matrices, then the epilogue, in two phases. Threads share the first axis."""
     lead = out.shape[:-2]
     a, b = np.broadcast_to(a, lead + a.shape[-2:]), np.broadcast_to(b, lead + b.shape[-2:])
-    ranges = cut(lead[0], threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
+    ranges = cut(lead[0], scratch.threads) if out.size * a.shape[-1] >= PRODUCTS else [(0, lead[0])]
     parts: list[ThreadCalls] = [[(np.matmul, (a[i:j], b[i:j], out[i:j]))] for i, j in ranges]
-    return [parts, *epilogue.phases(out, scratch, threads)]
+    return [parts, *epilogue.phases(out, scratch)]
 
 
 def by_expert(a: Array, counts: Array, products: Sequence[Callable[[Array, Array], object]], out: Array) -> None:

@@ -10,16 +10,14 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.threads import ThreadCalls
 
 
-def pool(
-    kind: str, x: Array, out: Array, axes: Sequence[WindowAxis], divisor: str, scratch: Scratch, threads: int
-) -> list[list[ThreadCalls]]:
+def pool(kind: str, x: Array, out: Array, axes: Sequence[WindowAxis], divisor: str, scratch: Scratch) -> Phases:
     """Pool x [N,X…,C] to out [N,Y…,C]. `axes`: the windows along each spatial axis.
 
     Threads share the first spatial axis.
@@ -28,7 +26,7 @@ def pool(
     fill = float(np.finfo(np.float32).min) if kind == "max" else 0.0
     scale = _scale(axes, divisor) if kind == "mean" else None
     parts: list[ThreadCalls] = []
-    for start, stop in cut(axes[0].count, threads if out.size >= FEW_ELEMENTS else 1):
+    for start, stop in cut(axes[0].count, scratch.threads if out.size >= FEW_ELEMENTS else 1):
         part: ThreadCalls = []
         first = replace(axes[0], begin=axes[0].begin - start * axes[0].stride, count=stop - start)
         windows = [first, *axes[1:]]

@@ -12,13 +12,13 @@ from irload.plan.backends.numpy.measured import ELEMENTS
 from irload.plan.threads import ThreadCalls
 
 
-def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch, threads: int) -> list[ThreadCalls]:
+def rotate(x: Array, cosine: Array, sine: Array, out: Array, scratch: Scratch) -> list[ThreadCalls]:
     """x·cos + (−x₂, x₁)·sin over the last axis, whose halves are x₁ and x₂. `out` must not overlap the operands."""
     half = x.shape[-1] // 2
     wide = [out, x, *(np.broadcast_to(a, x.shape) for a in (cosine, sine))]
     if x.ndim == 1:
         wide = [a[None] for a in wide]
-    threads = scratch.share(threads, x.size, ELEMENTS)
+    threads = scratch.share(x.size, ELEMENTS)
     pieces = list(tiles(wide, 0, len(wide[0]), scratch.tile))
     parts: list[ThreadCalls] = []
     for start, stop in cut(len(pieces), threads):

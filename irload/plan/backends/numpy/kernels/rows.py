@@ -19,12 +19,12 @@ from irload.plan.threads import ThreadCalls
 LOWEST = np.float32(-np.inf)
 
 
-def softmax(x: Array, out: Array, scratch: Scratch, threads: int) -> list[ThreadCalls]:
+def softmax(x: Array, out: Array, scratch: Scratch) -> list[ThreadCalls]:
     """Softmax over the last axis of [rows, n], in blocks of rows. `out` may be `x`."""
     rows, n = x.shape
     ones = frozen(np.ones((n, 1), np.float32))
     parts: list[ThreadCalls] = []
-    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
+    for start, stop in cut(rows, scratch.share(x.size, ELEMENTS)):
         part: ThreadCalls = []
         block = max(1, scratch.tile // n)
         height = min(block, stop - start)
@@ -60,7 +60,6 @@ def normalize(
     outside: bool,
     epilogue: Epilogue,
     scratch: Scratch,
-    threads: int,
 ) -> list[ThreadCalls]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`.
 
@@ -70,7 +69,7 @@ def normalize(
     mean = frozen(np.full((n, 1), 1 / n, np.float32))
     wide = epilogue.broadcast(x.shape)
     parts: list[ThreadCalls] = []
-    for start, stop in cut(rows, scratch.share(threads, x.size, ELEMENTS)):
+    for start, stop in cut(rows, scratch.share(x.size, ELEMENTS)):
         part: ThreadCalls = []
         block = max(1, scratch.tile // n)
         column = scratch.take((min(block, stop - start), 1))

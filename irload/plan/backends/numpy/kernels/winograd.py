@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.conv2d import Conv
 from irload.plan.backends.numpy.kernels.packing import aligned
 from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products, transform
@@ -57,12 +57,12 @@ def transform_weights(w: Array) -> Array:
     return panels[:, 0] if width is None else panels
 
 
-def winograd(conv: Conv, scratch: Scratch, threads: int) -> list[list[ThreadCalls]]:
+def winograd(conv: Conv, scratch: Scratch) -> Phases:
     """Return the calls of a convolution for which `suits` is true. Threads share rows of tiles, or the 36 matmuls."""
     n, oh, ow, o = conv.out.shape
     channels = conv.x.shape[3]
     weights = conv.w.packed("winograd", transform_weights)
-    threads = scratch.share(threads, conv.out.size * channels, PRODUCTS)
+    threads = scratch.share(conv.out.size * channels, PRODUCTS)
     tall, wide = -(-oh // 4), -(-ow // 4)
     rows = max(1, min(-(-tall // threads), max(PANEL // (36 * wide * (channels + o)), -(-TILES // wide))))
     epilogue = conv.epilogue.broadcast(conv.out.shape)

@@ -39,9 +39,9 @@ def convolution(step: ConvStep, selector: NumpySelector) -> Selected:
         _padded(step, selector),
     )
     if rank > 4:
-        return "im2col of volumes", conv3d.convolution(conv, selector.scratch, selector.threads)
+        return "im2col of volumes", conv3d.convolution(conv, selector.scratch)
     names = kernels_for(conv, selector.threads, precise=selector.precise)
-    kernels = {name: partial(KERNELS[name], conv, selector.scratch, selector.threads) for name in names}
+    kernels = {name: partial(KERNELS[name], conv, selector.scratch) for name in names}
     return selector.choose(step, kernels)
 
 
@@ -67,8 +67,8 @@ def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected
     w = weights.packed("transposed", pack_weights)
     conv = TransposedConv(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
     epilogue = selector.epilogue(step).channels_last(out.ndim).broadcast(out.shape)
-    phases = transposed(conv, w, selector.scratch, selector.threads)
-    return "matmul, then taps", [*phases, *epilogue.phases(out, selector.scratch, selector.threads)]
+    phases = transposed(conv, w, selector.scratch)
+    return "matmul, then taps", [*phases, *epilogue.phases(out, selector.scratch)]
 
 
 def pool(step: PoolStep, selector: NumpySelector) -> Selected:
@@ -76,7 +76,7 @@ def pool(step: PoolStep, selector: NumpySelector) -> Selected:
     if has_bytes(step):
         return pool_bytes(step, selector)
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
-    args = (step.windows, step.divisor, selector.scratch, selector.threads)
+    args = (step.windows, step.divisor, selector.scratch)
     return "separable", pooling.pool(step.kind, x, out, *args)
 
 

@@ -10,4 +10,4 @@ from irload.plan.ir.steps import ElementwiseStep
 def elementwise(step: ElementwiseStep, selector: NumpySelector) -> Selected:
     """Select the kernel for an expression with one result."""
     out, operands = selector.array(step.output), [selector.array(v) for v in step.inputs]
-    return "tiles", [elementwise_parts(step.expression, operands, out, selector.scratch, selector.threads)]
+    return "tiles", [elementwise_parts(step.expression, operands, out, selector.scratch)]

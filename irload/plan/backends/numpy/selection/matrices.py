@@ -10,6 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import attention as heads
 from irload.plan.backends.numpy.kernels import matmul as kernels
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.kernels.compressed import compressed_by_columns, multiply_compressed
 from irload.plan.backends.numpy.kernels.copying import as_rows, stack
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
@@ -19,7 +20,6 @@ from irload.plan.backends.numpy.kernels.weight_streaming import stream_weights, 
 from irload.plan.backends.numpy.measured import STREAMED_ROWS
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import AttentionStep, ExpertMatMulStep, MatMulStep
 
 
@@ -38,7 +38,7 @@ def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
     stacked = [stack(x, out.shape[:-2], lead) for x in (a, b, out)]
     if stacked[2] is not None and stacked[0] is not None and stacked[1] is not None and not epilogue.operands:
         a, b, out = stacked[0], stacked[1], stacked[2]
-    return "batched matmul", kernels.batched(a, b, out, epilogue, selector.scratch, selector.threads)
+    return "batched matmul", kernels.batched(a, b, out, epilogue, selector.scratch)
 
 
 def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
@@ -48,7 +48,7 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
     if compressed is not None:
         phases: Phases = []
         flat = epilogue.flattened(step.output.shape, out.shape, selector.scratch, phases)
-        widened = compressed_by_columns(a, compressed, out, flat, selector.scratch, selector.threads)
+        widened = compressed_by_columns(a, compressed, out, flat, selector.scratch)
         return "matmul of compressed weights", phases + widened
     rows, (n, k) = len(out), matrix.shape if turned else matrix.shape[::-1]
 
@@ -65,7 +65,7 @@ def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, 
     def phases_of(kernel: Callable[..., Phases], weights: Callable[[], Array]) -> Phases:
         phases: Phases = []
         flat = epilogue.flattened(step.output.shape, out.shape, selector.scratch, phases)
-        return phases + kernel(a, weights(), out, flat, selector.scratch, selector.threads)
+        return phases + kernel(a, weights(), out, flat, selector.scratch)
 
     able: dict[str, Callable[[], Phases]] = {
         "matmul by columns": lambda: phases_of(kernels.columns_by_matrix, packed),
@@ -109,5 +109,5 @@ def attention(step: AttentionStep, selector: NumpySelector) -> Selected:
         phases.append([[(np.logical_not, (kept, dropped[0]))]])
     out = selector.array(step.output)
     scales = step.query_scale, step.scale
-    parts = heads.attention(q, k, v, mask, dropped, out, scales, selector.scratch, selector.threads)
+    parts = heads.attention(q, k, v, mask, dropped, out, scales, selector.scratch)
     return "head by head", [*phases, parts]

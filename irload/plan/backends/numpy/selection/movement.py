@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.kernels.compressed import take_widened
 from irload.plan.backends.numpy.kernels.copying import copy, dense
 from irload.plan.backends.numpy.kernels.gathering import take, take_shared
 from irload.plan.backends.numpy.kernels.views import merged, seen, shaped
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import ConcatStep, GatherStep, RelayoutStep, ViewStep
 
 
@@ -23,7 +23,7 @@ def view_or_copy(step: ViewStep, selector: NumpySelector) -> Selected:
     if into is not None:
         return "copy", copy(into, source, selector.threads)
     phases: Phases = []
-    packed = dense(source, selector.scratch, selector.threads, phases)
+    packed = dense(source, selector.scratch, phases)
     return "copy", phases + copy(out, shaped(packed, *out.shape), selector.threads)
 
 

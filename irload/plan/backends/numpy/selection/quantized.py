@@ -27,7 +27,7 @@ def product(step: ConvStep | MatMulStep, selector: NumpySelector) -> Selected:
     sums = selector.scratch.take(out.shape)
     multiply = _convolve if isinstance(step, ConvStep) else _multiply
     operands = [sums, *map(selector.array, step.operands)]
-    parts = elementwise_parts(step.epilogue, operands, out, selector.scratch, selector.threads)
+    parts = elementwise_parts(step.epilogue, operands, out, selector.scratch)
     return "in f64", [[[(multiply, (step, data, weights, sums))]], parts]
 
 
@@ -35,7 +35,7 @@ def pool(step: PoolStep, selector: NumpySelector) -> Selected:
     """Pool u8."""
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
     wide, result = selector.scratch.take(x.shape), selector.scratch.take(out.shape)
-    phases = pooling.pool(step.kind, wide, result, step.windows, step.divisor, selector.scratch, selector.threads)
+    phases = pooling.pool(step.kind, wide, result, step.windows, step.divisor, selector.scratch)
     first, last = (np.copyto, (wide, x)), (np.copyto, (out, result, "unsafe"))
     return "separable", [[[first]], *phases, [[last]]]
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from irload.plan.backends.channels_last import is_channels_last
 from irload.plan.backends.numpy.kernels import resample as kernels
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import ResampleStep
 
 
@@ -22,8 +22,8 @@ def resample(step: ResampleStep, selector: NumpySelector) -> Selected:
         axis = axis - 1 if axis > 1 else axis
         axis = out.ndim - 1 if step.axis == 1 else axis
     phases: Phases = []
-    x = dense(x, selector.scratch, selector.threads, phases)
-    target, store = dense_target(out, selector.scratch, selector.threads)
+    x = dense(x, selector.scratch, phases)
+    target, store = dense_target(out, selector.scratch)
     picked = frozen(step.index[:, 0].copy()) if step.index.shape[1] == 1 and np.all(step.weight == 1) else None
     threads = selector.threads if out.size >= FEW_ELEMENTS else 1
     if picked is None:

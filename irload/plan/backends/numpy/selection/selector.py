@@ -9,11 +9,11 @@ from typing import Any
 
 from irload.core.tensor import Array
 from irload.options import Options
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
 from irload.plan.backends.numpy.kernels.compressed import CompressedMatrix
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
-from irload.plan.backends.numpy.tuning import Phases, Tuner
+from irload.plan.backends.numpy.tuning import Tuner
 from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import WithEpilogue
@@ -66,7 +66,7 @@ class NumpySelector:
         """Constants that kernels read unpacked."""
         self.held: list[Array] = []
         """Packed constants that kernels read."""
-        self.scratch = Scratch()
+        self.scratch = Scratch(options.threads)
         self.cell = RunCell(options.file)
         self._tuner = tuner
         self._run_phases = run_phases

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from irload.plan.backends.numpy.kernels import recurrent as kernels
+from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
-from irload.plan.backends.numpy.tuning import Phases
 from irload.plan.ir.steps import RecurrentStep
 
 
