@@ -12,7 +12,7 @@ import irload.plan
 from irload.plan.ir import steps
 from irload.plan.ir.program import Step, Value
 
-OPEN = {"MemoryRequests", "SharedPacking", "_Found", "_Cone", "_Between", "_Scores"}
+OPEN = {"MemoryRequests", "SharedPacking", "_Found", "_Cone", "_Between"}
 """Records with few instances, which need no slots."""
 
 RECORDS = {

@@ -12,9 +12,9 @@ from math import prod
 import numpy as np
 
 from irload.core.element import ElementType
-from irload.core.op import Op, is_builtin
+from irload.core.op import is_builtin
 from irload.core.tensor import Array
-from irload.plan.ir.constant import Constant
+from irload.plan.ir.constant import Constant, Recipe
 from irload.plan.wide import widened_array
 from irload.record import record
 
@@ -123,19 +123,16 @@ def compressed(constant: Constant) -> Compressed | None:
 
 def _before(constant: Constant) -> Constant:
     """Return the constant from which operations of MOVES and conversions to f32 compute this one."""
-    while (op := _operation(constant)) is not None:
-        if op.type not in MOVES and not (op.type == "Convert" and _is_widening(constant)):
+    while (recipe := _recipe(constant)) is not None:
+        if recipe.op.type not in MOVES and not (recipe.op.type == "Convert" and _is_widening(recipe)):
             break
-        assert constant.recipe is not None
-        constant = constant.recipe.inputs[0]
+        constant = recipe.inputs[0]
     return constant
 
 
-def _is_widening(constant: Constant) -> bool:
+def _is_widening(recipe: Recipe) -> bool:
     """True for the conversion to f32 of a computed f16 or bf16 constant, whose array is f32 already."""
-    assert constant.recipe is not None
-    (source,) = constant.recipe.inputs
-    destination = constant.recipe.op.attributes["destination_type"]
+    (source,), destination = recipe.inputs, recipe.op.attributes["destination_type"]
     return destination.name == "f32" and source.dtype == np.float32 and source.element is None
 
 
@@ -144,18 +141,17 @@ def _unconverted(constant: Constant) -> Constant:
 
     Also return the constant itself if the Convert is between f16 and bf16, because it rounds.
     """
-    op = _operation(constant)
-    if op is None or op.type != "Convert" or constant.dtype != np.float32:
+    recipe = _recipe(constant)
+    if recipe is None or recipe.op.type != "Convert" or constant.dtype != np.float32:
         return constant
-    assert constant.recipe is not None
-    (source,), to = constant.recipe.inputs, op.attributes["destination_type"]
+    (source,), to = recipe.inputs, recipe.op.attributes["destination_type"]
     rounds = source.element is not None and source.element.bits == to.bits == 16 and source.element is not to
     return constant if rounds else source
 
 
-def _operation(constant: Constant) -> Op | None:
-    """Return the built-in operation that computes a constant, or None for any other constant."""
-    return constant.recipe.op if constant.recipe is not None and is_builtin(constant.recipe.op) else None
+def _recipe(constant: Constant) -> Recipe | None:
+    """Return the recipe of a constant that a built-in operation computes, None for any other constant."""
+    return constant.recipe if constant.recipe is not None and is_builtin(constant.recipe.op) else None
 
 
 def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None:
@@ -163,11 +159,10 @@ def _operands(constant: Constant, type: str) -> tuple[Constant, Constant] | None
 
     The larger operand of a Multiply is first.
     """
-    op = _operation(constant)
-    if op is None or op.type != type or op.attributes["auto_broadcast"] == "pdpd":
+    recipe = _recipe(constant)
+    if recipe is None or recipe.op.type != type or recipe.op.attributes["auto_broadcast"] == "pdpd":
         return None
-    assert constant.recipe is not None
-    first, second = constant.recipe.inputs
+    first, second = recipe.inputs
     turned = type == "Multiply" and prod(second.shape) > prod(first.shape)
     return (second, first) if turned else (first, second)
 

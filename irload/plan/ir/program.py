@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -158,6 +158,9 @@ class Step:
         return self.inputs if self.keeps_layout else ()
 
 
+StepT = TypeVar("StepT", bound=Step)
+
+
 class Program:
     """Steps in execution order, the inputs, which the caller fills, and the outputs, which the caller reads.
 
@@ -215,6 +218,13 @@ class Program:
         for step in new:
             self._slot[step] = kept
             self._index(step, 1)
+
+    def rewrite(self, kind: type[StepT], steps_for: Callable[[StepT], Sequence[Step] | None]) -> None:
+        """Replace each step of a class by the steps that a function returns for it. None keeps the step."""
+        for step in self.steps:
+            new = steps_for(step) if isinstance(step, kind) else None
+            if new is not None:
+                self.replace([step], new)
 
     def _index(self, step: Step, times: int) -> None:
         for value in step.inputs:

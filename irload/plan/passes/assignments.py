@@ -19,16 +19,21 @@ from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
 def concat_assignments(program: Program) -> None:
     """Replace each scatter whose indices are the positions of a slice with steps of 1."""
     producers = program.producers()
-    for step in program.steps:
-        if not isinstance(step, ComputeStep) or not is_builtin(step.op) or step.op.type != "ScatterNDUpdate":
-            continue
-        data, indices, updates = step.inputs
-        box = _box(indices, data, producers)
-        if box is not None and step.op.attributes.get("reduction", "none") == "none":
-            steps = replaced(data, updates, box, step.outputs)
-            for new in steps:
-                new.origin = step.origin
-            program.replace([step], steps)
+    program.rewrite(ComputeStep, lambda step: _assignment(step, producers))
+
+
+def _assignment(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | None:
+    """Return the steps that replace a box of the data; None for any other step."""
+    if not is_builtin(step.op) or step.op.type != "ScatterNDUpdate":
+        return None
+    data, indices, updates = step.inputs
+    box = _box(indices, data, producers)
+    if box is None or step.op.attributes.get("reduction", "none") != "none":
+        return None
+    steps = replaced(data, updates, box, step.outputs)
+    for new in steps:
+        new.origin = step.origin
+    return steps
 
 
 def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexBox | None:

@@ -5,7 +5,7 @@ Applies if no other step reads the scores. Transposes of q, k and v become views
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from irload.plan.ir.expression import ADD, IDENTITY, expression_of
 from irload.plan.ir.program import Program, Step, Value, origin_of
@@ -21,24 +21,25 @@ def recognise_attention(program: Program) -> None:
         if not isinstance(softmax, SoftmaxStep) or softmax.axis != len(softmax.output.shape) - 1:
             continue
         weighted = program.sole_consumer(softmax.output)
-        scores = _peeled(program, producers, softmax.inputs[0])
-        if scores is None or not isinstance(weighted, MatMulStep) or weighted.inputs[0] is not softmax.output:
+        peeled = _peeled(program, producers, softmax.inputs[0])
+        if peeled is None or not isinstance(weighted, MatMulStep) or weighted.inputs[0] is not softmax.output:
             continue
-        if weighted.transpose_a or weighted.epilogue.instructions or not is_moderate(scores.scale):
+        product, scale, between = peeled
+        if weighted.transpose_a or weighted.epilogue.instructions or not is_moderate(scale):
             continue
-        if scores.product.output.shape[-2:] != softmax.output.shape[-2:] or not scores.product.inputs[0].size:
+        if product.output.shape[-2:] != softmax.output.shape[-2:] or not product.inputs[0].size:
             continue
         steps: list[Step] = []
-        q, k = scores.product.inputs
-        q = _turned(q, steps) if scores.product.transpose_a else q
-        k = k if scores.product.transpose_b else _turned(k, steps)
+        q, k = product.inputs
+        q = _turned(q, steps) if product.transpose_a else q
+        k = k if product.transpose_b else _turned(k, steps)
         v = _turned(weighted.inputs[1], steps) if weighted.transpose_b else weighted.inputs[1]
-        mask = _sum(scores.masks, steps)
-        old = (scores.product, *scores.between, softmax, weighted)
+        mask = _sum([(each.mask, each.factor) for each in between if each.mask is not None], steps)
+        old = (product, *(each.step for each in between), softmax, weighted)
         attention = AttentionStep(
             [q, k, v, *([] if mask is None else [mask])],
             weighted.outputs,
-            scale=scores.scale,
+            scale=scale,
             origin=origin_of(old),
         )
         program.replace(old, [*steps, attention])
@@ -57,18 +58,13 @@ class _Between:
     after: _Between | None
 
 
-@record()
-class _Scores:
-    """Attention scores as product · scale + Σ mask · factor. `between`: the steps between matmul and softmax."""
+def _peeled(
+    program: Program, producers: dict[Value, Step], value: Value
+) -> tuple[MatMulStep, float, list[_Between]] | None:
+    """Match scores product · scale + Σ mask · factor that no other step reads.
 
-    product: MatMulStep
-    scale: float
-    masks: list[tuple[Value, float]]
-    between: list[ElementwiseStep]
-
-
-def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Scores | None:
-    """Match a value against a scaled and masked matmul that no other step reads."""
+    Returns the product, the scale, and the steps between matmul and softmax.
+    """
     waiting: list[tuple[Value, _Between | None]] = [(value, None)]
     while waiting:
         at, after = waiting.pop()
@@ -76,7 +72,7 @@ def _peeled(program: Program, producers: dict[Value, Step], value: Value) -> _Sc
         if producer is None or program.sole_consumer(at) is None:
             continue
         if isinstance(producer, MatMulStep) and producer.epilogue == IDENTITY and producer.output.dtype == "float32":
-            return _scores(producer, factor, after)
+            return producer, factor, list(_chain(after))
         if not isinstance(producer, ElementwiseStep):
             continue
         scale = factor_of(producer)
@@ -102,15 +98,10 @@ def is_moderate(scale: float) -> bool:
     return 2.0**-60 < abs(scale) < 2.0**60
 
 
-def _scores(product: MatMulStep, scale: float, after: _Between | None) -> _Scores:
-    """Return the scores that the list of steps `after` a matmul computes."""
-    scores = _Scores(product, scale, [], [])
-    while after is not None:
-        scores.between.append(after.step)
-        if after.mask is not None:
-            scores.masks.append((after.mask, after.factor))
-        after = after.after
-    return scores
+def _chain(between: _Between | None) -> Iterator[_Between]:
+    while between is not None:
+        yield between
+        between = between.after
 
 
 def _turned(value: Value, steps: list[Step]) -> Value:

@@ -54,11 +54,7 @@ Producers = Mapping[Value, Step]
 def route_rows(program: Program) -> None:
     """Replace each sum over all experts by the sum over the chosen ones."""
     producers = program.producers()
-    for step in program.steps:
-        if isinstance(step, ReduceStep) and step.kind == "sum" and step.axes == (0,):
-            steps = _routed(step, producers)
-            if steps is not None:
-                program.replace([step], steps)
+    program.rewrite(ReduceStep, lambda step: _routed(step, producers))
 
 
 @record(eq=False)
@@ -82,6 +78,8 @@ class _Router:
 def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
     """Return the steps that replace a sum over experts; None unless its terms have the weights of a router."""
     product = producers.get(total.inputs[0])
+    if (total.kind, total.axes) != ("sum", (0,)):
+        return None
     if not isinstance(product, ElementwiseStep) or product.expression != MULTIPLY:
         return None
     for results, weights in (product.inputs, product.inputs[::-1]):

@@ -20,24 +20,25 @@ from irload.plan.ir.steps import ConvTransposeStep, ReshapeStep
 
 def merge_columns(program: Program) -> None:
     """Compute columns as channels if all operands of the epilogue have a channel per column, too."""
-    for step in program.steps:
-        if isinstance(step, ConvTransposeStep) and _has_separate_columns(step):
-            steps: list[Step] = []
-            operands = [_by_channels(operand, step, steps) for operand in step.operands]
-            data, weights = step.inputs[:2]
-            if weights.source is None or None in operands:
-                continue
-            merged = step.output.like(_merged(step.output.shape, step.strides[-1]))
-            steps.append(
-                replace(
-                    step,
-                    inputs=[data, weights.by(ColumnsAsChannels()), *(v for v in operands if v is not None)],
-                    outputs=[merged],
-                    strides=(*step.strides[:-1], 1),
-                )
-            )
-            _split(merged, step, steps)
-            program.replace([step], steps)
+    program.rewrite(ConvTransposeStep, _by_columns)
+
+
+def _by_columns(step: ConvTransposeStep) -> list[Step] | None:
+    """Return the convolution with columns as channels, and views; None if kernel or operands do not permit it."""
+    data, weights = step.inputs[:2]
+    if weights.source is None or not _has_separate_columns(step):
+        return None
+    steps: list[Step] = []
+    operands = [_by_channels(operand, step, steps) for operand in step.operands]
+    if None in operands:
+        return None
+    shape, width = step.output.shape, step.strides[-1]
+    inputs = [data, weights.by(ColumnsAsChannels()), *(v for v in operands if v is not None)]
+    merged = step.output.like(_merged(shape, width))
+    steps.append(replace(step, inputs=inputs, outputs=[merged], strides=(*step.strides[:-1], 1)))
+    split = reshaped(merged, (shape[0], width, *shape[1:-1], shape[-1] // width), steps, step.origin)
+    moved = transposed(split, (0, *range(2, len(shape) + 1), 1), steps, step.origin)
+    return [*steps, ReshapeStep([moved], step.outputs, origin=step.origin)]
 
 
 def _has_separate_columns(step: ConvTransposeStep) -> bool:
@@ -74,11 +75,3 @@ def _by_channels(operand: Value, step: ConvTransposeStep, steps: list[Step]) -> 
         return operand
     constant = operand.constant
     return None if constant is None else Value.of(np.tile(constant, (width, *(1,) * (len(shape) - 2))), operand.name)
-
-
-def _split(merged: Value, step: ConvTransposeStep, steps: list[Step]) -> None:
-    """Append the views of the merged result that are the output of the step."""
-    shape, width = step.output.shape, step.strides[-1]
-    split = reshaped(merged, (shape[0], width, *shape[1:-1], shape[-1] // width), steps, step.origin)
-    moved = transposed(split, (0, *range(2, len(shape) + 1), 1), steps, step.origin)
-    steps.append(ReshapeStep([moved], step.outputs, origin=step.origin))

@@ -20,31 +20,26 @@ TURNED = (0, 2, 1, 3, 4)
 
 def convolve_planes(program: Program) -> None:
     """Convolve planes as images if each operand of the epilogue has all planes, or is equal for all of them."""
-    for step in program.steps:
-        if isinstance(step, ConvStep) and _has_separate_planes(step):
-            steps: list[Step] = []
-            inputs = [_as_images(value, step, steps) for value in (step.inputs[0], *step.operands)]
-            filters = step.inputs[1]
-            if filters.source is None or None in inputs:
-                continue
-            filters = filters.by(Reshaped((*filters.shape[:3], *filters.shape[4:])))
-            data, *operands = (value for value in inputs if value is not None)
-            samples, channels, planes, *image = step.output.shape
-            images = step.output.like((samples * planes, channels, *image))
-            steps.append(
-                replace(
-                    step,
-                    inputs=[data, filters, *operands],
-                    outputs=[images],
-                    strides=step.strides[1:],
-                    dilations=step.dilations[1:],
-                    pads_begin=step.pads_begin[1:],
-                    pads_end=step.pads_end[1:],
-                )
-            )
-            split = reshaped(images, (samples, planes, channels, *image), steps, step.origin)
-            steps.append(TransposeStep([split], step.outputs, order=TURNED, origin=step.origin))
-            program.replace([step], steps)
+    program.rewrite(ConvStep, _by_planes)
+
+
+def _by_planes(step: ConvStep) -> list[Step] | None:
+    """Return the convolution of images and the views around it; None if windows or operands do not permit it."""
+    filters = step.inputs[1]
+    if filters.source is None or not _has_separate_planes(step):
+        return None
+    steps: list[Step] = []
+    inputs = [_as_images(value, step, steps) for value in (step.inputs[0], *step.operands)]
+    if None in inputs:
+        return None
+    data, *operands = (value for value in inputs if value is not None)
+    samples, channels, planes, *image = step.output.shape
+    images = step.output.like((samples * planes, channels, *image))
+    per_axis = {name: getattr(step, name)[1:] for name in ("strides", "dilations", "pads_begin", "pads_end")}
+    filters = filters.by(Reshaped((*filters.shape[:3], *filters.shape[4:])))
+    steps.append(replace(step, inputs=[data, filters, *operands], outputs=[images], **per_axis))
+    split = reshaped(images, (samples, planes, channels, *image), steps, step.origin)
+    return [*steps, TransposeStep([split], step.outputs, order=TURNED, origin=step.origin)]
 
 
 def _has_separate_planes(step: ConvStep) -> bool:

@@ -14,14 +14,13 @@ from irload.plan.ir.steps import ComputeStep, ConcatStep, ScatterStep, TopKStep
 def recognise_routing(program: Program) -> None:
     """Replace scatters at the positions of one or more TopKs along the same axis."""
     producers = program.producers()
-    for step in program.steps:
-        if isinstance(step, ComputeStep) and step.op.type == "ScatterElementsUpdate":
-            scatter = _scatter(step, producers)
-            if scatter is not None:
-                program.replace([step], [scatter])
+    program.rewrite(ComputeStep, lambda step: _scatter(step, producers))
 
 
-def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> ScatterStep | None:
+def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> list[Step] | None:
+    """Return the Scatter, None for any other step."""
+    if step.op.type != "ScatterElementsUpdate":
+        return None
     data, positions, updates, axis = step.inputs
     convert = producers.get(positions)
     if isinstance(convert, ComputeStep) and convert.op.type == "Convert" and positions.dtype.kind == "i":
@@ -39,7 +38,7 @@ def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> ScatterStep | N
         or updates.shape != positions.shape
     ):
         return None
-    return ScatterStep([data, positions, updates], step.outputs, origin=step.origin, axis=along)
+    return [ScatterStep([data, positions, updates], step.outputs, origin=step.origin, axis=along)]
 
 
 def _rankings(positions: Value, producers: dict[Value, Step]) -> list[TopKStep]:

@@ -11,19 +11,13 @@ import numpy as np
 
 from irload.core.size import is_size
 from irload.plan.ir.derivations import KeptTaps
-from irload.plan.ir.program import Program
+from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import ConvStep
 
 
 def drop_taps(program: Program) -> None:
     """Remove taps that read only padding, unless a weight is infinite or NaN: its product with padding is NaN."""
-    for step in program.steps:
-        if isinstance(step, ConvStep):
-            needed = [_needed(step, axis) for axis in range(len(step.strides))]
-            if any(len(n) < k for n, k in zip(needed, step.inputs[1].shape[3:], strict=True)):
-                reduced = _reduced(step, needed)
-                if reduced is not None:
-                    program.replace([step], [reduced])
+    program.rewrite(ConvStep, _reduced)
 
 
 def _needed(step: ConvStep, axis: int) -> range:
@@ -49,18 +43,16 @@ def _needed(step: ConvStep, axis: int) -> range:
     return range(first, last + 1)
 
 
-def _reduced(step: ConvStep, needed: list[range]) -> ConvStep | None:
-    """Return the convolution with the needed taps only, or None if its weights are not constant and finite."""
+def _reduced(step: ConvStep) -> list[Step] | None:
+    """Return the convolution with the needed taps; None if it needs all, or its weights are not constant and finite."""
     data, weights, *others = step.inputs
+    kernel, needed = weights.shape[3:], [_needed(step, axis) for axis in range(len(step.strides))]
+    if all(len(taps) == k for taps, k in zip(needed, kernel, strict=True)):
+        return None
     if weights.source is None or not np.isfinite(weights.source.array).all():
         return None
     kept = KeptTaps(tuple(taps.start for taps in needed), tuple(taps.stop for taps in needed))
-    kernel = weights.shape[3:]
-    return replace(
-        step,
-        inputs=[data, weights.by(kept), *others],
-        pads_begin=tuple(b - t.start * d for b, t, d in zip(step.pads_begin, needed, step.dilations, strict=True)),
-        pads_end=tuple(
-            e - (k - t.stop) * d for e, k, t, d in zip(step.pads_end, kernel, needed, step.dilations, strict=True)
-        ),
-    )
+    begin = (b - t.start * d for b, t, d in zip(step.pads_begin, needed, step.dilations, strict=True))
+    end = (e - (k - t.stop) * d for e, k, t, d in zip(step.pads_end, kernel, needed, step.dilations, strict=True))
+    inputs = [data, weights.by(kept), *others]
+    return [replace(step, inputs=inputs, pads_begin=tuple(begin), pads_end=tuple(end))]
