@@ -17,10 +17,7 @@ Replaced = dict[Node, Sequence[Node]]
 
 
 def with_experts(
-    nodes: Sequence[Node],
-    results: Iterable[Output],
-    types: Mapping[Output, TensorType],
-    known: Replaced,
+    nodes: Sequence[Node], results: Iterable[Output], types: Mapping[Output, TensorType], known: Replaced
 ) -> tuple[Sequence[Node], Mapping[Output, TensorType]]:
     """Return the nodes with mixtures of experts replaced, and the types of new outputs.
 

@@ -177,12 +177,7 @@ class Constant:
         return constant
 
     def derived(
-        self,
-        key: object,
-        shape: tuple[int, ...],
-        how: Callable[[Array], Array],
-        *,
-        dtype: np.dtype[Any] | None = None,
+        self, key: object, shape: tuple[int, ...], how: Callable[[Array], Array], *, dtype: np.dtype[Any] | None = None
     ) -> Constant:
         """Return the constant `how(array)` of this shape; the same object for equal keys.
 

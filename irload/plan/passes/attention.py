@@ -37,10 +37,7 @@ def recognise_attention(program: Program) -> None:
         mask = _sum([(each.mask, each.factor) for each in between if each.mask is not None], steps)
         old = (product, *(each.step for each in between), softmax, weighted)
         attention = AttentionStep(
-            [q, k, v, *([] if mask is None else [mask])],
-            weighted.outputs,
-            scale=scale,
-            origin=origin_of(old),
+            [q, k, v, *([] if mask is None else [mask])], weighted.outputs, scale=scale, origin=origin_of(old)
         )
         program.replace(old, [*steps, attention])
 

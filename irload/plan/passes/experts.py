@@ -24,26 +24,11 @@ from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
+from irload.plan.ir import steps as ir
 from irload.plan.ir.expert_sums import sum_experts
 from irload.plan.ir.expression import IDENTITY, MULTIPLY
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.reshaping import reshaped
-from irload.plan.ir.steps import (
-    BroadcastStep,
-    ComputeStep,
-    ConcatStep,
-    ElementwiseStep,
-    ExpertMatMulStep,
-    ExpertOrderStep,
-    GatherStep,
-    MatMulStep,
-    ReduceStep,
-    ReshapeStep,
-    ScatterStep,
-    SliceStep,
-    TopKStep,
-    TransposeStep,
-)
 from irload.record import record
 
 I32 = np.dtype(np.int32)
@@ -54,7 +39,7 @@ Producers = Mapping[Value, Step]
 def route_rows(program: Program) -> None:
     """Replace each sum over all experts by the sum over the chosen ones."""
     producers = program.producers()
-    program.rewrite(ReduceStep, lambda step: _routed(step, producers))
+    program.rewrite(ir.ReduceStep, lambda step: _routed(step, producers))
 
 
 @record(eq=False)
@@ -75,12 +60,12 @@ class _Router:
         return self.chosen.shape[0]
 
 
-def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
+def _routed(total: ir.ReduceStep, producers: Producers) -> Sequence[Step] | None:
     """Return the steps that replace a sum over experts; None unless its terms have the weights of a router."""
     product = producers.get(total.inputs[0])
     if (total.kind, total.axes) != ("sum", (0,)):
         return None
-    if not isinstance(product, ElementwiseStep) or product.expression != MULTIPLY:
+    if not isinstance(product, ir.ElementwiseStep) or product.expression != MULTIPLY:
         return None
     for results, weights in (product.inputs, product.inputs[::-1]):
         router = _router(weights, producers) if len(weights.shape) == len(results.shape) else None
@@ -95,15 +80,15 @@ def _routed(total: ReduceStep, producers: Producers) -> Sequence[Step] | None:
 def _router(weights: Value, producers: Producers) -> _Router | None:
     """Return the router that computes weights [experts, rows…, 1]; None for any other value."""
     experts = weights.shape[0]
-    while isinstance(step := producers.get(weights), ReshapeStep) and alike(step.inputs[0].shape[0], experts):
+    while isinstance(step := producers.get(weights), ir.ReshapeStep) and alike(step.inputs[0].shape[0], experts):
         weights = step.inputs[0]
-    if not isinstance(step, TransposeStep) or step.order != (1, 0):
+    if not isinstance(step, ir.TransposeStep) or step.order != (1, 0):
         return None
     scatter = producers.get(step.inputs[0])
-    if not isinstance(scatter, ScatterStep) or scatter.axis != 1:
+    if not isinstance(scatter, ir.ScatterStep) or scatter.axis != 1:
         return None
     zeros, chosen, updates = scatter.inputs
-    k, differ = chosen.shape[1], isinstance(producers.get(chosen), TopKStep)
+    k, differ = chosen.shape[1], isinstance(producers.get(chosen), ir.TopKStep)
     if is_size(k) or is_size(experts) or 2 * k > experts or not _are_zeros(zeros, producers):
         return None
     return _Router(chosen, updates, experts, differ, scatter.origin)
@@ -112,7 +97,7 @@ def _router(weights: Value, producers: Producers) -> _Router | None:
 def _are_zeros(value: Value, producers: Producers) -> bool:
     """True for zeros, which a Broadcast may have repeated."""
     step = producers.get(value)
-    constant = (step.inputs[0] if isinstance(step, BroadcastStep) else value).constant
+    constant = (step.inputs[0] if isinstance(step, ir.BroadcastStep) else value).constant
     return constant is not None and not constant.any()
 
 
@@ -137,7 +122,7 @@ class _Rows:
         chosen = router.chosen
         shapes = (chosen.size,), (chosen.size,), (router.experts,), chosen.shape
         self._row, self._expert, self._counts, self._positions = outputs = [Value(shape, I32) for shape in shapes]
-        self._steps: list[Step] = [ExpertOrderStep([chosen], list(outputs), origin=router.origin)]
+        self._steps: list[Step] = [ir.ExpertOrderStep([chosen], list(outputs), origin=router.origin)]
 
     def of(self, value: Value) -> Value | None:
         """Return the rows of a value; None if it is not computed row by row."""
@@ -145,7 +130,7 @@ class _Rows:
             self._known[value] = self._computed(value, self._producers.get(value))
         return self._known[value]
 
-    def summed(self, results: Value, total: ReduceStep) -> Sequence[Step]:
+    def summed(self, results: Value, total: ir.ReduceStep) -> Sequence[Step]:
         """Return all steps; the last ones add up the sorted results of each row, times their weights."""
         weights = self._router.weights if self._router.differ else self._last_weights()
         for step in sum_experts(results, self._positions, weights, total.output):
@@ -161,39 +146,39 @@ class _Rows:
             for later in experts[at + 1 :]:
                 repeats = self._operation(Equal(), et.boolean, [experts[at], later])
                 weights[at] = self._operation(Select(), et.f32, [repeats, zero, weights[at]])
-        return self._added(ConcatStep(weights, [Value((rows, k), zero.dtype)], axis=1), self._router.origin)
+        return self._added(ir.ConcatStep(weights, [Value((rows, k), zero.dtype)], axis=1), self._router.origin)
 
     def _column(self, value: Value, at: int) -> Value:
         column = Value((self._router.rows, 1), value.dtype)
-        part = SliceStep([value], [column], index=(slice(None), slice(at, at + 1)))
+        part = ir.SliceStep([value], [column], index=(slice(None), slice(at, at + 1)))
         return self._added(part, self._router.origin)
 
     def _operation(self, op: Op, element: ElementType, columns: list[Value]) -> Value:
         shape = self._router.rows, 1
         types = (TensorType(element, Shape(*shape)),)
-        step = ComputeStep(columns, [Value(shape, element.dtype)], op=op, types=types)
+        step = ir.ComputeStep(columns, [Value(shape, element.dtype)], op=op, types=types)
         return self._added(step, self._router.origin)
 
     def _computed(self, value: Value, step: Step | None) -> Value | None:
         if len(value.shape) < 3 or not _has_rows(value, self._router):
             return None
-        if isinstance(step, MatMulStep):
+        if isinstance(step, ir.MatMulStep):
             return self._product(step)
-        if isinstance(step, ElementwiseStep):
+        if isinstance(step, ir.ElementwiseStep):
             return self._elementwise(step)
-        if isinstance(step, SliceStep):
+        if isinstance(step, ir.SliceStep):
             *outer, last = step.index
             whole = len(step.index) == len(value.shape) and all(part == slice(None) for part in outer)
             source = self.of(step.inputs[0]) if whole else None
-            part = source and SliceStep([source], [self._like(value)], index=(slice(None), last))
+            part = source and ir.SliceStep([source], [self._like(value)], index=(slice(None), last))
             return part and self._added(part, step.origin)
-        if isinstance(step, ReshapeStep) and alike(step.inputs[0].shape[-1], value.shape[-1]):
+        if isinstance(step, ir.ReshapeStep) and alike(step.inputs[0].shape[-1], value.shape[-1]):
             reshaped = self.of(step.inputs[0])
             if reshaped is not None:
                 return reshaped
         return self._repeated(value)
 
-    def _product(self, step: MatMulStep) -> Value | None:
+    def _product(self, step: ir.MatMulStep) -> Value | None:
         data, weights = step.inputs[:2]
         experts = self._router.experts
         if len(weights.shape) != 3 or not weights.is_constant or weights.shape[0] != experts or step.transpose_a:
@@ -205,20 +190,20 @@ class _Rows:
             return None
         self.multiplies = True
         inputs = [rows, self._counts, weights]
-        product = ExpertMatMulStep(inputs, [self._like(step.output)], transpose=step.transpose_b)
+        product = ir.ExpertMatMulStep(inputs, [self._like(step.output)], transpose=step.transpose_b)
         return self._added(product, step.origin)
 
-    def _elementwise(self, step: ElementwiseStep) -> Value | None:
+    def _elementwise(self, step: ir.ElementwiseStep) -> Value | None:
         if len(step.outputs) != 1:
             return None
         operands = [self._operand(value, step) for value in step.inputs]
         inputs = [value for value in operands if value is not None]
         if len(inputs) < len(operands):
             return None
-        mapped = ElementwiseStep(inputs, [self._like(step.output)], expression=step.expression)
+        mapped = ir.ElementwiseStep(inputs, [self._like(step.output)], expression=step.expression)
         return self._added(mapped, step.origin)
 
-    def _operand(self, value: Value, step: ElementwiseStep) -> Value | None:
+    def _operand(self, value: Value, step: ir.ElementwiseStep) -> Value | None:
         """Return the rows of an operand of a step, which may broadcast along rows, or along rows and experts."""
         rank = len(step.output.shape)
         sorted_rows = self.of(value) if len(value.shape) == rank else None
@@ -234,9 +219,9 @@ class _Rows:
     def _repeated(self, value: Value) -> Value | None:
         """Return the rows of a value that consists of the same rows for each expert."""
         columns = value.shape[-1]
-        while isinstance(step := self._producers.get(value), ReshapeStep):
+        while isinstance(step := self._producers.get(value), ir.ReshapeStep):
             value = step.inputs[0]
-        if not isinstance(step, BroadcastStep):
+        if not isinstance(step, ir.BroadcastStep):
             return None
         (source,) = step.inputs
         repeats = len(source.shape) == len(value.shape) and all(map(alike, source.shape[1:], value.shape[1:]))
@@ -251,7 +236,7 @@ class _Rows:
             return None
         if (source, indices) not in self._copies:
             table, rows = self._reshaped(source, (count, columns)), Value((indices.size, columns), source.dtype)
-            self._copies[source, indices] = self._added(GatherStep([table, indices], [rows], axis=0), reader.origin)
+            self._copies[source, indices] = self._added(ir.GatherStep([table, indices], [rows], axis=0), reader.origin)
         return self._copies[source, indices]
 
     def _reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:

@@ -13,13 +13,7 @@ import numpy as np
 
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.reshaping import transposed
-from irload.plan.ir.steps import (
-    ElementwiseStep,
-    ReshapeStep,
-    TransposeStep,
-    ViewStep,
-    WithEpilogue,
-)
+from irload.plan.ir.steps import ElementwiseStep, ReshapeStep, TransposeStep, ViewStep, WithEpilogue
 
 
 def sink_transposes(program: Program) -> None:

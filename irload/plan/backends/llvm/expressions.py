@@ -15,23 +15,19 @@ from irload.plan.backends.llvm.bfloat16 import rounded_bits
 from irload.plan.backends.llvm.builder import Bool, Vec
 from irload.plan.backends.llvm.elements import I32, I64, SIZES
 from irload.plan.backends.llvm.trigonometry import cos, sin
+from irload.plan.backends.llvm.values import AnyVec
 from irload.plan.ir.expression import Expression, Instruction
 
 Emit = Callable[..., Vec]
 """(arguments, then numbers) → the result."""
 
 
-def _clamp(x: Vec, low: float, high: float) -> Vec:
-    return _clip(x, x.constant(low), x.constant(high))
-
-
-def _clip(x: Vec, low: Vec, high: Vec) -> Vec:
-    raised = low.where(low.compare("ogt", x), x)
-    return high.where(high.compare("olt", raised), raised)
+def _clip(x: Vec, low: AnyVec, high: AnyVec) -> Vec:
+    return x.at_least(low).at_most(high)
 
 
 def _hard_sigmoid(x: Vec, alpha: float, beta: float) -> Vec:
-    return _clamp(x.times_plus(alpha, beta), 0.0, 1.0)
+    return _clip(x.times_plus(alpha, beta), 0.0, 1.0)
 
 
 def _reciprocal_root(x: Vec) -> Vec:
@@ -129,7 +125,7 @@ _TABLE: dict[str, Emit] = {
     "round_f8e4m3": lambda x: _rounded_to_byte(x, GREATEST["f8e4m3"], mantissa=3, lowest=-6),
     "round_f8e5m2": lambda x: _rounded_to_byte(x, GREATEST["f8e5m2"], mantissa=2, lowest=-14),
     "relu": lambda x: x.at_least(0.0),
-    "clamp": _clamp,
+    "clamp": _clip,
     "clip": _clip,
     "sigmoid": functions.sigmoid,
     "swish": functions.swish,
@@ -168,8 +164,8 @@ _INTEGERS: dict[str, Emit] = {
 """The code of opcodes whose last argument is an i32 or i64."""
 
 _QUANTIZED: dict[str, Emit] = {
-    "maximum": lambda x, y: x.where(x.compare("ogt", y), y),
-    "minimum": lambda x, y: x.where(x.compare("olt", y), y),
+    "maximum": functions.larger,
+    "minimum": functions.smaller,
 }
 """Shorter code for expressions with results in u8, which need not handle NaN."""
 

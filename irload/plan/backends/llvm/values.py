@@ -54,10 +54,10 @@ class Int(LlvmValue):
     """An i64. Division is unsigned, so its operands must not be negative."""
 
     def __add__(self, other: AnyInt) -> AnyInt:
-        return _sum(self.function, self, other)
+        return self if other == 0 else self._emit("add nsw", self, other)
 
     def __radd__(self, other: int) -> AnyInt:
-        return _sum(self.function, other, self)
+        return self if other == 0 else self._emit("add nsw", other, self)
 
     def __sub__(self, other: AnyInt) -> AnyInt:
         return self if other == 0 else self._emit("sub nsw", self, other)
@@ -66,10 +66,10 @@ class Int(LlvmValue):
         return self._emit("sub nsw", other, self)
 
     def __mul__(self, other: AnyInt) -> AnyInt:
-        return _product(self.function, self, other)
+        return self._folded_product(other, self, other)
 
     def __rmul__(self, other: int) -> AnyInt:
-        return _product(self.function, other, self)
+        return self._folded_product(other, other, self)
 
     def __floordiv__(self, other: AnyInt) -> AnyInt:
         return self if other == 1 else self._emit("udiv", self, other)
@@ -103,26 +103,18 @@ class Int(LlvmValue):
         to = vec_type(element, 1)
         return self.function.value(to, f"{instruction} i64 {self} to {to}")
 
+    def _folded_product(self, factor: AnyInt, a: AnyInt, b: AnyInt) -> AnyInt:
+        """The product a · b of this integer and a factor."""
+        if factor == 0:
+            return 0
+        return self if factor == 1 else self._emit("mul nsw", a, b)
+
     def _emit(self, operation: str, a: AnyInt, b: AnyInt) -> Int:
         return self.function.value("i64", f"{operation} i64 {a}, {b}")
 
 
 AnyInt = int | Int
 """An i64: a constant of the code (int), or a value at run time."""
-
-
-def _sum(f: Function, a: AnyInt, b: AnyInt) -> AnyInt:
-    if a == 0 or b == 0:
-        return b if a == 0 else a
-    return f.value("i64", f"add nsw i64 {a}, {b}")
-
-
-def _product(f: Function, a: AnyInt, b: AnyInt) -> AnyInt:
-    if a == 0 or b == 0:
-        return 0
-    if a == 1 or b == 1:
-        return b if a == 1 else a
-    return f.value("i64", f"mul nsw i64 {a}, {b}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +237,14 @@ class Vec(LlvmValue):
         """`self` where the condition is true, else `other`."""
         return self.function.select(condition, self, self.operand(other))
 
-    def at_least(self, number: float) -> Vec:
-        """The larger of self and a number; NaN for NaN."""
-        low = self.constant(number)
+    def at_least(self, low: AnyVec) -> Vec:
+        """The larger of self and a bound that is not NaN; NaN for NaN."""
+        low = self.operand(low)
         return low.where(low.compare("ogt", self), self)
 
-    def at_most(self, number: float) -> Vec:
-        """The smaller of self and a number; NaN for NaN."""
-        high = self.constant(number)
+    def at_most(self, high: AnyVec) -> Vec:
+        """The smaller of self and a bound that is not NaN; NaN for NaN."""
+        high = self.operand(high)
         return high.where(high.compare("olt", self), self)
 
     def maximum(self, other: Vec) -> Vec:

@@ -57,12 +57,12 @@ _TAIL_BELOW = (
 
 def larger(a: Vec, b: Vec) -> Vec:
     """The larger of both; `b` if `a` is NaN."""
-    return a.where(a.compare("ogt", b), b)
+    return b.at_least(a)
 
 
 def smaller(a: Vec, b: Vec) -> Vec:
     """The smaller of both; `b` if `a` is NaN."""
-    return a.where(a.compare("olt", b), b)
+    return b.at_most(a)
 
 
 def exp(x: Vec) -> Vec:

@@ -77,11 +77,7 @@ class Epilogue:
 
 
 def _flattened(
-    operand: EpilogueOperand,
-    full: tuple[int, ...],
-    flat: tuple[int, ...],
-    scratch: Scratch,
-    phases: Phases,
+    operand: EpilogueOperand, full: tuple[int, ...], flat: tuple[int, ...], scratch: Scratch, phases: Phases
 ) -> EpilogueOperand:
     """Return an operand that broadcasts to `flat`, from one that broadcasts to `full`.
 

@@ -53,13 +53,7 @@ def _row_maximum(x: Array, out: Array) -> None:
 
 
 def normalize(
-    x: Array,
-    out: Array,
-    eps: float,
-    center: bool,
-    outside: bool,
-    epilogue: Epilogue,
-    scratch: Scratch,
+    x: Array, out: Array, eps: float, center: bool, outside: bool, epilogue: Epilogue, scratch: Scratch
 ) -> list[ThreadCalls]:
     """(x − mean) / sqrt(variance + eps) over the last axis of [rows, n], then the epilogue. `out` may be `x`.
 
@@ -79,10 +73,7 @@ def normalize(
             if center:
                 part += [(np.matmul, (source, mean, c)), (np.subtract, (source, c, o))]
                 source = o
-            part += [
-                (np.vecdot, (source, source, c[:, 0])),
-                (np.multiply, (c, np.float32(1 / n), c)),
-            ]
+            part += [(np.vecdot, (source, source, c[:, 0])), (np.multiply, (c, np.float32(1 / n), c))]
             plus_eps, root = (np.add, (c, np.float32(eps), c)), (np.sqrt, (c, c))
             part += [root, plus_eps] if outside else [plus_eps, root]
             part.append((np.divide, (source, c, o)))

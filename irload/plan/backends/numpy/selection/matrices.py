@@ -44,7 +44,7 @@ def matmul(step: MatMulStep, selector: NumpySelector) -> Selected:
 def _by_matrix(step: MatMulStep, selector: NumpySelector, a: Array, out: Array, epilogue: Epilogue) -> Selected:
     """Select a kernel for rows times one matrix, by the number of rows and, for a constant matrix, its size."""
     matrix, turned = step.inputs[1], step.transpose_b
-    compressed = selector.compressed_weights(matrix, 1 if turned else 0)
+    compressed = selector.compressed(matrix, 1 if turned else 0, multiplied=True)
     if compressed is not None:
         phases: Phases = []
         flat = epilogue.flattened(step.output.shape, out.shape, selector.scratch, phases)
@@ -85,7 +85,7 @@ def expert_matmul(step: ExpertMatMulStep, selector: NumpySelector) -> Selected:
     a, counts, out = (selector.array(v) for v in (*step.inputs[:2], step.output))
     products: list[Callable[[Array, Array], object]] = []
     for value in step.weights:
-        matrix = selector.compressed_weights(value, 1 if step.transpose else 0)
+        matrix = selector.compressed(value, 1 if step.transpose else 0, multiplied=True)
         if matrix is not None:
             products.append(lambda x, y, matrix=matrix: multiply_compressed(x, matrix, y))
             continue

@@ -14,7 +14,7 @@ from irload.plan.backends.numpy.kernels.compressed import CompressedMatrix
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue, EpilogueOperand
 from irload.plan.backends.numpy.kernels.packing import PackedWeights, WeightOperand
 from irload.plan.backends.numpy.tuning import Tuner
-from irload.plan.ir.compressed import Compressed, compressed
+from irload.plan.ir.compressed import compressed
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import WithEpilogue
 from irload.plan.memory.memory import Memory
@@ -107,20 +107,15 @@ class NumpySelector:
         """Return the epilogue of a step with its operands, which broadcast to the output."""
         return Epilogue(step.epilogue, tuple(EpilogueOperand(self.array(v), v.is_constant) for v in step.operands))
 
-    def compressed(self, value: Value, axis: int) -> CompressedMatrix | None:
-        """Return the compressed form of constant weights that are summed along an axis, None for other weights."""
-        return self._matrix(None if value.source is None else compressed(value.source), axis)
+    def compressed(self, value: Value, axis: int, *, multiplied: bool = False) -> CompressedMatrix | None:
+        """Return the compressed form of constant weights that are summed along an axis, None for other weights.
 
-    def compressed_weights(self, value: Value, axis: int) -> CompressedMatrix | None:
-        """Return the compressed form of the weights of a matmul; None if they are widened once, during planning.
-
-        16-bit floats stay compressed only in models with variables, because widening doubles the time of a product.
+        `multiplied`: None also for 16-bit floats in models without variables. They are widened once, during planning,
+        because widening them in each inference doubles the time of a product.
         """
         stored = None if value.source is None else compressed(value.source)
-        return None if stored is not None and stored.is_short and not self._variables else self._matrix(stored, axis)
-
-    def _matrix(self, weights: Compressed | None, axis: int) -> CompressedMatrix | None:
-        matrix = None if weights is None else CompressedMatrix.of(weights, axis)
+        widened = stored is not None and multiplied and stored.is_short and not self._variables
+        matrix = None if stored is None or widened else CompressedMatrix.of(stored, axis)
         if matrix is not None:
             self.held += matrix.arrays
         return matrix
