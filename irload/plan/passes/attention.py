@@ -6,6 +6,7 @@ Applies if no other step reads the scores. Transposes of q, k and v become views
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from irload.plan.ir.expression import ADD, IDENTITY, expression_of
 from irload.plan.ir.program import Program, Step, Value, origin_of
@@ -116,14 +117,9 @@ def _sum(masks: Sequence[tuple[Value, float]], steps: list[Step]) -> Value | Non
             steps.append(ElementwiseStep([mask], [scaled], expression=expression_of("multiply_number", factor)))
             mask = scaled
         if total is not None:
-            shape = tuple(max(pair) for pair in zip(*_aligned(total.shape, mask.shape), strict=True))
-            both = mask.like(shape)
+            sizes = zip_longest(total.shape[::-1], mask.shape[::-1], fillvalue=1)
+            both = mask.like(tuple(max(pair) for pair in sizes)[::-1])
             steps.append(ElementwiseStep([total, mask], [both], expression=ADD))
             mask = both
         total = mask
     return total
-
-
-def _aligned(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    rank = max(len(a), len(b))
-    return (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from math import prod
 
@@ -11,37 +10,21 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.windows import meeting
 from irload.plan.backends.numpy.kernels.calls import Phases, Scratch
+from irload.plan.backends.numpy.kernels.conv2d import Conv
 from irload.plan.backends.numpy.kernels.copying import dense
 from irload.plan.backends.numpy.kernels.tiles import cut
 from irload.plan.backends.numpy.kernels.views import shaped, shaped_constant
 from irload.plan.backends.numpy.measured import FEW_ELEMENTS
 from irload.plan.threads import ThreadCalls
-from irload.record import record
 
 
-@record()
-class TransposedConv:
-    """One transposed convolution: x [N,X…,C], kernel sizes, out [N,Y…,O]; `begin` elements are cropped at the start."""
+def transposed(conv: Conv, scratch: Scratch) -> Phases:
+    """Return the phases of a transposed convolution with w [G,C/G,O/G,K…], and of its epilogue.
 
-    x: Array
-    out: Array
-    kernel: Sequence[int]
-    strides: Sequence[int]
-    dilations: Sequence[int]
-    begin: Sequence[int]
-
-
-def pack_weights(w: Array) -> Array:
-    """Return [G, C/G, K…·O/G] from [G,C/G,O/G,K…]."""
-    groups, depth, _ = w.shape[:3]
-    return np.ascontiguousarray(shaped_constant(np.moveaxis(w, 2, -1), groups, depth, -1))
-
-
-def transposed(conv: TransposedConv, w: Array, scratch: Scratch) -> Phases:
-    """Return the phases of the convolution. `w` is packed by `pack_weights`.
-
-    Threads share the channels of the result, because taps overlap in positions but not in channels.
+    `pads`: the elements that are cropped. Threads share the channels of the result, because taps overlap in positions
+    but not in channels.
     """
+    w = conv.w.packed("transposed", _packed)
     groups, depth, wide = w.shape
     taps = list(product(*map(range, conv.kernel)))
     per_group = wide // len(taps)
@@ -52,7 +35,8 @@ def transposed(conv: TransposedConv, w: Array, scratch: Scratch) -> Phases:
     jobs = [(g, 0, per_group) for g in range(groups)]
     if groups == 1:
         jobs = [(0, a, b) for a, b in cut(per_group, scratch.threads if conv.out.size >= FEW_ELEMENTS else 1)]
-    geometry = conv.strides, conv.dilations, conv.begin, positions, conv.out.shape[1:-1]
+    begin = [before for before, _ in conv.pads]
+    geometry = conv.strides, conv.dilations, begin, positions, conv.out.shape[1:-1]
     overlaps = [[meeting(*numbers) for numbers in zip(tap, *geometry, strict=True)] for tap in taps]
     places = [(tuple(a for a, _ in pairs), tuple(b for _, b in pairs)) for pairs in overlaps]
     apart = all(s >= (k - 1) * d + 1 for s, k, d in zip(conv.strides, conv.kernel, conv.dilations, strict=True))
@@ -71,4 +55,10 @@ def transposed(conv: TransposedConv, w: Array, scratch: Scratch) -> Phases:
                 values, place = spread[..., k, :][source], out[target]
                 part.append((np.copyto, (place, values)) if apart else (np.add, (place, values, place)))
         parts.append(part)
-    return [*phases, parts]
+    return [*phases, parts, *conv.epilogue.phases(conv.out, scratch)]
+
+
+def _packed(w: Array) -> Array:
+    """Return [G, C/G, K…·O/G] from [G,C/G,O/G,K…]."""
+    groups, depth, _ = w.shape[:3]
+    return np.ascontiguousarray(shaped_constant(np.moveaxis(w, 2, -1), groups, depth, -1))

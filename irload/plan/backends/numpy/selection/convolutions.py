@@ -10,7 +10,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
-from irload.plan.backends.numpy.kernels.conv_transpose import TransposedConv, pack_weights, transposed
+from irload.plan.backends.numpy.kernels.conv_transpose import transposed
 from irload.plan.backends.numpy.measured import STREAMED_ROWS
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.quantized import pool as pool_bytes
@@ -62,13 +62,10 @@ def writes_lines(step: ConvStep) -> bool:
 
 def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected:
     """Select a kernel for a transposed convolution."""
-    weights = selector.weights(step.inputs[1])
     x, out = (np.moveaxis(selector.array(v), 1, -1) for v in (step.inputs[0], step.output))
-    w = weights.packed("transposed", pack_weights)
-    conv = TransposedConv(x, out, weights.shape[3:], step.strides, step.dilations, step.begin)
-    epilogue = selector.epilogue(step).channels_last(out.ndim).broadcast(out.shape)
-    phases = transposed(conv, w, selector.scratch)
-    return "matmul, then taps", [*phases, *epilogue.phases(out, selector.scratch)]
+    epilogue, pads = selector.epilogue(step).channels_last(out.ndim), [(begin, 0) for begin in step.begin]
+    conv = conv2d.Conv(x, selector.weights(step.inputs[1]), out, epilogue, step.strides, step.dilations, pads)
+    return "matmul, then taps", transposed(conv, selector.scratch)
 
 
 def pool(step: PoolStep, selector: NumpySelector) -> Selected:
