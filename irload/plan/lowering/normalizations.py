@@ -8,18 +8,10 @@ import numpy as np
 
 from irload.graph import Node
 from irload.ops.normalization.moments import BatchNormInference, BatchNormInference5
+from irload.plan.ir import steps as ir
 from irload.plan.ir.expression import ADD, SUBTRACT
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.reshaping import transposed
-from irload.plan.ir.steps import (
-    CumulativeSumStep,
-    ElementwiseStep,
-    GroupNormalizeStep,
-    NormalizeStep,
-    ReduceStep,
-    SoftmaxStep,
-    TransposeStep,
-)
 from irload.plan.lowering.values import all_f32, applied, known_axes, reduced, rounded
 
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
@@ -30,7 +22,7 @@ def softmax(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | Non
     rank = len(outputs[0].shape)
     if not all_f32([*inputs, *outputs]) or not rank:
         return None
-    return SoftmaxStep(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
+    return ir.SoftmaxStep(inputs, outputs, axis=int(node.op.attributes["axis"]) % rank)
 
 
 def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -41,18 +33,18 @@ def mean_variance(node: Node, inputs: list[Value], outputs: list[Value]) -> list
         return None
     if not attributes["normalize_variance"]:
         mean = reduced(x, "mean", axes)
-        return [mean, ElementwiseStep([x, mean.output], outputs, expression=SUBTRACT)]
+        return [mean, ir.ElementwiseStep([x, mean.output], outputs, expression=SUBTRACT)]
     outside, eps = attributes.get("eps_mode") == "outside_sqrt", rounded(attributes["eps"])
     order = (*(k for k in range(len(x.shape)) if k not in axes), *axes)
     if order == tuple(range(len(order))):
-        return [NormalizeStep([x], outputs, axes=axes, eps=eps, outside=outside)]
+        return [ir.NormalizeStep([x], outputs, axes=axes, eps=eps, outside=outside)]
     last = tuple(range(len(order) - len(axes), len(order)))
     steps: list[Step] = []
     turned = transposed(x, order, steps)
     normalized = turned.like()
-    steps.append(NormalizeStep([turned], [normalized], axes=last, eps=eps, outside=outside))
+    steps.append(ir.NormalizeStep([turned], [normalized], axes=last, eps=eps, outside=outside))
     inverse = tuple(order.index(k) for k in range(len(order)))
-    return [*steps, TransposeStep([normalized], outputs, order=inverse)]
+    return [*steps, ir.TransposeStep([normalized], outputs, order=inverse)]
 
 
 def _axes_of_mvn(node: Node, inputs: list[Value]) -> tuple[int, ...]:
@@ -72,7 +64,7 @@ def cumulative_sum(node: Node, inputs: list[Value], outputs: list[Value]) -> Ste
     along, known = int(axis.reshape(())), node.op.attributes
     if not -len(x.shape) <= along < len(x.shape):
         return None
-    return CumulativeSumStep(
+    return ir.CumulativeSumStep(
         [x], outputs, axis=along % len(x.shape), exclusive=known["exclusive"], reverse=known["reverse"]
     )
 
@@ -82,7 +74,7 @@ def reduction(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | N
     axes = known_axes(inputs[1], len(inputs[0].shape))
     if not axes or not all_f32([inputs[0], *outputs]):
         return None
-    return ReduceStep(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
+    return ir.ReduceStep(inputs[:1], outputs, kind=_REDUCTIONS[node.type], axes=axes)
 
 
 def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
@@ -90,7 +82,7 @@ def group_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     if not all_f32([*inputs, *outputs]):
         return None
     attributes = node.op.attributes
-    return GroupNormalizeStep(inputs, outputs, groups=attributes["num_groups"], eps=rounded(attributes["epsilon"]))
+    return ir.GroupNormalizeStep(inputs, outputs, groups=attributes["num_groups"], eps=rounded(attributes["epsilon"]))
 
 
 def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
@@ -110,4 +102,4 @@ def batch_normalization(node: Node, inputs: list[Value], outputs: list[Value]) -
     column = (-1, *(1,) * (len(data.shape) - 2))
     numbers = [Value.of(np.asarray(a, np.float32).reshape(column)) for a in (factor, term)]
     product = applied("multiply", data, numbers[0])
-    return [product, ElementwiseStep([product.output, numbers[1]], outputs, expression=ADD)]
+    return [product, ir.ElementwiseStep([product.output, numbers[1]], outputs, expression=ADD)]

@@ -14,17 +14,10 @@ from irload.core.tensor import Array
 from irload.graph import Node
 from irload.ops.convolution.deformable import DeformableConvolution
 from irload.ops.detection.roi_align import ROIAlign
+from irload.plan.ir import steps as ir
 from irload.plan.ir.derivations import Reshaped
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
-from irload.plan.ir.steps import (
-    ConcatStep,
-    ConvStep,
-    ElementwiseStep,
-    ReshapeStep,
-    SampleStep,
-    SampleSumStep,
-)
 from irload.plan.lowering.checked import RegionImages, checked
 from irload.plan.lowering.rearranging import Rearranged
 from irload.plan.lowering.values import all_f32, ending, progression, rounded
@@ -51,7 +44,7 @@ def grid_sample(node: Node, inputs: list[Value], outputs: list[Value]) -> Step |
     if not all_f32(inputs) or not all(v.size for v in inputs):
         return None
     known = node.op.attributes
-    return SampleStep(
+    return ir.SampleStep(
         inputs, outputs, mode=known["mode"], padding=known["padding_mode"], align_corners=known["align_corners"]
     )
 
@@ -89,11 +82,11 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
         part = slice(first * taps, (first + count) * taps)
         operands = [maps_of_parts, at[:, part].value, (factors[:, part] if mask else factors).value, images]
         samples = Value((*maps_of_parts.shape[:2], count * taps), data.dtype, name=node.name)
-        steps.append(SampleSumStep(operands, [samples], padding=padding, bounds=bounds))
+        steps.append(ir.SampleSumStep(operands, [samples], padding=padding, bounds=bounds))
         columns = Rearranged(samples, steps).reshape(n, channels, samples.shape[2]).value
         result = Value((n, outputs[0].shape[1], count), data.dtype, name=node.name)
         operands = [columns, weights]
-        steps.append(ConvStep(operands, [result], strides=(taps,), dilations=(1,), pads_begin=(0,), pads_end=(0,)))
+        steps.append(ir.ConvStep(operands, [result], strides=(taps,), dilations=(1,), pads_begin=(0,), pads_end=(0,)))
         return result
 
     blocks = _blocks(n * channels * taps * points, points)
@@ -102,8 +95,8 @@ def deformable_convolution(node: Node, inputs: list[Value], outputs: list[Value]
     products = [*(product(k * block, block) for k in range(blocks - 1)), product(last, points - last)]
     joined = Value((n, outputs[0].shape[1], points), data.dtype, name=node.name)
     if len(products) > 1:
-        steps.append(ConcatStep(products, [joined], axis=2))
-    return ending(data, [*steps, ReshapeStep([steps[-1].output], outputs)], outputs)
+        steps.append(ir.ConcatStep(products, [joined], axis=2))
+    return ending(data, [*steps, ir.ReshapeStep([steps[-1].output], outputs)], outputs)
 
 
 def _blocks(samples: int, points: int) -> int:
@@ -150,7 +143,7 @@ def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
     factors = Value.of(np.full((1, 1, 1), 1 / ratio**2, np.float32))
     pooled = Value((regions, channels, count), data.dtype, name=node.name)
     operands = [data, points, factors, images]
-    steps.append(SampleSumStep(operands, [pooled], padding="border", bounds="margin"))
+    steps.append(ir.SampleSumStep(operands, [pooled], padding="border", bounds="margin"))
     Rearranged(pooled, steps).reshape(regions, channels, *bins)
     return ending(data, steps, outputs)
 
@@ -187,5 +180,5 @@ def _sample_points(op: ROIAlign) -> Expression:
 def _mapped(expression: Expression, operands: list[Value], shape: tuple[int, ...], steps: list[Step]) -> Value:
     """The result of an expression."""
     result = Value(shape, np.dtype(np.float32), name=operands[0].name)
-    steps.append(ElementwiseStep(operands, [result], expression=expression))
+    steps.append(ir.ElementwiseStep(operands, [result], expression=expression))
     return result
