@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irload.core.size import largest, smallest
 from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
@@ -16,10 +15,18 @@ from irload.plan.backends.llvm.kernels.loops import unrolled
 from irload.plan.backends.llvm.tuning import ROW_BLOCK
 from irload.record import record
 
-VectorCode = Callable[[AnyInt, AnyInt | None], None]
-"""Emits a vector of a row: (index of the vector, number of its elements if it is partial, else None)."""
-RowCode = Callable[[list[Pointer], tuple[AnyInt, ...]], VectorCode]
-"""Emits the start of a row: (pointers to the first element, strides) → the emitter of the row's vectors."""
+
+@record(eq=False)
+class Row:
+    """A row in a function: the addresses of its first element in each tensor, and the strides of its elements."""
+
+    f: Function
+    addresses: list[Pointer]
+    strides: tuple[AnyInt, ...]
+
+    def at(self, position: AnyInt) -> list[Pointer]:
+        """The address of an element in each tensor."""
+        return moved(self.addresses, [position * stride for stride in self.strides])
 
 
 @record()
@@ -49,7 +56,7 @@ class BlockKernel(Kernel):
 
     @property
     def row_numbers(self) -> tuple[int, ...]:
-        """The numbers that `row_code` reads."""
+        """The numbers that `read` reads."""
         return ()
 
     @property
@@ -72,9 +79,16 @@ class BlockKernel(Kernel):
     def row(self) -> Axis:
         """The axis of rows in the key of the code."""
 
+    def read(self, arguments: Arguments) -> Any:
+        """Read the arguments of `row_numbers`."""
+
+    def begin(self, row: Row, given: Any) -> Any:
+        """Emit the start of a row. `given`: the result of `read`. The result is passed to `write_vector`."""
+        return given
+
     @abstractmethod
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        """Read the arguments of `row_numbers`, and return the emitter of a row."""
+    def write_vector(self, row: Row, given: Any, vector: AnyInt, count: AnyInt | None) -> None:
+        """Emit vector number `vector` of a row. `count`: its elements if it is partial, else None."""
 
     @property
     def _division(self) -> tuple[int, tuple[int, ...]]:
@@ -97,7 +111,7 @@ class BlockKernel(Kernel):
     def write(self, function: Function) -> None:
         f, arguments, key = function, Arguments(function), self.row
         pointers = arguments.pointers(len(key.strides))
-        row = self.row_code(f, arguments)
+        given = self.read(arguments)
         parts, down, height, rows = arguments.integers(4)
         whole = key.size // self.width
         known = [0, whole, whole, whole, key.size % self.width]
@@ -109,11 +123,12 @@ class BlockKernel(Kernel):
             first, top = number * right, number * down
             last, bottom = f.minimum(first + chunk, vectors), f.minimum(top + height, rows)
             for at in f.range(top, bottom):
-                vector = row(moved(starts, [at * stride for stride in between]), along)
+                row = Row(f, moved(starts, [at * stride for stride in between]), along)
+                of_row = self.begin(row, given)
                 for k, _ in unrolled(f, first, last, self.times):
-                    vector(k, None)
+                    self.write_vector(row, of_row, k, None)
                 if isinstance(rest, Int) and self.has_tail:
                     with f.when(f.equal(last, tail)):
-                        vector(vectors, rest)
+                        self.write_vector(row, of_row, vectors, rest)
                 elif rest and self.has_tail:
-                    vector(vectors, rest)
+                    self.write_vector(row, of_row, vectors, rest)

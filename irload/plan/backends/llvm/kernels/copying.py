@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from math import prod
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.elements import F32, element_of, is_contiguous
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
 from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.kernels.permuting import PermutedCopy, permuted_blocks
@@ -157,19 +156,14 @@ class RunCopy(BlockKernel):
     def row(self) -> Axis:
         return row_key(self.axes[-1], self.width, (1, 1))
 
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        def run(addresses: list[Pointer], _: tuple[AnyInt, ...]) -> VectorCode:
-            def vector(at: AnyInt, count: AnyInt | None) -> None:
-                if count is None:
-                    move(f, addresses, at * self.width, self.width)
-                    return
-                is_first = at == 0 if isinstance(at, int) else f.equal(at, 0)
-                for is_short in either(f, is_first, True, False):
-                    if is_short:
-                        move_short(f, addresses, count, self.width)
-                    else:
-                        move(f, addresses, at * self.width + (count - self.width), self.width)
-
-            return vector
-
-        return run
+    def write_vector(self, row: Row, given: None, vector: AnyInt, count: AnyInt | None) -> None:
+        f, addresses = row.f, row.addresses
+        if count is None:
+            move(f, addresses, vector * self.width, self.width)
+            return
+        is_first = vector == 0 if isinstance(vector, int) else f.equal(vector, 0)
+        for is_short in either(f, is_first, True, False):
+            if is_short:
+                move_short(f, addresses, count, self.width)
+            else:
+                move(f, addresses, vector * self.width + (count - self.width), self.width)

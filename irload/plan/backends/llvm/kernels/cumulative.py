@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments, moved
 from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Int
 from irload.plan.backends.llvm.elements import SIZES, element_of
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
 from irload.plan.backends.llvm.operands import load_lanes, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import LINES_BLOCK
@@ -65,33 +64,21 @@ class CumulativeSum(BlockKernel):
     def cycles(self) -> float:
         return size_of(self.axes) / self.lanes * self.along.size * 4  # the latency of an addition
 
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        size, *steps = arguments.integers(3)
+    def read(self, arguments: Arguments) -> list[Int]:
+        return arguments.integers(3)
 
-        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            return lambda at, count: self._sum(
-                f, moved(addresses, [at * self.lanes * s for s in strides]), size, steps, count
-            )
-
-        return row
-
-    def _sum(
-        self, f: Function, pointers: Sequence[Pointer], size: AnyInt, steps: Sequence[AnyInt], count: AnyInt | None
-    ) -> None:
+    def write_vector(self, row: Row, given: list[Int], vector: AnyInt, count: AnyInt | None) -> None:
         """Sum along the lines of a vector."""
-        total = [f.zero(self.element, self.lanes)]
+        f, (size, *steps), pointers = row.f, given, row.at(vector * self.lanes)
+        is_scalar, element = self.lanes == 1, self.element
+        total = [f.zero(element, self.lanes)]
         for number in f.range(0, size, 1, total):
             at = size - 1 - number if self.reverse else number
             x, y = moved(pointers, [at * step for step in steps])
             before = total[0]
-            total[0] = before + self._load(f, x, count)
-            self._store(f, before if self.exclusive else total[0], y, count)
-
-    def _load(self, f: Function, x: Pointer, count: AnyInt | None) -> Vec:
-        return f.load_scalar(x, 0, self.element) if self.lanes == 1 else load_lanes(f, x, 0, count, self.element)
-
-    def _store(self, f: Function, value: Vec, y: Pointer, count: AnyInt | None) -> None:
-        if self.lanes == 1:
-            f.store_scalar(value, y)
-        else:
-            write(f, value, y, 0, SIZES[self.element], count, self.element)
+            total[0] = before + (f.load_scalar(x, 0, element) if is_scalar else load_lanes(f, x, 0, count, element))
+            result = before if self.exclusive else total[0]
+            if is_scalar:
+                f.store_scalar(result, y)
+            else:
+                write(f, result, y, 0, SIZES[element], count, element)

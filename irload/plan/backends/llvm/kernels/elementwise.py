@@ -8,11 +8,11 @@ from dataclasses import replace
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, row_key, size_of
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of
 from irload.plan.backends.llvm.expressions import evaluate, expression_cycles, numbers_of, without_numbers
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import spread
@@ -69,21 +69,27 @@ class Pointwise(BlockKernel):
     def row(self) -> Axis:
         return row_key(self.axes[-1], self.lanes, [SIZES[e] for e in self.elements])
 
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        numbers = arguments.vectors(len(numbers_of(self.expression)))
-        operands = range(len(self.expression.result_registers), len(self.elements))
+    @property
+    def _operands(self) -> range:
+        """The indices of the operands among the tensors."""
+        return range(len(self.expression.result_registers), len(self.elements))
 
-        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            scalars = {k: read(f, addresses[k], 0, 0, element=self.elements[k]) for k in operands if strides[k] == 0}
+    def read(self, arguments: Arguments) -> list[Vec]:
+        return arguments.vectors(len(numbers_of(self.expression)))
 
-            def vector(at: AnyInt, count: AnyInt | None) -> None:
-                def tensor(k: int) -> tuple[Pointer, AnyInt, AnyInt, AnyInt | None, str]:
-                    return addresses[k], at * self.lanes * strides[k], strides[k], count, self.elements[k]
+    def begin(self, row: Row, given: list[Vec]) -> tuple[list[Vec], dict[int, Vec]]:
+        """Read the operands that are broadcast along the row."""
+        single = [k for k in self._operands if row.strides[k] == 0]
+        return given, {k: read(row.f, row.addresses[k], 0, 0, element=self.elements[k]) for k in single}
 
-                values = [scalars[k] if k in scalars else read(f, *tensor(k)) for k in operands]
-                for k, result in enumerate(evaluate(self.expression, values, numbers)):
-                    write(f, result, *tensor(k))
+    def write_vector(
+        self, row: Row, given: tuple[list[Vec], dict[int, Vec]], vector: AnyInt, count: AnyInt | None
+    ) -> None:
+        def tensor(k: int) -> tuple[Pointer, AnyInt, AnyInt, AnyInt | None, str]:
+            stride = row.strides[k]
+            return row.addresses[k], vector * self.lanes * stride, stride, count, self.elements[k]
 
-            return vector
-
-        return row
+        numbers, scalars = given
+        values = [scalars[k] if k in scalars else read(row.f, *tensor(k)) for k in self._operands]
+        for k, result in enumerate(evaluate(self.expression, values, numbers)):
+            write(row.f, result, *tensor(k))

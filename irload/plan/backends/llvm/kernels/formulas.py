@@ -10,17 +10,11 @@ from typing import ClassVar
 from irload.core.size import applied
 from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, unknown, walk_lines
 from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, row_key, size_of, strides_key, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
-from irload.plan.backends.llvm.kernels.positions import (
-    ColumnPositions,
-    Positions,
-    RowPositions,
-    counts,
-    partial_counts,
-)
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
+from irload.plan.backends.llvm.kernels.positions import ColumnPositions, Positions, RowPositions, counts, partial_counts
 from irload.plan.backends.llvm.tuning import COLUMN_BLOCK, COLUMN_VECTORS
 from irload.record import record
 
@@ -163,20 +157,15 @@ class ColumnFormula(BlockKernel):
     def row(self) -> Axis:
         return Axis(ANY, strides_key(self.axes[-1], [SIZES[e] for e in self.how.elements]))
 
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
+    def read(self, arguments: Arguments) -> tuple[Vec, tuple[Axis, ...]]:
         (parameter,) = arguments.vectors(1)
-        inner = arguments.filled(any_sizes(self.inner))
+        return parameter, arguments.filled(any_sizes(self.inner))
 
-        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            def vectors(at: AnyInt, rest: AnyInt | None) -> None:
-                begin = moved(addresses, [at * self.width * s for s in strides])
-                sizes = counts(self.width, f.lanes) if rest is None else partial_counts(f, self.band // f.lanes, rest)
-                columns = (strides, sizes, self.how.vectors, self.group, f["scratch"])
-                self.how.write(f, ColumnPositions(f, inner, begin, *columns), parameter)
-
-            return vectors
-
-        return row
+    def write_vector(self, row: Row, given: tuple[Vec, tuple[Axis, ...]], vector: AnyInt, count: AnyInt | None) -> None:
+        f, (parameter, inner), begin = row.f, given, row.at(vector * self.width)
+        sizes = counts(self.width, f.lanes) if count is None else partial_counts(f, self.band // f.lanes, count)
+        columns = (row.strides, sizes, self.how.vectors, self.group, f["scratch"])
+        self.how.write(f, ColumnPositions(f, inner, begin, *columns), parameter)
 
 
 def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how: Formula) -> Kernel:

@@ -6,18 +6,17 @@ elements read so far are in registers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from irload.core.size import is_size
-from irload.plan.backends.llvm.arguments import WORD, Arguments, moved
+from irload.plan.backends.llvm.arguments import WORD, Arguments
 from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, strides_key, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, I32, I64, SIZES, element_of
 from irload.plan.backends.llvm.intrinsics import bits, none_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, RowCode, VectorCode
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.selector import Selector
@@ -215,33 +214,22 @@ class TopKAcross(BlockKernel):
         loads = 1 if self.axes[-1].strides[0] == SIZES[F32] else 20
         return size_of(self.axes) / self.lanes * self.along.size * (5 * self.best + loads)
 
-    def row_code(self, f: Function, arguments: Arguments) -> RowCode:
-        size, *steps = arguments.integers(4)
+    def read(self, arguments: Arguments) -> list[Int]:
+        return arguments.integers(4)
 
-        def row(addresses: list[Pointer], strides: tuple[AnyInt, ...]) -> VectorCode:
-            def vector(at: AnyInt, count: AnyInt | None) -> None:
-                x, *results = moved(addresses, [at * self.lanes * s for s in strides])
-                state = self._ranked(f, x, size, steps[0], strides[0], count)
-                for k in range(self.best):
-                    _, value, position = state[3 * k : 3 * k + 3]
-                    position = position if self.index == I32 else position.cast("sext", I64)
-                    for n, (kind, element) in enumerate(((value, F32), (position, self.index))):
-                        write(f, kind, results[n], k * steps[1 + n], strides[1 + n], count, element)
-
-            return vector
-
-        return row
-
-    def _ranked(
-        self, f: Function, x: Pointer, size: AnyInt, step: AnyInt, stride: AnyInt, count: AnyInt | None
-    ) -> Sequence[Vec]:
-        """The best elements of a vector of lines: key, value and position of each."""
-        state = [f.zero(I32).constant(LEAST), f.zero(), f.zero(I32)] * self.best
+    def write_vector(self, row: Row, given: list[Int], vector: AnyInt, count: AnyInt | None) -> None:
+        f, strides, (size, *steps), (x, *results) = row.f, row.strides, given, row.at(vector * self.lanes)
+        state = [f.zero(I32).constant(LEAST), f.zero(), f.zero(I32)] * self.best  # key, value and position of each
         for at in f.range(0, size, 1, state):
-            self._insert(state, self._load(f, x, at * step, stride, count), f.splat(at.cast("trunc", I32)))
+            value = self._load(f, x, at * steps[0], strides[0], count)
+            self._insert(state, value, f.splat(at.cast("trunc", I32)))
         if self.by_position:
             self._sort_by_position(state)
-        return state
+        for k in range(self.best):
+            _, value, position = state[3 * k : 3 * k + 3]
+            position = position if self.index == I32 else position.cast("sext", I64)
+            for n, (kind, element) in enumerate(((value, F32), (position, self.index))):
+                write(f, kind, results[n], k * steps[1 + n], strides[1 + n], count, element)
 
     def _load(self, f: Function, x: Pointer, offset: AnyInt, stride: AnyInt, count: AnyInt | None) -> Vec:
         """One element of each line. Lanes from `count` on repeat the last line, or are 0."""
@@ -323,16 +311,12 @@ def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:
     line, size = lines.pop(step.axis), x.shape[step.axis]
     lines, order, lanes = merged(lines), (step.largest, step.by_position), selector.target.lanes
     is_long = line.strides[0] == SIZES[F32] and size >= LONG_RANKED
-    if is_long or is_size(line.size) or line.size > FEW_BEST or not _fill(lines, lanes):
+    fills = bool(lines) and lines[-1].size >= lanes and lanes * abs(lines[-1].strides[0]) < 1 << 31  # in bytes, an i32
+    if is_long or is_size(line.size) or line.size > FEW_BEST or not fills:
         kernel = TopK(tuple(lines), size, line.size, line.strides, positions.itemsize, *order)
         return [selector.launch(kernel, arrays)]
     along, index = Axis(size, line.strides), element_of(positions)
     return [selector.launch(TopKAcross(lanes, tuple(lines), along, line.size, index, *order), arrays)]
-
-
-def _fill(lines: list[Axis], lanes: int) -> bool:
-    """True if lines fill a vector, in which distances fit into an i32."""
-    return bool(lines) and lines[-1].size >= lanes and lanes * abs(lines[-1].strides[0]) < 1 << 31
 
 
 def select_scatter(step: ScatterStep, selector: Selector) -> list[Launch]:
