@@ -18,11 +18,11 @@ from irload.core.trace import Trace
 from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.compiled import CompiledBackend
-from irload.plan.backends.llvm import axes, launching
+from irload.plan.backends.llvm import axes, launching, tuning
 from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels import attention, winograd_selection
-from irload.plan.backends.llvm.kernels.contraction import build, heights
+from irload.plan.backends.llvm.kernels import attention
+from irload.plan.backends.llvm.kernels.contraction import heights
 from irload.plan.backends.llvm.library import library
 from irload.plan.backends.llvm.relocatable import RelocatableSegment
 from irload.plan.backends.numpy.backend import NumpyBackend
@@ -74,9 +74,9 @@ def equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     Threads share kernels of few cycles, too, because the cycles at other shapes are estimates.
     """
     monkeypatch.setattr(axes, "SHORT", 0.99)
-    monkeypatch.setattr(build, "MANY_COLUMNS", 1)
+    monkeypatch.setattr(tuning, "MANY_COLUMNS", 1)
     monkeypatch.setattr(heights, "LONG_LINE", 0)
-    monkeypatch.setattr(winograd_selection, "WINOGRAD_EMPTY", 99)
+    monkeypatch.setattr(tuning, "WINOGRAD_EMPTY", 99)
     monkeypatch.setattr(launching, "SHARED_CYCLES", 1)
     monkeypatch.setattr(launching, "TOGETHER_CYCLES", 0)
 

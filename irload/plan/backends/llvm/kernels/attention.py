@@ -6,7 +6,7 @@ With few queries, there is only one kernel, which reads keys and values in place
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from irload.core.size import applied, fixed, is_size
 from irload.core.tensor import Array
+from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
@@ -31,19 +32,6 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import (
-    ATTENTION_COLUMNS,
-    ATTENTION_ROWS,
-    ATTENTION_WIDEST,
-    LEAST_ATTENTION,
-    LEAST_KEY_WIDTH,
-    LEAST_KEYS,
-    LEAST_QUERIES,
-    PANEL,
-    SCORES,
-    TILE_SCORES,
-    WIDEST_KEY,
-)
 from irload.plan.ir.softmax_threshold import least_exponent
 from irload.plan.ir.steps import AttentionStep
 from irload.record import record
@@ -180,10 +168,6 @@ def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt
     yield last, vectors - last * most, columns - (vectors - 1) * f.lanes
 
 
-Operands = tuple[Sequence[Array | Temporary], Sequence[tuple[int, ...]], Sequence[Launch]]
-"""Keys and values as the kernel reads them, their strides along the outer axes, and the launches that pack them."""
-
-
 def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     """The kernels of attention: in bf16 if this is allowed and faster, else in f32."""
     q, k, v = (selector.array(value) for value in step.inputs[:3])
@@ -199,10 +183,12 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
         mask, sink = (None if array is None else array[..., 0, :] for array in (mask, sink))
         *outer, queries = outer  # the heads that share keys and values are rows of one matrix
     if _are_few(q, k, v, selector.target.lanes):
-        rows = _shared_rows(queries) if is_size(queries) else queries
+        # if other numbers of queries share the code: the largest power of two up to 4
+        rows = next(n for n in (4, 2, 1) if queries >= n) if is_size(queries) else queries
         sums = RowSums.of(selector.target.lanes, rows, depth, (k.strides[-2], v.strides[-2]))
         block = -(-queries // rows) * rows
-        pointers, strides, packs = _in_place((k, v), outer)
+        strides = [np.broadcast_to(a, (*outer, *a.shape[-2:])).strides[:-2] for a in (k, v)]
+        pointers, packs = [k, v], list[Launch]()
     else:
         sums, block = _sums(step, selector, (queries, keys, width, depth), prod(outer))
         pointers, strides, packs = _packed(selector, (k, v), len(outer), sums)
@@ -227,12 +213,7 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
 def _are_few(q: Array, k: Array, v: Array, lanes: int) -> bool:
     """True if keys and values can be read in place, and packing them would take as long as the products."""
     contiguous = all(a.strides[-1] == 4 and a.shape[-1] % lanes == 0 for a in (q, k, v))
-    return contiguous and k.shape[-1] <= WIDEST_KEY and q.shape[-2] <= MOST_ROWS
-
-
-def _shared_rows(queries: int) -> int:
-    """The queries per strip if other numbers of queries share the code: the largest power of two up to 4."""
-    return next(rows for rows in (4, 2, 1) if queries >= rows)
+    return contiguous and k.shape[-1] <= tuning.WIDEST_KEY and q.shape[-2] <= MOST_ROWS
 
 
 def _matrix(array: Array) -> tuple[int, int]:
@@ -250,9 +231,11 @@ def _sums(
 
         rows, height = strips(queries, keys, matrices, selector.threads)
         return TileSums.of(rows, height), rows * height
-    most = fixed(min(queries, ATTENTION_ROWS))
+    most = fixed(min(queries, tuning.ATTENTION_ROWS))
     kind = PairSums if selector.bf16 and target.bf16 and not target.tiles else AttentionSums
-    rows, vectors = tile_shape(target, most, ATTENTION_COLUMNS, PANEL, widest=ATTENTION_WIDEST, dot=kind.dot)
+    rows, vectors = tile_shape(
+        target, most, tuning.ATTENTION_COLUMNS, tuning.PANEL, widest=tuning.ATTENTION_WIDEST, dot=kind.dot
+    )
     values = min(vectors, -(-depth // target.lanes))
     sums = kind(target.lanes, rows, vectors, values)
     return sums, rows * strips_of_block(queries, keys, rows, matrices, selector.threads)
@@ -263,14 +246,16 @@ def pays_in_tiles(step: AttentionStep) -> bool:
     queries, depth = step.output.shape[-2:]
     keys, width = step.inputs[1].shape[-2:]
     products = step.output.size // depth * keys * (width + depth)
-    filled = queries >= LEAST_QUERIES and keys >= LEAST_KEYS and min(width, depth) >= LEAST_KEY_WIDTH
-    return filled and products >= LEAST_ATTENTION
+    filled = (
+        queries >= tuning.LEAST_QUERIES and keys >= tuning.LEAST_KEYS and min(width, depth) >= tuning.LEAST_KEY_WIDTH
+    )
+    return filled and products >= tuning.LEAST_ATTENTION
 
 
 def strips_of_block(queries: int, keys: int, rows: int, matrices: int, threads: int) -> int:
     """Strips of `rows` queries per block. Their scores fit the cache, and all threads have blocks if possible."""
     strips = -(-queries // rows)
-    most = max(1, SCORES // (rows * keys * 4))
+    most = max(1, tuning.SCORES // (rows * keys * 4))
     blocks = max(-(-strips // most), min(strips, -(-2 * threads // matrices)))
     return -(-strips // blocks)
 
@@ -280,7 +265,7 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
 
     Two tiles share each load of keys and values if their scores fit the L2 cache.
     """
-    tiles = 2 if queries > ROWS and 2 * ROWS * keys * 4 <= TILE_SCORES else 1
+    tiles = 2 if queries > ROWS and 2 * ROWS * keys * 4 <= tuning.TILE_SCORES else 1
 
     def cost(rows: int) -> float:
         turns = -(-matrices * -(-queries // (rows * tiles)) // threads)
@@ -289,14 +274,10 @@ def strips(queries: int, keys: int, matrices: int, threads: int) -> tuple[int, i
     return min(range(min(ROWS, queries // tiles), 0, -1), key=cost), tiles
 
 
-def _in_place(matrices: Sequence[Array], outer: Sequence[int]) -> Operands:
-    """Keys and values in place."""
-    strides = [np.broadcast_to(a, (*outer, *a.shape[-2:])).strides[:-2] for a in matrices]
-    return matrices, strides, ()
-
-
-def _packed(selector: Selector, matrices: tuple[Array, Array], rank: int, sums: AttentionSums) -> Operands:
-    """Keys and values in panels. Matrices that are broadcast along an outer axis are packed once."""
+def _packed(
+    selector: Selector, matrices: tuple[Array, Array], rank: int, sums: AttentionSums
+) -> tuple[list[Temporary], list[tuple[int, ...]], list[Launch]]:
+    """Keys and values in panels, packed once along broadcast axes; their strides, and the launches that pack them."""
     pointers, strides, packs = list[Temporary](), list[tuple[int, ...]](), list[Launch]()
     keys, values = matrices
     for matrix, panel in ((keys.swapaxes(-1, -2), sums.keys), (values, sums.values)):

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
+from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY, column_key
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
@@ -34,15 +35,6 @@ from irload.plan.backends.llvm.kernels.windows import (
 )
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import LINE, Target
-from irload.plan.backends.llvm.tuning import (
-    FEW_COLUMNS,
-    FEW_ROWS,
-    MANY_CHANNEL_BLOCKS,
-    MANY_CHANNEL_VECTORS,
-    WIDE,
-    WIDEST,
-    WINDOW_CHAINS,
-)
 from irload.record import record
 
 
@@ -114,6 +106,8 @@ class SlidingWindows(Kernel):
         is_dense = is_contiguous(x, 1)
         unrolled = is_dense and is_narrow(axes[2])
         vectors, columns = _tile(target, channels, axes[2], unrolled=unrolled) if is_dense else (1, 1)
+        step = vectors * target.lanes
+        most = tuning.MANY_CHANNEL_BLOCKS * step
         return SlidingWindows(
             target.lanes,
             batch,
@@ -124,7 +118,7 @@ class SlidingWindows(Kernel):
             _share(selector, channels, batch * axes[0].count * axes[1].count, vectors),
             vectors,
             columns,
-            _tail_columns(channels, vectors * target.lanes, columns),
+            0 if channels % step == 0 else columns if channels < most else min(columns, tuning.FEW_COLUMNS),
             unrolled,
             how,
         )
@@ -234,7 +228,7 @@ class SlidingWindows(Kernel):
 
 def is_narrow(width: WindowAxis) -> bool:
     """True if taps along rows are few enough to be unrolled."""
-    return width.kernel <= WIDEST
+    return width.kernel <= tuning.WIDEST
 
 
 def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -> tuple[int, int]:
@@ -242,23 +236,20 @@ def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -
 
     The vectors fill a cache line, unless the factors of a row of taps would occupy too many registers.
     """
-    is_wide = width.kernel >= WIDE
+    is_wide = width.kernel >= tuning.WIDE
     line = 1 if is_wide else LINE // target.bytes
-    vectors = min(line if unrolled else WINDOW_CHAINS, -(-channels // target.lanes))
-    chains = target.registers // 2 if is_wide or channels < MANY_CHANNEL_VECTORS * target.lanes else WINDOW_CHAINS
+    vectors = min(line if unrolled else tuning.WINDOW_CHAINS, -(-channels // target.lanes))
+    chains = (
+        target.registers // 2
+        if is_wide or channels < tuning.MANY_CHANNEL_VECTORS * target.lanes
+        else tuning.WINDOW_CHAINS
+    )
     return vectors, chains // vectors if unrolled else 1
-
-
-def _tail_columns(channels: int, step: int, columns: int) -> int:
-    """The columns of a block for the channels after the last whole block; 0 if there are none."""
-    if channels % step == 0:
-        return 0
-    return columns if channels < MANY_CHANNEL_BLOCKS * step else min(columns, FEW_COLUMNS)
 
 
 def _share(selector: Selector, channels: int, rows: int, vectors: int) -> int:
     """The channels per unit: all, unless several threads divide few rows."""
-    if selector.threads == 1 or rows >= FEW_ROWS:
+    if selector.threads == 1 or rows >= tuning.FEW_ROWS:
         return channels
     block = vectors * selector.target.lanes
     return max(-(-channels // (4 * block)), 1) * block

@@ -6,6 +6,7 @@ import numpy as np
 
 from irload.core.size import fixed, is_size
 from irload.core.tensor import Array
+from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
@@ -13,19 +14,6 @@ from irload.plan.backends.llvm.kernels.winograd import Winograd, WinogradProduct
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
-from irload.plan.backends.llvm.tuning import (
-    FEW_WINOGRAD_TILES,
-    LARGE_WINOGRAD_WEIGHTS,
-    MORE_WINOGRAD_ROWS,
-    MORE_WINOGRAD_TILES,
-    WINOGRAD_CHANNELS,
-    WINOGRAD_EMPTY,
-    WINOGRAD_FILLED,
-    WINOGRAD_MAP,
-    WINOGRAD_PANEL,
-    WINOGRAD_ROWS,
-    WINOGRAD_TILES,
-)
 
 
 def fits_winograd(conv: ConvProblem, selector: Selector) -> bool:
@@ -33,16 +21,16 @@ def fits_winograd(conv: ConvProblem, selector: Selector) -> bool:
     groups, channels, depth, *kernel = conv.shape
     if groups > 1 or kernel != [3, 3] or conv.data.strides[1] != conv.data.itemsize:
         return False
-    if selector.precise or min(channels, depth) < WINOGRAD_CHANNELS:
+    if selector.precise or min(channels, depth) < tuning.WINOGRAD_CHANNELS:
         return False
     if any(w.stride != 1 or w.dilation != 1 for w in conv.windows):
         return False
     batch, _, height, width = conv.out.shape
-    if height < WINOGRAD_MAP or width < WINOGRAD_MAP:
+    if height < tuning.WINOGRAD_MAP or width < tuning.WINOGRAD_MAP:
         return False
     tiles = count_tiles(batch, height, width)
-    is_filled = batch * height * width >= WINOGRAD_FILLED * tiles
-    return is_filled and (selector.threads == 1 or tiles >= FEW_WINOGRAD_TILES * selector.threads)
+    is_filled = batch * height * width >= tuning.WINOGRAD_FILLED * tiles
+    return is_filled and (selector.threads == 1 or tiles >= tuning.FEW_WINOGRAD_TILES * selector.threads)
 
 
 def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> Launch:
@@ -52,14 +40,19 @@ def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) 
     lanes = selector.target.lanes
     n, _, height, width = out.shape
     total = count_tiles(n, height, width)
-    streamed = 36 * 4 * channels * depth > LARGE_WINOGRAD_WEIGHTS
-    most = MORE_WINOGRAD_TILES if streamed else WINOGRAD_TILES
+    streamed = 36 * 4 * channels * depth > tuning.LARGE_WINOGRAD_WEIGHTS
+    most = tuning.MORE_WINOGRAD_TILES if streamed else tuning.WINOGRAD_TILES
     blocks = -(-total // most)
     blocks = -(-blocks // selector.threads) * selector.threads
-    rows, vectors = tile_shape(selector.target, fixed(min(WINOGRAD_ROWS, total)), channels, widest=WINOGRAD_PANEL)
-    rows = fixed(min(MORE_WINOGRAD_ROWS, total)) if vectors == 1 else rows
-    rows = _filled_rows(-(-total // blocks), rows)
-    tiles = filled(-(-total // blocks), rows)
+    rows, vectors = tile_shape(
+        selector.target, fixed(min(tuning.WINOGRAD_ROWS, total)), channels, widest=tuning.WINOGRAD_PANEL
+    )
+    rows = fixed(min(tuning.MORE_WINOGRAD_ROWS, total)) if vectors == 1 else rows
+    tiles = -(-total // blocks)
+    if not is_size(tiles):  # fewer rows if register tiles would be too empty
+        lower = range(rows, rows // 2, -1)
+        rows = next((n for n in lower if filled(tiles, n) <= tiles * tuning.WINOGRAD_EMPTY), rows)
+    tiles = filled(tiles, rows)
     together = 1 if streamed and tiles <= rows else 2
     kernel = Winograd(
         WinogradProducts(lanes, depth, channels, rows, vectors, together),
@@ -80,10 +73,3 @@ def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) 
 
     packed = conv.packed(selector, ("winograd", lanes, vectors), pack, stored=True)
     return selector.launch(kernel, [data, packed, out, *conv.operands])
-
-
-def _filled_rows(tiles: int, most: int) -> int:
-    """The rows of a register tile: `most`, unless blocks of this number of tiles leave too many of the rows empty."""
-    if is_size(tiles):
-        return most
-    return next((rows for rows in range(most, most // 2, -1) if filled(tiles, rows) <= tiles * WINOGRAD_EMPTY), most)

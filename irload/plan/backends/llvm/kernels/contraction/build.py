@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irload.core.size import hint, is_size, reaches
 from irload.core.tensor import Array
+from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import FMA, Dot
 from irload.plan.backends.llvm.elements import F32, element_of
@@ -22,15 +23,6 @@ from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tile import WIDEST, SumLevel, tile_shape
 from irload.plan.backends.llvm.tiles import ROWS
-from irload.plan.backends.llvm.tuning import (
-    ANY_COLUMNS,
-    LONG_RUN,
-    LONG_SUM,
-    MANY_COLUMNS,
-    SUM_PART,
-    UNROLL,
-    WIDENING_SUMS,
-)
 from irload.plan.ir.expression import Expression
 from irload.record import record
 
@@ -103,8 +95,8 @@ def register_product(
     loops = outer_and_columns(axes)
     columns = loops[-1].size
     ragged = ragged and (is_size(columns) or columns > 1)
-    if ragged or reaches(columns, MANY_COLUMNS):
-        columns = ANY_COLUMNS
+    if ragged or reaches(columns, tuning.MANY_COLUMNS):
+        columns = tuning.ANY_COLUMNS
     elif not fixed:
         columns = shared_columns(columns)
     channels, widest = results.channels, WIDEST
@@ -112,7 +104,7 @@ def register_product(
         channels, widest = max(hint(channels), panel * target.lanes), panel
     rows, vectors = tile_shape(target, columns, channels, panel or 1, hint(loops[-1].strides[1]), widest, dot)
     panel = vectors if panel is None else min(panel, -(-channels // target.lanes))
-    if grid is not None and not ragged and (run_of(levels) * vectors < LONG_RUN or grid.skips(rows)):
+    if grid is not None and not ragged and (_run_of(levels) * vectors < tuning.LONG_RUN or grid.skips(rows)):
         chains = int(dot.cost.latency * dot.cost.products)
         rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
     product = _product(target, dot, loops, results, (rows, vectors), levels, panel, fixed=fixed)
@@ -135,7 +127,7 @@ def rows_product(
     return replace(product, ragged=axis.size > 1, shared=SHARE_PANELS)
 
 
-def run_of(levels: Sequence[SumLevel]) -> int:
+def _run_of(levels: Sequence[SumLevel]) -> int:
     """The number of words that are summed per tap: the iterations of the levels nested in the loops over taps."""
     taps = max(k for k, level in enumerate(levels) if level.axis is not None)
     return prod(level.count for level in levels[taps + 1 :])
@@ -148,7 +140,7 @@ def widens_in_registers(target: Target, rows: int, panel: int, dot: Dot = FMA) -
 
 def _widening_sums(target: Target, dot: Dot) -> int:
     """The maximum number of accumulators of a tile that widens its weights in registers."""
-    return int((target.registers - dot.cost.registers) * WIDENING_SUMS) // dot.cost.sums
+    return int((target.registers - dot.cost.registers) * tuning.WIDENING_SUMS) // dot.cost.sums
 
 
 def compressed_product(
@@ -203,13 +195,13 @@ def in_parts(product: Product) -> Product:
     """
     first, *rest = product.levels
     length = prod(level.count for level in product.levels)
-    if length <= LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
+    if length <= tuning.LONG_SUM or product.count == 1 or product.y.element != F32 or product.dot.sums != F32:
         return product
     if rest:
         return replace(product, split=first.stride is not None)  # a part is a row of taps
-    turn = max(UNROLL, product.dot.members)
-    counts = range(2, length // SUM_PART * 2 + 2)
-    parts = next((n for n in counts if length % (n * turn) == 0 and length <= n * SUM_PART), 1)
+    turn = max(tuning.UNROLL, product.dot.members)
+    counts = range(2, length // tuning.SUM_PART * 2 + 2)
+    parts = next((n for n in counts if length % (n * turn) == 0 and length <= n * tuning.SUM_PART), 1)
     if parts == 1 or first.axis is not None:
         return product
     part = length // parts
@@ -217,12 +209,7 @@ def in_parts(product: Product) -> Product:
 
 
 def tile_product(
-    dot: Dot,
-    axes: Sequence[Axis],
-    chunks: Chunks,
-    taps: tuple[int, ...],
-    results: ResultTensors,
-    width: int,
+    dot: Dot, axes: Sequence[Axis], chunks: Chunks, taps: tuple[int, ...], results: ResultTensors, width: int
 ) -> TileProduct:
     """The contraction whose accumulators are tiles of AMX, with panels of `width` tiles."""
     from irload.plan.backends.llvm.kernels.contraction.tile_product import TileProduct  # not needed by f32
@@ -285,7 +272,8 @@ def shared(product: AnyContraction, threads: int, data: int) -> AnyContraction:
     panels = replace(product, shared=SHARE_PANELS)
     dividing_units = 100 * panels.count * _slots(product.count, threads)
     dividing_panels = product.count * _slots(panels.count, threads)
-    if dividing_units > 105 * dividing_panels or (product.begins_panels and dividing_units >= 80 * dividing_panels):
+    widens = isinstance(product, Product) and product.widens  # once for each block
+    if dividing_units > 105 * dividing_panels or (widens and dividing_units >= 80 * dividing_panels):
         return panels
     return panels if product.weight_bytes > data and dividing_units >= 95 * dividing_panels else product
 

@@ -111,11 +111,6 @@ class Contraction(Kernel):
         """The bytes of one packed matrix of weights."""
 
     @property
-    def begins_panels(self) -> bool:
-        """True if the set-up of a panel takes time, once for each block."""
-        return False
-
-    @property
     def parts(self) -> int:
         """The number of parts of the sum. All units of a block compute one part before the next."""
         return 1

@@ -293,10 +293,6 @@ class RegisterBlocks(Contraction):
         return self._length // self.parts // self._turn * self._advance
 
     @property
-    def begins_panels(self) -> bool:
-        return self.widens
-
-    @property
     def _part(self) -> WidenedPart:
         """The part of a panel that is widened before the tiles of a block use it."""
         weights = self.dot.weights
