@@ -84,17 +84,12 @@ def _last_kept(rows: ScoreRows, mask: Pointer, last: AnyInt) -> AnyInt:
     for query in f.range(begin, stop):
         line = mask + query * rows.mask_row
         v["key"] = rows.keys - f.lanes
-        for _ in f.until(partial(_ends, rows, line, v)):
+        for _ in f.until(lambda line=line: _keeps(rows, line, v["key"], DROPPED) | f.equal(v["key"], 0)):
             v["key"] = f.maximum(v["key"] - f.lanes, 0)
         key = v["key"]
         after = f.select(_keeps(rows, line, key, KEPT), f.integer(key + f.lanes), f.integer(rows.keys))
         v["end"] = f.maximum(v["end"], after)
     return v["end"]
-
-
-def _ends(rows: ScoreRows, line: Pointer, v: LocalIntegers) -> Bool:
-    """True if the vector at `key` of a row of the mask keeps a key, or is the first one."""
-    return _keeps(rows, line, v["key"], DROPPED) | rows.f.equal(v["key"], 0)
 
 
 def _keeps(rows: ScoreRows, line: Pointer, key: AnyInt, least: float) -> Bool:

@@ -28,7 +28,10 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
 
         return integer_convolution(conv, step.integers, selector)
     in_f32 = not selector.bf16 or _has_small_groups(conv, selector)
-    if in_f32 or (not selector.target.tiles and _is_faster_in_f32(conv, selector)):
+    if not in_f32 and not selector.target.tiles:
+        # AVX512_BF16 halves the time; these kernels save more, Winograd's algorithm 3/4 of the products
+        in_f32 = fits_few_outputs(conv, selector) or fits_winograd(conv, selector)
+    if in_f32:
         return convolution_in_f32(conv, selector)
     dot = chosen_dot(step, selector)
     if dot is not FMA:
@@ -75,11 +78,6 @@ def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
     if fits_winograd(conv, selector):
         return [select_winograd(conv, selector)]
     return contracted(conv, FMA, selector)
-
-
-def _is_faster_in_f32(conv: ConvProblem, selector: Selector) -> bool:
-    """True for kernels that save more than AVX512_BF16, which halves the time. Winograd saves 3/4 of the products."""
-    return fits_few_outputs(conv, selector) or fits_winograd(conv, selector)
 
 
 def _has_small_groups(conv: ConvProblem, selector: Selector) -> bool:

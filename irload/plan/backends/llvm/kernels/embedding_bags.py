@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.sparse.embedding import SumRows, require_rows, sum_rows
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int
 from irload.plan.backends.llvm.elements import F32, I64, SIZES
 from irload.plan.backends.llvm.kernel import Standalone, address
 from irload.plan.backends.llvm.library import function
@@ -33,42 +32,33 @@ class BagSums(Standalone):
 
     def write(self, function: Function) -> None:
         f, arguments = function, Arguments(function)
-        pointers, (columns,) = arguments.pointers(5), arguments.integers(1)
+        (table, indices, ends, weights, y), columns = arguments.pointers(5), arguments.integer()
+
+        def add_rows(bag: Int, column: AnyInt, vectors: int, count: AnyInt | None = None) -> None:
+            """Sum some vectors of the rows of a bag. `count`: the columns of a single vector, None for all lanes."""
+            first, last = (f.load_int(ends, (bag + k) * SIZES[I64]) for k in (0, 1))
+            sums = [f.zero()] * vectors
+            for j in f.range(first, last, 1, sums):
+                row = table + (f.load_int(indices, j * SIZES[I64]) * columns + column) * SIZES[F32]
+                for v in range(vectors):
+                    value = f.load(row, v * f.lanes * SIZES[F32], count)
+                    if self.weighted:
+                        value = value * f.broadcast(weights, j * SIZES[F32])
+                    sums[v] = sums[v] + value
+            target = y + (bag * columns + column) * SIZES[F32]
+            for v, total in enumerate(sums):
+                f.store(total, target, v * f.lanes * SIZES[F32], count)
+
         for bag in f.range(f["begin"], f["end"]):
             start: AnyInt = 0
             for vectors in _WIDTHS:
                 wide = vectors * f.lanes
                 stop = start + (columns - start) // wide * wide
                 for column in f.range(start, stop, wide):
-                    self._sum(f, pointers, bag, columns, column, vectors)
+                    add_rows(bag, column, vectors)
                 start = stop
             for column in f.range(start, columns, f.lanes):
-                self._sum(f, pointers, bag, columns, column, 1, f.minimum(columns - column, f.lanes))
-
-    def _sum(
-        self,
-        f: Function,
-        pointers: Sequence[Pointer],
-        bag: AnyInt,
-        columns: AnyInt,
-        column: AnyInt,
-        vectors: int,
-        count: AnyInt | None = None,
-    ) -> None:
-        """Sum some vectors of the rows of a bag. `count`: the columns of a single vector, None for all lanes."""
-        table, indices, ends, weights, y = pointers
-        first, last = (f.load_int(ends, (bag + k) * SIZES[I64]) for k in (0, 1))
-        sums = [f.zero()] * vectors
-        for j in f.range(first, last, 1, sums):
-            row = table + (f.load_int(indices, j * SIZES[I64]) * columns + column) * SIZES[F32]
-            for v in range(vectors):
-                value = f.load(row, v * f.lanes * SIZES[F32], count)
-                if self.weighted:
-                    value = value * f.broadcast(weights, j * SIZES[F32])
-                sums[v] = sums[v] + value
-        target = y + (bag * columns + column) * SIZES[F32]
-        for v, total in enumerate(sums):
-            f.store(total, target, v * f.lanes * SIZES[F32], count)
+                add_rows(bag, column, 1, f.minimum(columns - column, f.lanes))
 
 
 def row_summer(target: Target) -> SumRows:

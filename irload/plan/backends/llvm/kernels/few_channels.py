@@ -37,7 +37,8 @@ def few_channels(conv: ConvProblem, selector: Selector) -> list[Launch] | None:
     groups, _, depth, *kernel = conv.shape
     if groups > 1 or conv.windows[-1].dilation != 1 or not _reads_lines(conv.data, depth):
         return None
-    members = _members(depth, kernel[-1])
+    members = 1 << (depth - 1).bit_length()  # per column of the copy: a power of 2, with whole words in each window
+    members = members if members * kernel[-1] % 2 == 0 else 2
     if members > target.lanes:
         return None
     copy = _copy(conv, members)
@@ -96,9 +97,3 @@ def _reads_lines(data: Array, depth: int) -> bool:
     """True if the data are f32, and lines of one channel, or of all channels, are contiguous."""
     steps = (data.strides[1], data.strides[-1])
     return element_of(data) == F32 and (steps[1] == SIZES[F32] or steps == (SIZES[F32], SIZES[F32] * depth))
-
-
-def _members(depth: int, taps: int) -> int:
-    """The elements of a column of the copy for `depth` channels: a power of 2, with whole words in each window."""
-    members = 1 << (depth - 1).bit_length()
-    return members if members * taps % 2 == 0 else 2

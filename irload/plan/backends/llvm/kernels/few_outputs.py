@@ -198,12 +198,8 @@ class FewOutputs(Kernel):
                 part = load_lanes(f, line, at * (lanes * SIZES[element]), count, element)
                 sums[k] = f.fma(part, factor, sums[k])
 
-        if whole > UNROLLED_RUN:
-            for at in f.range(0, whole, 1, sums):
-                add(at, None)
-        else:
-            for at in range(whole):
-                add(at, None)
+        for at in f.range(0, whole, 1, sums) if whole > UNROLLED_RUN else range(whole):
+            add(at, None)
         if tail:
             add(whole, tail)
 

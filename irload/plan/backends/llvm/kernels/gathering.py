@@ -8,17 +8,7 @@ from functools import partial
 
 from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
-from irload.plan.backends.llvm.axes import (
-    ANY,
-    Axis,
-    AxisLoop,
-    any_sizes,
-    axes_of,
-    by_memory,
-    merged,
-    size_of,
-    table,
-)
+from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, axes_of, by_memory, merged, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Kernel, Launch

@@ -136,8 +136,8 @@ class GridSampler:
         if self.mode == "bicubic":
             return [self._tap(first + float(k), side, weight) for k, weight in enumerate(_cubic(at - first), -1)]
         second = at.unary("ceil") if self.bounds == "image" else first + 1.0
-        before, after = _linear(at - first)
-        return [self._tap(first, side, before, valid), self._tap(second, side, after, valid)]
+        after = at - first
+        return [self._tap(first, side, 1.0 - after, valid), self._tap(second, side, after, valid)]
 
     def _tap(self, at: Vec, side: ImageAxis, weights: Vec | None, valid: Bool | None = None) -> Tap:
         """The pixels at integral coordinates, after padding. NaN is treated as beyond the last pixel.
@@ -185,10 +185,6 @@ def _weighted(weights: Sequence[Vec | None], terms: Sequence[Vec]) -> Vec:
     """The sum of terms, each with its weight."""
     first, *rest = (t if w is None else w * t for w, t in zip(weights, terms, strict=True))
     return reduce(Vec.__add__, rest, first)
-
-
-def _linear(r: Vec) -> tuple[Vec, ...]:
-    return 1.0 - r, r
 
 
 def _cubic(r: Vec) -> tuple[Vec, ...]:

@@ -97,15 +97,13 @@ class NormalizationFormula(Formula):
             x = vectors.read(1)
             return x if centers is None else [a - b for a, b in zip(x, vectors.of(centers), strict=True)]
 
-        factors = [self._factor(v) for v in means(centered, lambda x, total: x.times_plus(x, total))]
+        factors = [
+            1.0 / (v.unary("sqrt") + self.eps if self.outside else (v + self.eps).unary("sqrt"))
+            for v in means(centered, lambda x, total: x.times_plus(x, total))
+        ]
         for vectors in positions.walk():
             scaled = [x * factor for x, factor in zip(centered(vectors), vectors.of(factors), strict=True)]
             operands = [vectors.read(tensor) for tensor in range(2, len(self.elements))]
             vectors.write(
                 0, [evaluate(self.epilogue, arguments)[0] for arguments in zip(scaled, *operands, strict=True)]
             )
-
-    def _factor(self, variance: Vec) -> Vec:
-        """The factor that scales x − mean to variance 1."""
-        root = variance.unary("sqrt") + self.eps if self.outside else (variance + self.eps).unary("sqrt")
-        return 1.0 / root

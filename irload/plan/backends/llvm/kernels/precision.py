@@ -18,14 +18,9 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
         return byte_dot(selector.target, saturates=not integers.pairs_fit)
-    bf16 = (selector.bf16 or _is_copied(step, selector)) and pays_in_bf16(step, selector.target)
+    is_copied = isinstance(step, MatMulStep) and selector.memory.layout(step.inputs[0]).storage == DTYPES[BF16]
+    bf16 = (selector.bf16 or is_copied) and pays_in_bf16(step, selector.target)
     return dots(selector.target)[BF16 if bf16 else F32]
-
-
-def _is_copied(step: ProductStep, selector: Selector) -> bool:
-    """True for a matmul that reads a copy of its data in bf16."""
-    layout = selector.memory.layout(step.inputs[0])
-    return isinstance(step, MatMulStep) and layout.storage == DTYPES[BF16]
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:

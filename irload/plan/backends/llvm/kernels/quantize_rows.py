@@ -83,6 +83,7 @@ class QuantizeRows(Kernel):
         pointers = arguments.pointers(2)
         groups, length = arguments.integers(2)
         lines = arguments.table(2)
+        order = [first + k for first in range(0, self.lanes, 8) for k in INTERLEAVED]
         for starts, number in walk_lines(f, groups, lines, pointers):
             source, to = moved(starts, [number * (group * SIZES[self.element]), number * group])
             factors = starts[1] + (length + number * FACTORS)
@@ -96,7 +97,8 @@ class QuantizeRows(Kernel):
             for at, value in zip(self._vectors, values, strict=True):
                 code = (value * factor + ROUNDING).bits()
                 total = total + ((code << 24) >> 24)
-                f.store(self._ordered(f, code.cast("trunc", "i8")), to, at)
+                narrow = code.cast("trunc", "i8")
+                f.store(f.shuffle(narrow, narrow, order) if self.codes.interleaved else narrow, to, at)
             scale = most * (1 / LARGEST)
             f.store_scalar(scale.lane(0), factors)
             f.store_scalar((across(f, total, Vec.__add__).converted() * scale).lane(0), factors, SIZES[F32])
@@ -105,9 +107,3 @@ class QuantizeRows(Kernel):
     def _vectors(self) -> Sequence[int]:
         """The first element of each vector of a group."""
         return range(0, self.codes.group, self.lanes)
-
-    def _ordered(self, f: Function, codes: Vec) -> Vec:
-        """The codes of a vector in the order in which they are stored."""
-        if not self.codes.interleaved:
-            return codes
-        return f.shuffle(codes, codes, [first + k for first in range(0, self.lanes, 8) for k in INTERLEAVED])

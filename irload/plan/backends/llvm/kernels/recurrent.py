@@ -50,7 +50,7 @@ class BlockLengths:
         """The length of the longest sequence."""
         maximum: list[AnyInt] = [self.f.integer(0)]
         for sample in self.f.range(0, self.samples, 1, maximum):
-            maximum[0] = self.f.maximum(maximum[0], self._length(sample))
+            maximum[0] = self.f.maximum(maximum[0], self.of(sample))
         return maximum[0]
 
     def each_last(self, time: Int, direction: Bool) -> Iterator[Int]:
@@ -58,19 +58,14 @@ class BlockLengths:
         with self.f.when(direction):
             yield from self.each(time + 1)
 
-    def each_beyond(self) -> Iterator[tuple[Int, Int]]:
-        """`for sample, time in …`: a loop over the positions beyond the ends of sequences."""
-        for sample in self.f.range(0, self.samples):
-            for time in self.f.range(self._length(sample), self.limit):
-                yield sample, time
-
     def each(self, length: AnyInt) -> Iterator[Int]:
         """`for sample in …`: a loop over the sequences of this length."""
         for sample in self.f.range(0, self.samples):
-            with self.f.when(self.f.equal(self._length(sample), length)):
+            with self.f.when(self.f.equal(self.of(sample), length)):
                 yield sample
 
-    def _length(self, sample: Int) -> Int:
+    def of(self, sample: Int) -> Int:
+        """The length of a sequence."""
         return self.f.load_int(self.pointer, sample * self.stride)
 
 
@@ -251,8 +246,9 @@ class _Steps:
         """Emit the final states backwards, and the zeros beyond the ends of sequences and for empty sequences."""
         with self.f.when(lengths.backwards):
             self._stop(after, lengths.samples)
-        for index, time in lengths.each_beyond():
-            self._clear(y + index * self.y_strides[0] + time * self.y_strides[2], self.kernel.y[3])
+        for index in self.f.range(0, lengths.samples):
+            for time in self.f.range(lengths.of(index), lengths.limit):
+                self._clear(y + index * self.y_strides[0] + time * self.y_strides[2], self.kernel.y[3])
         for index in lengths.each(0):
             for end, strides, _ in after:
                 self._clear(end + index * strides[0], strides[2])

@@ -64,7 +64,8 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
     )
     inner = None
     if any(p.phase.apart for p in phases):
-        inner = selector.packed(b, ("inner", *key), lambda b: _inner(b, hidden, recurrence.pitch // 4))
+        pad = (0, 0), (0, recurrence.pitch // 4 - hidden)
+        inner = selector.packed(b, ("inner", *key), lambda b: aligned_copy(np.pad(b[:, -hidden:], pad)))
     launches = input_gates(step, pack_all, key, gates, bias, sums.dot, selector)
     states = [s for pair in zip(first, last, strict=True) for s in pair]
     return [*launches, selector.launch(recurrence, [gates, lengths, *hiddens, inner, y, *states])]
@@ -124,8 +125,3 @@ def ordered(weights: Array, packed: PackedPhase, hidden: int, lanes: int) -> Arr
         .swapaxes(1, 2)
         .reshape(len(weights), -1, weights.shape[-1])
     )
-
-
-def _inner(bias: Array, hidden: int, pitch: int) -> Array:
-    """The last `hidden` elements of the bias, padded to [directions, pitch]: the separate bias of a gate."""
-    return aligned_copy(np.pad(bias[:, -hidden:], ((0, 0), (0, pitch - hidden))))

@@ -50,15 +50,12 @@ class ReductionFormula(Formula):
         return 4 / 3
 
     def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
-        totals = [self._start(f)]
+        # for a maximum, the result is the lowest finite f32 if all are NaN or −∞
+        totals = [f.number({"max": -LARGEST, "min": float("inf")}.get(self.kind, 0.0))]
         for vectors in positions.fold(totals, self._combine):
             values = vectors.read(1, self.element)
             totals[:] = [self._combine(total, value) for total, value in zip(totals, values, strict=True)]
         positions.store([total / parameter for total in totals] if self.kind == "mean" else totals)
-
-    def _start(self, f: Function) -> Vec:
-        """The neutral element. For a maximum it is the lowest finite f32, which is the result if all are NaN or −∞."""
-        return f.number({"max": -LARGEST, "min": float("inf")}.get(self.kind, 0.0))
 
     def _combine(self, total: Vec, value: Vec) -> Vec:
         """The total with one more value."""

@@ -211,16 +211,11 @@ class _Line:
             return
         rest = (kernel.depth - 1) % kernel.members + 1
         for count in either(f, last, rest, kernel.members if kernel.members < kernel.depth else rest):
-            self._copy_channels(target, count)
-
-    def _copy_channels(self, target: Pointer, count: int) -> None:
-        """Copy `count` channels of each position."""
-        f, kernel = self.f, self.kernel
-        for index in f.range(self.first, self.stop):
-            start, row = self.start + index * self.step, target + index * (kernel.members * bfloat16.BYTES)
-            for at in range(0, kernel.members, f.lanes):
-                value = read_rounded(f, start, at * self.channel, self.channel, count - at, kernel.element)
-                f.store(value, row, at * bfloat16.BYTES)
+            for index in f.range(self.first, self.stop):
+                start, row = self.start + index * self.step, target + index * (kernel.members * bfloat16.BYTES)
+                for at in range(0, kernel.members, f.lanes):
+                    value = read_rounded(f, start, at * self.channel, self.channel, count - at, kernel.element)
+                    f.store(value, row, at * bfloat16.BYTES)
 
     def _copy_image(self, target: Pointer) -> None:
         """Copy columns of few channels, a vector at a time."""

@@ -31,19 +31,12 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
     x, out = selector.array(step.inputs[0]), selector.array(step.output)
     axes = axes_of(x.shape, out.strides, x.strides)
     row = axes.pop(step.axis)
-    others = by_memory(axes)
-    short = _short(selector.target.lanes, others, row)
-    if short is not None:
-        return [selector.launch(short, [out, x])]
-    return [selector.launch(formula_kernel(selector.target.lanes, others, [row], Softmax()), [out, x])]
-
-
-def _short(lanes: int, others: Sequence[Axis], row: Axis) -> ShortSoftmax | None:
-    """The kernel for contiguous rows of at most a vector whose results have contiguous columns; else None."""
+    others, lanes = by_memory(axes), selector.target.lanes
     *outer, rows = others or [Axis(1, (0, 0))]
-    if row.size > lanes or row.strides[1] != 4 or rows.strides != (4, 4 * row.size):
-        return None
-    return ShortSoftmax(lanes, tuple(outer), rows.size, row.size, row.strides[0])
+    kernel: Kernel = formula_kernel(lanes, others, [row], Softmax())
+    if row.size <= lanes and row.strides[1] == 4 and rows.strides == (4, 4 * row.size):
+        kernel = ShortSoftmax(lanes, tuple(outer), rows.size, row.size, row.strides[0])
+    return [selector.launch(kernel, [out, x])]
 
 
 @record()

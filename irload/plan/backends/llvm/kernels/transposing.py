@@ -69,14 +69,9 @@ class TransposedCopy(Kernel):
         return min(self.lanes, self.columns.size)
 
     @property
-    def _most(self) -> int:
-        """The squares per cache line of a row of the source."""
-        return max(1, LINE // (4 * self.lanes))
-
-    @property
     def _squares(self) -> int:
-        """The squares per row of a band."""
-        return min(self._most, -(-self.columns.size // self._width))
+        """The squares per row of a band: a cache line of the source, if there are enough columns."""
+        return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._width))
 
     @property
     def _bands(self) -> int:

@@ -72,11 +72,7 @@ def prepare(
     )
 
 
-_SCALES: dict[np.dtype[Any], str] = {
-    np.dtype(np.float16): F16,
-    np.dtype(bfloat16): BF16,
-    et.f8e8m0.dtype: BF16,
-}
+_SCALES: dict[np.dtype[Any], str] = {np.dtype(np.float16): F16, np.dtype(bfloat16): BF16, et.f8e8m0.dtype: BF16}
 """The types in which scales are packed, by the stored type; f32 by default. Each represents all stored values."""
 
 

@@ -92,13 +92,7 @@ class TokenizeWords(TextKernel):
 
 
 def each_prefix(
-    f: Function,
-    v: LocalIntegers,
-    table: WordTable,
-    limits: Pointer,
-    text: Pointer,
-    at: Int,
-    end: Int,
+    f: Function, v: LocalIntegers, table: WordTable, limits: Pointer, text: Pointer, at: Int, end: Int
 ) -> Iterator[tuple[Int, Int]]:
     """The numbers and the ends of the words in the table that start at `at`, shortest first.
 

@@ -9,13 +9,7 @@ from irload.plan.backends.llvm.arguments import Arguments
 from irload.plan.backends.llvm.builder import Function, Int, Pointer
 from irload.plan.backends.llvm.intrinsics import bits
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
-from irload.plan.backends.llvm.kernels.text.emit import (
-    TextKernel,
-    character_bytes,
-    copy_bytes,
-    load_i32,
-    store_i32,
-)
+from irload.plan.backends.llvm.kernels.text.emit import TextKernel, character_bytes, copy_bytes, load_i32, store_i32
 from irload.record import record
 
 _POINTS = 0x10FFFF

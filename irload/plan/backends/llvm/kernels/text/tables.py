@@ -14,12 +14,7 @@ from irload.ops.text.tokens import REMEMBERED, SHORT
 from irload.ops.text.tools import SubwordModel
 from irload.ops.text.unigram import Segmentation
 from irload.ops.text.wordpiece import Subwords
-from irload.plan.backends.llvm.kernels.text.models import (
-    BestSegmentation,
-    LongestSubwords,
-    MergePairs,
-    TokenizeWords,
-)
+from irload.plan.backends.llvm.kernels.text.models import BestSegmentation, LongestSubwords, MergePairs, TokenizeWords
 from irload.plan.backends.llvm.kernels.text.vocabulary import Pairs, Vocabulary, WordIndex, call
 from irload.plan.backends.llvm.kernels.text.words import CopyIds
 from irload.plan.backends.llvm.target import Target
