@@ -196,17 +196,11 @@ def select_attention(step: AttentionStep, selector: Selector) -> list[Launch]:
     column = None if mask is None else mask.strides[-1]
     optional = [array for array in (mask, sink) if array is not None]
     strides = [q.strides[:-2], *strides, out.strides[:-2], *(a.strides[:-2] for a in optional)]
-    attend = Attend(
-        tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True)),
-        (queries, keys, width, depth),
-        _matrix(q),
-        _matrix(out),
-        None if mask is None else _matrix(mask),
-        None if sink is None else sink.strides[-2],
-        Scoring(step.query_scale * step.scale, column, dropped, step.causal, sink is not None, sums.dot.b == BF16),
-        sums,
-        block,
-    )
+    axes = tuple(Axis(n, tuple(along)) for n, *along in zip(outer, *strides, strict=True))
+    rows = _matrix(q), _matrix(out), None if mask is None else _matrix(mask), None if sink is None else sink.strides[-2]
+    scale, coarse = step.query_scale * step.scale, sums.dot.b == BF16
+    scoring = Scoring(scale, column, dropped, step.causal, sink is not None, coarse)
+    attend = Attend(axes, (queries, keys, width, depth), *rows, scoring, sums, block)
     return [*packs, selector.launch(attend, [q, *pointers, out, *optional])]
 
 

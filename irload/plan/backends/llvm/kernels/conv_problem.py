@@ -36,15 +36,8 @@ class ConvProblem:
     def of(step: ConvStep, selector: Selector) -> ConvProblem:
         """A convolution of a program."""
         data, weights, *operands = step.inputs
-        return ConvProblem(
-            selector.stored(data),
-            selector.stored(step.output),
-            [selector.stored(v) for v in operands],
-            step.epilogue,
-            weights,
-            weights.shape,
-            step.windows,
-        )
+        arrays = selector.stored(data), selector.stored(step.output), [selector.stored(v) for v in operands]
+        return ConvProblem(*arrays, step.epilogue, weights, weights.shape, step.windows)
 
     @property
     def tensors(self) -> list[Array]:

@@ -7,6 +7,7 @@ which o + begin − k·dilation is a multiple of the stride, and the position in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import gcd, prod
 
@@ -77,18 +78,10 @@ def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[ConvProbl
     for parts in product(*(phases(*numbers) for numbers in geometry)):
         taps = tuple(part.taps for part in parts)
         index = (slice(None), slice(None), *(part.outputs for part in parts))
-        conv = ConvProblem(
-            data,
-            out[index],
-            [operand[index] for operand in operands],
-            step.epilogue,
-            step.inputs[1],
-            (groups, channels, depth, *map(len, taps)),
-            tuple(part.window for part in parts),
-            lambda weights, taps=taps: _picked(weights, taps),
-            taps,
-        )
-        convs.append(conv)
+        arrays = data, out[index], [operand[index] for operand in operands]
+        shape, windows = (groups, channels, depth, *map(len, taps)), tuple(part.window for part in parts)
+        pick = partial(_picked, taps=taps)
+        convs.append(ConvProblem(*arrays, step.epilogue, step.inputs[1], shape, windows, pick, taps))
     return convs
 
 

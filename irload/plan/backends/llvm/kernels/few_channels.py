@@ -79,18 +79,8 @@ def _maps(conv: ConvProblem, copy: Reorder, dot: Dot) -> Maps:
     steps = copy.strides[-len(copy.spatial) :]
     windows = (*lines, replace(columns, kernel=1))
     chunks = Chunks.in_place(length, SIZES[dot.a], dot)
-    return Maps(
-        conv.data,
-        copy.strides[0],
-        0,
-        steps,
-        windows,
-        chunks,
-        copy.nbytes,
-        contiguous_windows=True,
-        arrange=arrange,
-        key=copy.members,
-    )
+    maps = Maps(conv.data, copy.strides[0], 0, steps, windows, chunks, copy.nbytes)
+    return replace(maps, contiguous_windows=True, arrange=arrange, key=copy.members)
 
 
 def _reads_lines(data: Array, depth: int) -> bool:

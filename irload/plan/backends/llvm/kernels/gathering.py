@@ -183,16 +183,9 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     within = by_memory(inner)
     if not within or within[-1].strides != beside:
         within.append(Axis(1, beside))
-    kernel = GatherSlices(
-        selector.target.lanes,
-        tuple(merged(before)),
-        tuple(merged(picked)),
-        tuple(within),
-        data.shape[axis],
-        data.strides[axis],
-        indices.itemsize,
-        step.widens,
-    )
+    axes = tuple(merged(before)), tuple(merged(picked)), tuple(within)
+    gathered = data.shape[axis], data.strides[axis], indices.itemsize
+    kernel = GatherSlices(selector.target.lanes, *axes, *gathered, step.widens)
     return [selector.launch(kernel, [data, indices, out])]
 
 

@@ -35,8 +35,8 @@ def select_sample(step: SampleStep, selector: Selector) -> list[Launch]:
     lines = merged([Axis(size, s) for size, s in zip(grid.shape[1:3], strides[1:], strict=True)])
     points = lines.pop() if lines else Axis(1, (4, 8))
     outer = [Axis(x.shape[0], (*strides[0], x.strides[0])), *(Axis(axis.size, (*axis.strides, 0)) for axis in lines)]
-    units = "corners" if step.align_corners else "edges"
-    kernel = _sampling(x, y, grid, points, outer, (step.mode, step.padding, units, None), selector.target.lanes)
+    sampler = partial(GridSampler, step.mode, step.padding, "corners" if step.align_corners else "edges", None)
+    kernel = _sampling(x, y, grid, points, outer, sampler, selector.target.lanes)
     return [selector.launch(kernel, [y, grid, x])]
 
 
@@ -46,31 +46,25 @@ def select_sample_sum(step: SampleSumStep, selector: Selector) -> list[Launch]:
     y, factors = selector.array(step.output), spread(factors, grid.shape[:3])
     points = Axis(grid.shape[1], (y.strides[2], grid.strides[1], factors.strides[1]))
     outer = [Axis(len(images), (y.strides[0], grid.strides[0], 0, factors.strides[0], images.strides[0]))]
-    attributes = ("bilinear", step.padding, "pixels", step.bounds)
-    kernel = _sampling(x, y, grid, points, outer, attributes, selector.target.lanes)
+    sampler = partial(GridSampler, "bilinear", step.padding, "pixels", step.bounds)
+    kernel = _sampling(x, y, grid, points, outer, sampler, selector.target.lanes)
     samples = Axis(grid.shape[2], (grid.strides[2], factors.strides[2]))
     kernel = replace(kernel, samples=samples, image_stride=x.strides[0])
     return [selector.launch(kernel, [y, grid, x, factors, images])]
 
 
 def _sampling(
-    x: Array,
-    y: Array,
-    grid: Array,
-    points: Axis,
-    outer: Sequence[Axis],
-    attributes: tuple[str, str, str, str | None],
-    lanes: int,
+    x: Array, y: Array, grid: Array, points: Axis, outer: Sequence[Axis], sampler: partial[GridSampler], lanes: int
 ) -> GridSampling:
-    """The kernel without sums. `attributes`: the first fields of `GridSampler`."""
+    """The kernel without sums. `sampler`: without its last two fields."""
     sizes, strides = x.shape[2:], x.strides[2:]
     elements = sum((size - 1) * abs(stride) // 4 for size, stride in zip(sizes, strides, strict=True))
     pairs = (points.strides[1], grid.strides[-1]) == (8, 4)
-    sampler = GridSampler(*attributes, pairs, "i32" if elements < 1 << 31 else "i64")
+    points_of = sampler(pairs, "i32" if elements < 1 << 31 else "i64")
     image = tuple(Axis(*axis) for axis in zip(sizes, zip(strides, strict=True), strict=True))
     channels = Axis(x.shape[1], (y.strides[1], x.strides[1]))
     along = channels.size >= lanes and channels.strides[1] == 4
-    return GridSampling(lanes, sampler, tuple(merged(outer)), points, grid.strides[-1], channels, image, along)
+    return GridSampling(lanes, points_of, tuple(merged(outer)), points, grid.strides[-1], channels, image, along)
 
 
 @record()

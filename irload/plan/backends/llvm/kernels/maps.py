@@ -104,19 +104,10 @@ def maps_in_place(conv: ConvProblem, dot: Dot, depth: int) -> Maps | None:
     data = conv.data
     if not reads_in_place(data, 1, depth, dot):
         return None
-    planar = is_planar(data)
-    return Maps(
-        data,
-        data.strides[0],
-        depth * data.strides[1],
-        data.strides[2:],
-        conv.windows,
-        Chunks.in_place(depth, data.strides[1], dot),
-        data.nbytes,
-        planar=planar,
-        arrange=unchanged if planar else channels_last,
-        key=planar,
-    )
+    planar, chunks = is_planar(data), Chunks.in_place(depth, data.strides[1], dot)
+    strides, arrange = data.strides, unchanged if planar else channels_last
+    maps = Maps(data, strides[0], depth * strides[1], strides[2:], conv.windows, chunks, data.nbytes)
+    return replace(maps, planar=planar, arrange=arrange, key=planar)
 
 
 def is_planar(data: Array) -> bool:
@@ -207,7 +198,7 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
     if all(read):
         copies.append(copy(target, CopyOperand(address(data), split, [data]), size, selector))
 
-    def arrange(weights: Array) -> Array:
+    def arranged(weights: Array) -> Array:
         """[G, O, C, K…] → [G, O, K…, channels of whole words], or [G, O, lines of taps…, words of a run]."""
         moved = channels_last(weights)
         if run:
@@ -217,19 +208,9 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
 
     if run:
         windows = (*windows[:-1], replace(windows[-1], kernel=1))
-    return Maps(
-        buffer,
-        strides[0],
-        strides[1],
-        strides[3:],
-        windows,
-        Chunks.in_place(run or whole, strides[2], dot),
-        nbytes,
-        copies=copies,
-        planar=planar,
-        arrange=unchanged if planar else arrange,
-        key=(planar, whole, run),
-    )
+    (batch, group, channel, *along), arrange = strides, unchanged if planar else arranged
+    chunks, key = Chunks.in_place(run or whole, channel, dot), (planar, whole, run)
+    return Maps(buffer, batch, group, tuple(along), windows, chunks, nbytes, copies, None, planar, False, arrange, key)
 
 
 def _run(conv: ConvProblem, dot: Dot) -> int:

@@ -112,15 +112,9 @@ class Recurrence(Kernel):
 
     @property
     def code(self) -> Recurrence:
-        return replace(
-            self,
-            backwards=(False,) * len(self.backwards),
-            batch=0,
-            length=0,
-            y=(0, 0, 0, self.y[3]),
-            states=tuple((0, 0, s[2]) for s in self.states),
-            lengths=None if self.lengths is None else 0,
-        )
+        sizes = {"batch": 0, "length": 0, "lengths": None if self.lengths is None else 0}
+        strides = {"y": (0, 0, 0, self.y[3]), "states": tuple((0, 0, s[2]) for s in self.states)}
+        return replace(self, backwards=(False,) * len(self.backwards), **sizes, **strides)
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -51,23 +51,14 @@ def select_recurrent(step: RecurrentStep, selector: Selector) -> list[Launch]:
         selector.packed(r, ("hidden", k, *key), lambda r, k=k: pack(ordered(r, phases[k], hidden, lanes), packings[k]))
         for k in range(len(phases))
     ]
-    recurrence = Recurrence(
-        lanes,
-        phases,
-        sums,
-        step.backwards,
-        batch,
-        length,
-        y.strides,
-        tuple(s.strides for pair in zip(first, last, strict=True) for s in pair),
-        None if lengths is None else lengths.strides[0],
-    )
+    states = [s for pair in zip(first, last, strict=True) for s in pair]
+    strides = y.strides, tuple(s.strides for s in states), None if lengths is None else lengths.strides[0]
+    recurrence = Recurrence(lanes, phases, sums, step.backwards, batch, length, *strides)
     inner = None
     if any(p.phase.apart for p in phases):
         pad = (0, 0), (0, recurrence.pitch // 4 - hidden)
         inner = selector.packed(b, ("inner", *key), lambda b: aligned_copy(np.pad(b[:, -hidden:], pad)))
     launches = input_gates(step, pack_all, key, gates, bias, sums.dot, selector)
-    states = [s for pair in zip(first, last, strict=True) for s in pair]
     return [*launches, selector.launch(recurrence, [gates, lengths, *hiddens, inner, y, *states])]
 
 

@@ -108,20 +108,10 @@ class SlidingWindows(Kernel):
         vectors, columns = _tile(target, channels, axes[2], unrolled=unrolled) if is_dense else (1, 1)
         step = vectors * target.lanes
         most = tuning.MANY_CHANNEL_BLOCKS * step
-        return SlidingWindows(
-            target.lanes,
-            batch,
-            channels,
-            axes,
-            tuple(five(tensor.strides) for tensor in tensors),
-            elements_of(tensors),
-            _share(selector, channels, batch * axes[0].count * axes[1].count, vectors),
-            vectors,
-            columns,
-            0 if channels % step == 0 else columns if channels < most else min(columns, tuning.FEW_COLUMNS),
-            unrolled,
-            how,
-        )
+        tail_columns = 0 if channels % step == 0 else columns if channels < most else min(columns, tuning.FEW_COLUMNS)
+        share = _share(selector, channels, batch * axes[0].count * axes[1].count, vectors)
+        maps = batch, channels, axes, tuple(five(tensor.strides) for tensor in tensors), elements_of(tensors)
+        return SlidingWindows(target.lanes, *maps, share, vectors, columns, tail_columns, unrolled, how)
 
     @property
     def name(self) -> str:

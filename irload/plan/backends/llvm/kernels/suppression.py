@@ -15,7 +15,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.ops.detection.boxes import IOU, Iou, Overlap, Suppress, suppress
 from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.builder import Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.intrinsics import none_of
 from irload.plan.backends.llvm.kernel import Standalone, address
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
@@ -70,7 +70,12 @@ class BoxSuppression(Standalone):
             v["apart"] = 1
             for at in f.range(-16, 32, 16):
                 v["at"] = f.load_int(cell, at)
-                self._compare(f, [*corners, area], columns, f.load_int(cell, at + 8), nbytes, offset, factor, v)
+                end = f.load_int(cell, at + 8)
+                for _ in f.until(lambda end=end: (v["at"] >= end) | f.equal(v["apart"], 0)):
+                    first = v["at"]
+                    others = [f.load(columns + first * 4 + nbytes * k) for k in range(_COLUMNS)]
+                    self._compare([*corners, area], others, offset, factor, v)
+                    v["at"] = first + f.lanes
             with f.when(f.differ(v["apart"], 0)):
                 count, end = v["count"], f.load_int(cell, 8)
                 for k, value in enumerate([*corners, area]):
@@ -84,42 +89,26 @@ class BoxSuppression(Standalone):
             v["next"] = index + 1
         f.store_scalar(v["count"], selected)
 
-    def _compare(
-        self,
-        f: Function,
-        box: list[Vec],
-        columns: Pointer,
-        end: Int,
-        nbytes: Int,
-        offset: Vec,
-        threshold: Vec,
-        v: LocalIntegers,
-    ) -> None:
-        """Set `apart` to 0 if one of the selected boxes from `at` to `end` overlaps this one."""
-        for _ in f.until(lambda: (v["at"] >= end) | f.equal(v["apart"], 0)):
-            at = v["at"]
-            others = [f.load(columns + at * 4 + nbytes * k) for k in range(_COLUMNS)]
-            common = self._common(f, box, others, offset)
-            a, b, zero = others[4], box[4], f.zero()
-            union = a + b - common
-            # A quotient above the threshold is above this bound, also after rounding. Few vectors need the division.
-            bound = union.times_plus(threshold * (1 - MARGIN), -SMALLEST)
-            with f.when(f.equal(none_of(f, common.compare("ugt", bound)).as_int(), 0)):
-                overlap = (common / union).where(a.compare("ogt", zero) & b.compare("ogt", zero), zero)
-                v["apart"] = none_of(f, overlap.compare("ugt", threshold)).as_int()  # NaN overlaps
-            v["at"] = at + f.lanes
+    def _compare(self, box: list[Vec], others: list[Vec], offset: Vec, threshold: Vec, v: LocalIntegers) -> None:
+        """Set `apart` to 0 if one of the others overlaps the box."""
+        f = offset.function
+        common = self._common(f, box, others, offset)
+        a, b, zero = others[4], box[4], f.zero()
+        union = a + b - common
+        # A quotient above the threshold is above this bound, also after rounding. Few vectors need the division.
+        bound = union.times_plus(threshold * (1 - MARGIN), -SMALLEST)
+        with f.when(f.equal(none_of(f, common.compare("ugt", bound)).as_int(), 0)):
+            overlap = (common / union).where(a.compare("ogt", zero) & b.compare("ogt", zero), zero)
+            v["apart"] = none_of(f, overlap.compare("ugt", threshold)).as_int()  # NaN overlaps
 
     def _common(self, f: Function, box: list[Vec], others: list[Vec], offset: Vec) -> Vec:
         """The common area, by the operations of `iou` in the same order."""
         zero = f.zero()
         lengths: list[Vec] = []
+        highest, lowest = (larger, smaller) if self.finite else (Vec.maximum, Vec.minimum)
         for k in (0, 1):
-            if self.finite:
-                low, high = larger(others[k], box[k]), smaller(others[k + 2], box[k + 2])
-                length = larger(high - low + offset, zero)
-            else:
-                low, high = others[k].maximum(box[k]), others[k + 2].minimum(box[k + 2])
-                length = (high - low + offset).maximum(zero)
+            low, high = highest(others[k], box[k]), lowest(others[k + 2], box[k + 2])
+            length = highest(high - low + offset, zero)
             lengths.append(length if self.bridge else length.where(high.compare("oge", low), zero))
         return lengths[0] * lengths[1]
 

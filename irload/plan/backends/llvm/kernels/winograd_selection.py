@@ -54,18 +54,11 @@ def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) 
         rows = next((n for n in lower if filled(tiles, n) <= tiles * tuning.WINOGRAD_EMPTY), rows)
     tiles = filled(tiles, rows)
     together = 1 if streamed and tiles <= rows else 2
-    kernel = Winograd(
-        WinogradProducts(lanes, depth, channels, rows, vectors, together),
-        n,
-        (conv.windows[0].size, conv.windows[1].size),
-        (height, width),
-        (conv.windows[0].begin, conv.windows[1].begin),
-        tuple(tensor.strides for tensor in (data, *conv.tensors)),
-        elements_of((data, out, *conv.operands)),
-        conv.epilogue,
-        tiles,
-        zero_point,
-    )
+    (down, across), tensors = conv.windows, (data, *conv.tensors)
+    maps = (down.size, across.size), (height, width), (down.begin, across.begin)
+    types = tuple(t.strides for t in tensors), elements_of((data, out, *conv.operands))
+    products = WinogradProducts(lanes, depth, channels, rows, vectors, together)
+    kernel = Winograd(products, n, *maps, *types, conv.epilogue, tiles, zero_point)
 
     def pack(weights: Array) -> Array:
         weights = weights.astype(np.float32) if weights.dtype == np.int8 else weights

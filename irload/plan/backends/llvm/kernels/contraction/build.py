@@ -144,14 +144,7 @@ def _widening_sums(target: Target, dot: Dot) -> int:
 
 
 def compressed_product(
-    target: Target,
-    dot: Dot,
-    axes: Sequence[Axis],
-    elements: SumLevel,
-    results: ResultTensors,
-    panel: int,
-    *,
-    fixed: bool,
+    target: Target, dot: Dot, axes: Sequence[Axis], words: SumLevel, results: ResultTensors, panel: int, *, fixed: bool
 ) -> Product:
     """The contraction with compressed weights. `fixed`: the number of rows does not differ between shapes.
 
@@ -169,21 +162,21 @@ def compressed_product(
     if separate or (widens_in_registers(target, rows, panel, dot) and prod(axis.size for axis in loops[:-1]) == 1):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(min(most, target.registers // 2) // rows, 4, vectors) // panel)
-        return create((rows, vectors), groups_of(dot, elements), panel)
+        return create((rows, vectors), groups_of(dot, words), panel)
     shape = tile_shape(target, rows, results.channels, panel, loops[-1].strides[1], widest=panel, dot=dot)
     if dot.group:
-        return create(shape, groups_of(dot, elements), panel)
-    return in_parts(replace(create(shape, (elements,), panel), widens=True))
+        return create(shape, groups_of(dot, words), panel)
+    return in_parts(replace(create(shape, (words,), panel), widens=True))
 
 
-def groups_of(dot: Dot, elements: SumLevel) -> tuple[SumLevel, ...]:
+def groups_of(dot: Dot, words: SumLevel) -> tuple[SumLevel, ...]:
     """The loop over the groups of compressed weights or of quantized data, and the loop over the words of a group."""
     assert dot.weights is not None
-    count = elements.count * dot.k // dot.group if dot.group else dot.weights.groups(elements.count)
+    count = words.count * dot.k // dot.group if dot.group else dot.weights.groups(words.count)
     if count == 1 and not dot.group:
-        return (elements,)
-    group = elements.count // count
-    return SumLevel(count, group * elements.x), SumLevel(group, elements.x)
+        return (words,)
+    group = words.count // count
+    return SumLevel(count, group * words.x), SumLevel(group, words.x)
 
 
 def in_parts(product: Product) -> Product:

@@ -31,10 +31,7 @@ class Parts:
 
 _MATCHES = Parts(matches=True, gaps=False)
 _KEPT = {
-    ("isolate", False): Parts(matches=True, gaps=True),
-    ("isolate", True): Parts(matches=True, gaps=True),
-    ("contiguous", False): Parts(matches=True, gaps=True),
-    ("contiguous", True): Parts(matches=True, gaps=True),
+    **{(how, i): Parts(matches=True, gaps=True) for how in ("isolate", "contiguous") for i in (False, True)},
     ("remove", False): Parts(matches=False, gaps=True),
     ("mergedwithnext", False): Parts(matches=False, gaps=True, merges=True),
 }
