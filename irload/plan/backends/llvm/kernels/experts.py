@@ -200,7 +200,7 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
     panel = min(PANEL, -(-columns // target.lanes))
     levels, strides = chunks.levels(dot), (x.strides[0], counts.strides[0], y.strides[0])
     single, several = (
-        rows_product(target, dot, Axis(size, (0, strides[0], strides[2])), levels, results, shape, panel)
+        rows_product(target, dot, Axis(size, (0, strides[0], strides[2])), levels, results, shape)
         for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, panel, hint(strides[0])), strict=True)
     )
     words = len(single.numbers), len(several.numbers)

@@ -46,8 +46,8 @@ class Maps:
 
     Strides in bytes: `batch`, `group`, and `strides` along each spatial axis. `windows`: over the data or the copy.
     `copies`: the launches that write the copy. `offsets`: the bytes from the data to each tap of output 0, unless they
-    follow from the windows. `planar`: channels are the outermost loop of the sum. `arrange` reorders weights [G,O,C,K…]
-    to the order of the sum; `key` identifies this order.
+    follow from the windows. `planar`: channels are the outermost loop of the sum, in the order of weights [G,O,C,K…].
+    Otherwise `arrange` reorders weights to the order of the sum. `key` identifies this order.
     """
 
     data: Array | Temporary
@@ -104,20 +104,15 @@ def maps_in_place(conv: ConvProblem, dot: Dot, depth: int) -> Maps | None:
     data = conv.data
     if not reads_in_place(data, 1, depth, dot):
         return None
-    planar, chunks = is_planar(data), Chunks.in_place(depth, data.strides[1], dot)
-    strides, arrange = data.strides, unchanged if planar else channels_last
+    planar, strides = is_planar(data), data.strides
+    chunks = Chunks.in_place(depth, strides[1], dot)
     maps = Maps(data, strides[0], depth * strides[1], strides[2:], conv.windows, chunks, data.nbytes)
-    return replace(maps, planar=planar, arrange=arrange, key=planar)
+    return replace(maps, planar=planar, key=planar)
 
 
 def is_planar(data: Array) -> bool:
     """True if the channels of a position are not contiguous."""
     return data.shape[1] > 1 and data.strides[1] != data.itemsize
-
-
-def unchanged(weights: Array) -> Array:
-    """Weights [G,O,C,K…], the order of planar data."""
-    return weights
 
 
 def unpadded_copy(conv: ConvProblem, selector: Selector) -> Maps:
@@ -198,7 +193,7 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
     if all(read):
         copies.append(copy(target, CopyOperand(address(data), split, [data]), size, selector))
 
-    def arranged(weights: Array) -> Array:
+    def arrange(weights: Array) -> Array:
         """[G, O, C, K…] → [G, O, K…, channels of whole words], or [G, O, lines of taps…, words of a run]."""
         moved = channels_last(weights)
         if run:
@@ -208,7 +203,7 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
 
     if run:
         windows = (*windows[:-1], replace(windows[-1], kernel=1))
-    (batch, group, channel, *along), arrange = strides, unchanged if planar else arranged
+    batch, group, channel, *along = strides
     chunks, key = Chunks.in_place(run or whole, channel, dot), (planar, whole, run)
     return Maps(buffer, batch, group, tuple(along), windows, chunks, nbytes, copies, None, planar, False, arrange, key)
 

@@ -42,8 +42,8 @@ class TransposedCopy(Kernel):
 
     @property
     def code(self) -> TransposedCopy:
-        rows, columns = min(self.rows.size, self.lanes), self._width * self._squares
-        return replace(self, outer=(), rows=Axis(rows, ()), columns=Axis(columns, ()))
+        height, width = self._square
+        return replace(self, outer=(), rows=Axis(height, ()), columns=Axis(width * self._squares, ()))
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -59,43 +59,37 @@ class TransposedCopy(Kernel):
         return size_of((*self.outer, self.rows, self.columns))
 
     @property
-    def _height(self) -> int:
-        """Rows of a square."""
-        return min(self.lanes, self.rows.size)
-
-    @property
-    def _width(self) -> int:
-        """Columns of a square."""
-        return min(self.lanes, self.columns.size)
+    def _square(self) -> tuple[int, int]:
+        """The rows and columns of a square."""
+        return min(self.lanes, self.rows.size), min(self.lanes, self.columns.size)
 
     @property
     def _squares(self) -> int:
         """The squares per row of a band: a cache line of the source, if there are enough columns."""
-        return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._width))
+        return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._square[1]))
 
     @property
     def _bands(self) -> int:
-        return -(-self.columns.size // (self._width * self._squares))
+        return -(-self.columns.size // (self._square[1] * self._squares))
 
     def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+        f, arguments, (height, width) = function, Arguments(function), self._square
         pointers = arguments.pointers(2)
         rows, columns, bands, down, right = arguments.integers(5)
         for starts, number in walk_lines(f, bands, arguments.table(2), pointers):
-            first = number * (self._width * self._squares)
-            lefts = [f.minimum(first + k * self._width, columns - self._width) for k in range(self._squares)]
-            for row in f.range(0, rows, self._height):
-                top = f.minimum(row, rows - self._height)
+            first = number * (width * self._squares)
+            lefts = [f.minimum(first + k * width, columns - width) for k in range(self._squares)]
+            for row in f.range(0, rows, height):
+                top = f.minimum(row, rows - height)
                 for column in lefts:
                     self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
 
     def _transpose(self, f: Function, addresses: list[Pointer], down: AnyInt, right: AnyInt) -> None:
         """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""
-        target, source = addresses
-        square = [f.load(source, down * k, self._width) for k in range(self._height)]
-        square += [f.zero()] * (self.lanes - self._height)
-        for k, line in enumerate(transposed(f, square)[: self._width]):
-            _store_first(f, line, target + right * k, self._height)
+        (target, source), (height, width) = addresses, self._square
+        square = [f.load(source, down * k, width) for k in range(height)] + [f.zero()] * (self.lanes - height)
+        for k, line in enumerate(transposed(f, square)[:width]):
+            _store_first(f, line, target + right * k, height)
 
 
 def _store_first(f: Function, value: Vec, pointer: Pointer, count: int) -> None:

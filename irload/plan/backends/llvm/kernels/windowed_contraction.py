@@ -82,7 +82,7 @@ def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Sele
         taps = 1  # data in place: the words of each tap follow the words of the previous tap
 
     def pack(weights: Array) -> Array:
-        moved = block_diagonal(maps.arrange(weights), together)
+        moved = block_diagonal(weights if maps.planar else maps.arrange(weights), together)
         moved = moved.reshape(groups, channels, *moved.shape[2:])
         return pack_weights(moved, packing, selector.target, selector.threads, taps)
 

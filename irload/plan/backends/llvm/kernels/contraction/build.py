@@ -113,15 +113,10 @@ def register_product(
 
 
 def rows_product(
-    target: Target,
-    dot: Dot,
-    axis: Axis,
-    levels: Sequence[SumLevel],
-    results: ResultTensors,
-    shape: tuple[int, int],
-    panel: int,
+    target: Target, dot: Dot, axis: Axis, levels: Sequence[SumLevel], results: ResultTensors, shape: tuple[int, int]
 ) -> Product:
     """The contraction of one row, or of a ragged line of rows, with tiles of a given shape (rows, vectors)."""
+    panel = min(tuning.PANEL, -(-results.channels // target.lanes))
     levels = levels if dot.weights is None else groups_of(dot, levels[0])
     product = _product(target, dot, outer_and_columns([axis]), results, shape, levels, panel, fixed=True)
     return replace(product, ragged=axis.size > 1, shared=SHARE_PANELS)

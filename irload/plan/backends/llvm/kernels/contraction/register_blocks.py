@@ -67,32 +67,18 @@ class RegisterBlocks(Contraction):
 
     @property
     def code(self) -> Self:
-        compressed = self.dot.weights is not None
-        levels = [
-            level.key(
-                self.levels[k + 1 :],
-                self._turn,
-                free=level.stride is None and not (compressed or (self.split and not k)),
-            )
+        known = [self.dot.weights is not None or (self.split and not k) for k in range(len(self.levels))]
+        levels = tuple(
+            level.key(self.levels[k + 1 :], self._turn, free=level.stride is None and not known[k])
             for k, level in enumerate(self.levels)
-        ]
-        return replace(
-            self,
-            outer=(0, *self.outer[1:]) if self.outer else (),
-            weights=any_strides(self.weights),
-            columns=0,
-            channels=ANY if self.any_channels else tail_key(self.channels, self.vectors * self.lanes),
-            x=self._key(self.x),
-            y=self._key(self.y),
-            operands=tuple(map(self._key, self.operands)),
-            rows=self._heights[0],
-            levels=tuple(levels),
-            heights=self._heights,
-            prefetch_lines=self._prefetch_lines,
-            grid=None if self.grid is None else self.grid.key,
-            fixed=False,
-            on_one_line=self._on_one_line,
         )
+        channels = ANY if self.any_channels else tail_key(self.channels, self.vectors * self.lanes)
+        outer = (0, *self.outer[1:]) if self.outer else ()
+        sizes = {"outer": outer, "weights": any_strides(self.weights), "columns": 0, "channels": channels}
+        accesses = {"x": self._key(self.x), "y": self._key(self.y), "operands": tuple(map(self._key, self.operands))}
+        tiles = {"rows": self._heights[0], "heights": self._heights, "prefetch_lines": self._prefetch_lines}
+        lines = {"grid": self.grid and self.grid.key, "fixed": False, "on_one_line": self._on_one_line}
+        return replace(self, levels=levels, **sizes, **accesses, **tiles, **lines)
 
     def _key(self, access: Access) -> Access:
         return replace(access.key, column=column_key(access.column)) if self.maps else access.key
@@ -107,7 +93,8 @@ class RegisterBlocks(Contraction):
         code = self.code
         matrices = tuple(stride * self.matrix_bytes for stride in self.weights)
         strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
-        sizes = self.units, self.panels, self._block, self._panel_bytes, self._prefetched, self._zeros, self._tiles
+        prefetched = self._length // self.parts // self._turn * self._advance  # by a tile
+        sizes = self.units, self.panels, self._block, self._panel_bytes, prefetched, self._zeros, self._tiles
         last = self.channels - (self.panels - 1) * self.vectors * self.lanes
         return (*sizes, last, self._advance, *ends, *strides)
 
@@ -286,11 +273,6 @@ class RegisterBlocks(Contraction):
         """Cache lines of a panel that an iteration of a tile prefetches if `tiles` tiles prefetch the whole panel."""
         words = max(self._turn // self.dot.members, 1)
         return -(-words * self.packed_channels * WORD // (LINE * tiles))
-
-    @property
-    def _prefetched(self) -> int:
-        """The bytes of the next panels that a tile prefetches."""
-        return self._length // self.parts // self._turn * self._advance
 
     @property
     def _part(self) -> WidenedPart:

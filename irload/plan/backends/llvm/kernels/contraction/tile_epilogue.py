@@ -54,23 +54,11 @@ class TileEpilogue:
         return 1 + len(self.operands)
 
     @property
-    def _lanes(self) -> int:
-        """Channels of a panel."""
-        return self.width * tiles.ROWS
-
-    @property
-    def _panels(self) -> int:
-        return -(-self.channels // self._lanes)
-
-    @property
-    def _rest(self) -> int:
-        """Channels of the last panel."""
-        return self.channels - (self._panels - 1) * self._lanes
-
-    @property
-    def _differ(self) -> bool:
-        """True if the last panel is narrower than the others."""
-        return self._panels > 1 and self._rest < self._lanes
+    def _widths(self) -> tuple[int, int]:
+        """The channels of the last panel, and of the others."""
+        width = self.width * tiles.ROWS
+        last = (self.channels - 1) % width + 1
+        return last, width if self.channels > width else last
 
     def begin(self, f: Function, memory: Pointer) -> None:
         """Initialize the record: no rows wait for their epilogue."""
@@ -98,9 +86,9 @@ class TileEpilogue:
         """Record the number of rows that wait, and the addresses of y and the operands for each row of tiles."""
         record = self._record(memory)
         f.store_scalar(strips * self.rows, record, _WAITING)
-        if self._differ:
-            is_last = f.equal(panel, self._panels - 1).as_int()
-            f.store_scalar(is_last, record, _IS_LAST)
+        last, width = self._widths
+        if last < width:
+            f.store_scalar(f.equal(panel, self.channels // width).as_int(), record, _IS_LAST)
         for k, address in enumerate(addresses):
             f.store_scalar(address, record, _ADDRESSES + 8 * k)
 
@@ -108,8 +96,9 @@ class TileEpilogue:
         """Compute the epilogue of the waiting rows first…stop−1, and store their results."""
         record = self._record(memory)
         arguments = {"record": record, "first": first, "stop": stop}
-        is_last = f.differ(f.load_int(record, _IS_LAST), 0) if self._differ else True
-        for channels in either(f, is_last, self._rest, self._lanes if self._differ else self._rest):
+        last, width = self._widths
+        is_last = f.differ(f.load_int(record, _IS_LAST), 0) if last < width else True
+        for channels in either(f, is_last, last, width):
             f.call(f"finish{channels}", arguments, partial(self._write, channels=channels))
 
     def _record(self, memory: Pointer) -> Pointer:
