@@ -17,13 +17,14 @@ from irload.core.size import applied, fixed, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.arguments import Arguments, float_word
-from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
+from irload.plan.backends.llvm.axes import ANY, Axis, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16
-from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
+from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.attended_keys import without_dropped_keys
 from irload.plan.backends.llvm.kernels.attention_sums import MOST_ROWS, AttentionSums, Block, PairSums, RowSums
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.loops import first_above, repeat
 from irload.plan.backends.llvm.kernels.packing import Pack
 from irload.plan.backends.llvm.kernels.score_rows import ScoreRows, Scoring
@@ -38,7 +39,7 @@ from irload.record import record
 
 
 @record()
-class Attend(Kernel):
+class Attend(LineKernel):
     """out = softmax(q kᵀ · scale + mask) v. Pointers: q, k, v, out, then mask and sink if present.
 
     k and v are packed in panels, except for `RowSums`, which read them in place. A unit is a block of `block` queries
@@ -51,7 +52,6 @@ class Attend(Kernel):
     the mask.
     """
 
-    outer: tuple[Axis, ...]
     shape: tuple[int, int, int, int]
     """Number of queries, number of keys, elements of a key (width), elements of a value (depth)."""
     q: tuple[int, int]
@@ -79,7 +79,7 @@ class Attend(Kernel):
         queries, keys, *_ = self.shape
         rows = [stride for stride in (self.mask and self.mask[0], self.sink) if stride]
         least = applied(lambda count: float_word(least_exponent(count)), keys)
-        sizes = (queries, keys, self.block, self._blocks, self.q[0], self.out[0], *rows, least)
+        sizes = (queries, keys, self.block, self.parts, self.q[0], self.out[0], *rows, least)
         return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
 
     @property
@@ -87,11 +87,7 @@ class Attend(Kernel):
         return 4 + (self.mask is not None) + (self.sink is not None)
 
     @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._blocks
-
-    @property
-    def _blocks(self) -> int:
+    def parts(self) -> int:
         return -(-self.shape[0] // self.block)
 
     @property

@@ -1,4 +1,4 @@
-"""The base class of kernels that work row by row: divides rows into units, and emits the loops along rows."""
+"""The base classes of kernels that work line by line, or row by row with the loops along rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import unrolled
 from irload.plan.backends.llvm.tuning import ROW_BLOCK
 from irload.record import record
+
+
+@record()
+class LineKernel(Kernel):
+    """A kernel whose units are parts of lines. The code reads the axes between lines, `outer`."""
+
+    outer: tuple[Axis, ...]
+
+    @property
+    def parts(self) -> int:
+        """The parts of a line."""
+        return 1
+
+    @property
+    def count(self) -> int:
+        return size_of(self.outer) * self.parts
 
 
 @record(eq=False)

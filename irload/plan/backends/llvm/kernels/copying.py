@@ -132,7 +132,7 @@ def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Sele
         ends = contiguous_axes(words)
         kernel = Pointwise(selector.target.lanes, words, IDENTITY, (F32, F32))
         if ends is not None:
-            kernel = TransposedCopy(selector.target.lanes, *ends)
+            kernel = TransposedCopy(ends[0], selector.target.lanes, *ends[1:])
     return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])
 
 

@@ -13,7 +13,7 @@ from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, row_key, size_o
 from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, LineKernel, Row
 from irload.plan.backends.llvm.kernels.positions import ColumnPositions, Positions, RowPositions, counts, partial_counts
 from irload.plan.backends.llvm.tuning import COLUMN_BLOCK, COLUMN_VECTORS
 from irload.record import record
@@ -53,7 +53,7 @@ class Formula(ABC):
 
 
 @record()
-class RowFormula(Kernel):
+class RowFormula(LineKernel):
     """A `Formula` of all positions of the inner axes, for each position of the outer axes.
 
     Vectors are along the last inner axis. Pointers: the tensors of the formula. A unit is a position of the outer axes.
@@ -61,7 +61,6 @@ class RowFormula(Kernel):
     """
 
     lanes: int
-    outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
     how: Formula
 
@@ -79,10 +78,6 @@ class RowFormula(Kernel):
         *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
         inner = unknown(self.inner, self._key)
         return (self.how.parameter_word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer)
 
     @property
     def cycles(self) -> float:
@@ -174,7 +169,7 @@ def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how
     nearest = min(abs(axis.strides[1]) for axis in inner)
     nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < nearest]
     if not nearer:
-        return RowFormula(lanes, tuple(outer), tuple(inner), how)
+        return RowFormula(tuple(outer), lanes, tuple(inner), how)
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rest = [axis for axis in outer if axis is not columns]
     vectors = max(1, min(how.vectors, columns.size // lanes))  # bands of whole vectors

@@ -14,9 +14,10 @@ from functools import partial
 from irload.core.size import alike
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged, size_of, table
+from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged, table
 from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.grid_points import GridSampler, ImageAxis, Tap, interpolated
 from irload.plan.backends.llvm.kernels.loops import either, repeat
 from irload.plan.backends.llvm.operands import read, write
@@ -64,11 +65,11 @@ def _sampling(
     image = tuple(Axis(*axis) for axis in zip(sizes, zip(strides, strict=True), strict=True))
     channels = Axis(x.shape[1], (y.strides[1], x.strides[1]))
     along = channels.size >= lanes and channels.strides[1] == 4
-    return GridSampling(lanes, points_of, tuple(merged(outer)), points, grid.strides[-1], channels, image, along)
+    return GridSampling(tuple(merged(outer)), lanes, points_of, points, grid.strides[-1], channels, image, along)
 
 
 @record()
-class GridSampling(Kernel):
+class GridSampling(LineKernel):
     """y[n,c,p] = Σ x[n,c,rows,columns] · weights at the point p of grid [n,p,2]. Pointers: y, grid, x.
 
     A unit is a vector of points. Strides in bytes: `outer`, of y, grid and x; `points`, of y and grid; `coordinate`, of
@@ -82,7 +83,6 @@ class GridSampling(Kernel):
 
     lanes: int
     sampler: GridSampler
-    outer: tuple[Axis, ...]
     points: Axis
     coordinate: int
     channels: Axis
@@ -120,11 +120,7 @@ class GridSampling(Kernel):
     def numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
         sizes = unknown((self.points, self.channels, self.samples), self._keys)
-        return (*sides, *sizes, self.coordinate, self.image_stride, self._vectors, *table(self.outer, self._tensors))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._vectors
+        return (*sides, *sizes, self.coordinate, self.image_stride, self.parts, *table(self.outer, self._tensors))
 
     @property
     def cycles(self) -> float:
@@ -134,8 +130,7 @@ class GridSampling(Kernel):
         return self.count * samples * (40 + 10 * taps + pixels)
 
     @property
-    def _vectors(self) -> int:
-        """The vectors per line of points."""
+    def parts(self) -> int:
         return -(-self.points.size // self.lanes)
 
     def write(self, function: Function) -> None:

@@ -8,10 +8,10 @@ from math import prod
 from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, axes_of, merged, size_of, table
+from irload.plan.backends.llvm.axes import axes_of, merged, table
 from irload.plan.backends.llvm.builder import Function, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
-from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.operands import load_lanes
 from irload.plan.backends.llvm.shuffles import across
 from irload.plan.backends.llvm.vector_math import ROUNDING
@@ -26,16 +26,15 @@ INTERLEAVED = (0, 2, 4, 6, 1, 3, 5, 7)
 
 
 @record()
-class QuantizeRows(Kernel):
+class QuantizeRows(LineKernel):
     """codes = round(x · 127 / max |x|) of each group. Pointers: from, to.
 
-    The scale of a group with NaN or infinities is NaN or infinite. A unit is a group. `rows`: the axes of the rows,
+    The scale of a group with NaN or infinities is NaN or infinite. A unit is a group. `outer`: the axes of the rows,
     with strides in bytes in x and in the copy. Elements of a row are contiguous. The code reads all sizes but `group`,
     which is a multiple of the lanes.
     """
 
     lanes: int
-    rows: tuple[Axis, ...]
     length: int
     codes: RowCodes
     element: str = F32
@@ -51,7 +50,7 @@ class QuantizeRows(Kernel):
         row = codes.row(length)
         to = [row * prod(sizes[k + 1 :]) for k in range(len(sizes))]
         rows = tuple(merged(axes_of(sizes, strides[:-1], to)))
-        return QuantizeRows(lanes, rows, length, codes, element)
+        return QuantizeRows(rows, lanes, length, codes, element)
 
     @property
     def why(self) -> str:
@@ -59,23 +58,18 @@ class QuantizeRows(Kernel):
 
     @property
     def code(self) -> QuantizeRows:
-        return replace(self, rows=(), length=0)
+        return replace(self, outer=(), length=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (self._groups, self.length, *table(self.rows, 2))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.rows) * self._groups
+        return (self.parts, self.length, *table(self.outer, 2))
 
     @property
     def cycles(self) -> float:
         return self.count * (self.codes.group // self.lanes * 4 + 20)
 
     @property
-    def _groups(self) -> int:
-        """Groups of a row."""
+    def parts(self) -> int:
         return self.length // self.codes.group
 
     def write(self, function: Function) -> None:

@@ -15,8 +15,8 @@ from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, 
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, I32, I64, SIZES, element_of
 from irload.plan.backends.llvm.intrinsics import bits, none_of
-from irload.plan.backends.llvm.kernel import Kernel, Launch
-from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.blocks import BlockKernel, LineKernel, Row
 from irload.plan.backends.llvm.kernels.loops import LocalIntegers
 from irload.plan.backends.llvm.operands import write
 from irload.plan.backends.llvm.selector import Selector
@@ -41,7 +41,7 @@ def _order(value: Vec, nan: int, *, largest: bool) -> Vec:
 
 
 @record()
-class TopK(Kernel):
+class TopK(LineKernel):
     """The `best` greatest or least of `size` elements of each line, and their positions. Pointers: x, best, positions.
 
     A unit is one line. A heap contains a key for each of the best elements read so far; the key of the worst element is
@@ -52,7 +52,6 @@ class TopK(Kernel):
 
     optimized = True
 
-    lines: tuple[Axis, ...]
     size: int
     best: int
     strides: tuple[int, ...]
@@ -63,15 +62,11 @@ class TopK(Kernel):
     @property
     def code(self) -> TopK:
         x = self.strides[0] if self.strides[0] == SIZES[F32] else ANY
-        return replace(self, lines=(), size=0, best=0, strides=(x, ANY, ANY))
+        return replace(self, outer=(), size=0, best=0, strides=(x, ANY, ANY))
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (self.size, self.best, *self.strides, *table(self.lines, 3))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.lines)
+        return (self.size, self.best, *self.strides, *table(self.outer, 3))
 
     @property
     def cycles(self) -> float:
@@ -262,7 +257,7 @@ class TopKAcross(BlockKernel):
 
 
 @record()
-class Scatter(Kernel):
+class Scatter(LineKernel):
     """y = x with elements at positions of each line replaced. Pointers: x, positions, updates, y. A unit is one line.
 
     `sizes`: the elements and the updates of a line; `strides`: bytes along the line; `index`: bytes of a position.
@@ -270,22 +265,17 @@ class Scatter(Kernel):
 
     optimized = True
 
-    lines: tuple[Axis, ...]
     sizes: tuple[int, int]
     strides: tuple[int, ...]
     index: int
 
     @property
     def code(self) -> Scatter:
-        return replace(self, lines=(), sizes=(0, 0), strides=())
+        return replace(self, outer=(), sizes=(0, 0), strides=())
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (*self.sizes, *self.strides, *table(self.lines, 4))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.lines)
+        return (*self.sizes, *self.strides, *table(self.outer, 4))
 
     @property
     def cycles(self) -> float:

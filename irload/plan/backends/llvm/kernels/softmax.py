@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import ClassVar
 
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, size_of, table
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.loops import either
 from irload.plan.backends.llvm.kernels.positions import Positions
@@ -35,12 +36,12 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
     *outer, rows = others or [Axis(1, (0, 0))]
     kernel: Kernel = formula_kernel(lanes, others, [row], Softmax())
     if row.size <= lanes and row.strides[1] == 4 and rows.strides == (4, 4 * row.size):
-        kernel = ShortSoftmax(lanes, tuple(outer), rows.size, row.size, row.strides[0])
+        kernel = ShortSoftmax(tuple(outer), lanes, rows.size, row.size, row.strides[0])
     return [selector.launch(kernel, [out, x])]
 
 
 @record()
-class ShortSoftmax(Kernel):
+class ShortSoftmax(LineKernel):
     """e^(x − max) / Σ of each row. A vector contains several rows. Pointers: to, from.
 
     Rows of `length` are contiguous in the input. Columns are contiguous in the output, with a stride of `apart` bytes,
@@ -50,37 +51,32 @@ class ShortSoftmax(Kernel):
     """
 
     lanes: int
-    outer: tuple[Axis, ...]
     rows: int
     length: int
     apart: int
 
     @property
     def code(self) -> ShortSoftmax:
-        rows = self._last + (self.lanes if self._blocks > 1 else 0)
+        rows = self._last + (self.lanes if self.parts > 1 else 0)
         return replace(self, outer=(), rows=rows, apart=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (self._blocks, self.apart, *table(self.outer, 2))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._blocks
+        return (self.parts, self.apart, *table(self.outer, 2))
 
     @property
     def cycles(self) -> float:
         return self.count * self._together * 3 * CYCLES
 
     @property
-    def _blocks(self) -> int:
+    def parts(self) -> int:
         """The number of blocks of `lanes` rows."""
         return -(-self.rows // self.lanes)
 
     @property
     def _last(self) -> int:
         """Rows of the last block."""
-        return self.rows - (self._blocks - 1) * self.lanes
+        return self.rows - (self.parts - 1) * self.lanes
 
     @property
     def _together(self) -> int:
@@ -92,7 +88,7 @@ class ShortSoftmax(Kernel):
         pointers, (blocks, apart), outer = arguments.pointers(2), arguments.integers(2), arguments.table(2)
         for starts, number in walk_lines(f, blocks, outer, pointers):
             to, source = moved(starts, [number * self.lanes * stride for stride in (4, 4 * self.length)])
-            most = self._last if self._blocks == 1 else self.lanes
+            most = self._last if self.parts == 1 else self.lanes
             for rows in either(f, f.equal(number, blocks - 1), self._last, most):
                 self._write_rows(f, to, source, apart, rows)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
 from irload.plan.backends.llvm.axes import Axis, size_of, table
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import LINE
 from irload.record import record
@@ -27,7 +27,7 @@ def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis]
 
 
 @record()
-class TransposedCopy(Kernel):
+class TransposedCopy(LineKernel):
     """Transposes squares of `lanes` × `lanes` elements in registers. Pointers: to, from.
 
     `rows`: the axis along which the target is contiguous; `columns`: the axis along which the source is. A unit is a
@@ -36,7 +36,6 @@ class TransposedCopy(Kernel):
     """
 
     lanes: int
-    outer: tuple[Axis, ...]
     rows: Axis
     columns: Axis
 
@@ -47,12 +46,8 @@ class TransposedCopy(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        sizes = self.rows.size, self.columns.size, self._bands
+        sizes = self.rows.size, self.columns.size, self.parts
         return (*sizes, self.rows.strides[1], self.columns.strides[0], *table(self.outer, 2))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer) * self._bands
 
     @property
     def cycles(self) -> float:
@@ -69,7 +64,7 @@ class TransposedCopy(Kernel):
         return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._square[1]))
 
     @property
-    def _bands(self) -> int:
+    def parts(self) -> int:
         return -(-self.columns.size // (self._square[1] * self._squares))
 
     def write(self, function: Function) -> None:
