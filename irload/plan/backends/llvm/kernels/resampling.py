@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from irload.record import record
 if TYPE_CHECKING:
     from irload.ops.image.taps import Taps
 
-VectorAt = Callable[[AnyInt, int | None], Vec]
-"""(index of an element, number of lanes or None for all) → the vector of results."""
+TapAt = Callable[[Any, AnyInt, int | None], tuple[Vec, Vec]]
+"""(index of a tap, index of an element, number of lanes or None for all) → the elements of the tap, the weights."""
 
 
 @record()
@@ -82,58 +82,53 @@ class Resampling(Kernel):
         for starts, j in walk_lines(f, positions, arguments.table(2), [x, y]):
             source, target = moved(starts, [0, j * apart])
             if self.gathers:
-                vector = self._gathered(f, source, offsets, weights, size)
+                tap = self._columns(f, source, offsets, weights, size)
             else:
                 row = j * self.taps
-                vector = self._weighted(f, source, offsets + row * 8, weights + row * 4)
+                tap = self._lines(f, source, offsets + row * 8, weights + row * 4)
             stride = self.inner.strides[1]
             for at, count in each_vector(f, size, self.inner.size):
-                write(f, vector(at, count), target, at * stride, stride, count)
+                write(f, self._sum(f, tap, at, count), target, at * stride, stride, count)
 
-    def _weighted(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer) -> VectorAt:
-        """The weighted sum of lines of x, whose offsets and weights are in a row of the tables."""
+    @property
+    def _holds(self) -> bool:
+        """True if the pointers and the weights of all taps of a line are in registers."""
+        return not self.gathers and self.taps <= HELD_TAPS
 
-        def tap(k: AnyInt) -> tuple[Pointer, Vec]:
+    def _sum(self, f: Function, tap: TapAt, at: AnyInt, count: int | None) -> Vec:
+        """The weighted sum of all taps."""
+        totals, first = [f.zero()], 0
+        if self._holds or self.gathers:
+            element, weight = tap(0, at, count)
+            totals, first = [element * weight], 1
+        for k in range(first, self.taps) if self._holds else f.range(first, self.taps, 1, totals):
+            element, weight = tap(k, at, count)
+            totals[0] = f.fma(element, weight, totals[0])
+        return totals[0]
+
+    def _lines(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer) -> TapAt:
+        """The taps of lines of x, whose offsets and weights are in a row of the tables."""
+
+        def load(k: AnyInt) -> tuple[Pointer, Vec]:
             return source + f.load_int(offsets, k * 8), f.broadcast(weights, k * 4)
 
-        stride = self.inner.strides[0]
-        held = [tap(k) for k in range(self.taps)] if self.taps <= HELD_TAPS else []
+        def tap(k: Any, at: AnyInt, count: int | None) -> tuple[Vec, Vec]:
+            pointer, weight = held[k] if held else load(k)
+            return read(f, pointer, at * stride, stride, count), weight
 
-        def vector(at: AnyInt, count: int | None) -> Vec:
-            def element(pointer: Pointer) -> Vec:
-                return read(f, pointer, at * stride, stride, count)
+        stride, held = self.inner.strides[0], [load(k) for k in range(self.taps)] if self._holds else []
+        return tap
 
-            if held:
-                total = element(held[0][0]) * held[0][1]
-                for pointer, weight in held[1:]:
-                    total = f.fma(element(pointer), weight, total)
-                return total
-            totals = [f.zero()]
-            for k in f.range(0, self.taps, 1, totals):
-                pointer, weight = tap(k)
-                totals[0] = f.fma(element(pointer), weight, totals[0])
-            return totals[0]
-
-        return vector
-
-    def _gathered(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer, size: AnyInt) -> VectorAt:
-        """The weighted sum of elements, whose offsets and weights are in columns of the tables."""
+    def _columns(self, f: Function, source: Pointer, offsets: Pointer, weights: Pointer, size: AnyInt) -> TapAt:
+        """The taps of elements, whose offsets and weights are in columns of the tables."""
         row = (size + (self.lanes - 1)) // self.lanes * self.lanes
 
-        def vector(at: AnyInt, count: int | None) -> Vec:
-            def tap(k: AnyInt) -> tuple[Vec, Vec]:
-                column = k * row + at
-                element = f.gather(source, f.load(offsets, column * 8, element="i64"), unit="i8")
-                return element, f.load(weights, column * 4)
+        def tap(k: Any, at: AnyInt, count: int | None) -> tuple[Vec, Vec]:
+            column = k * row + at
+            element = f.gather(source, f.load(offsets, column * 8, element="i64"), unit="i8")
+            return element, f.load(weights, column * 4)
 
-            element, weight = tap(0)
-            totals = [element * weight]
-            for k in f.range(1, self.taps, 1, totals):
-                element, weight = tap(k)
-                totals[0] = f.fma(element, weight, totals[0])
-            return totals[0]
-
-        return vector
+        return tap
 
 
 @record(eq=False)

@@ -128,12 +128,8 @@ class MergePairs(TokenizeWords):
             left, right = ids.load(k), ids.load(k + 1)
             key = bits(f, "or", bits(f, "shl", left, 32), right)
             f.store_scalar(f.integer(_NEVER), orders, k * 8)
-            mixed = bits(
-                f,
-                "mul",
-                bits(f, "xor", bits(f, "mul", key, PAIR_FACTORS[0]), bits(f, "lshr", key, 29)),
-                PAIR_FACTORS[1],
-            )
+            mixed = bits(f, "xor", bits(f, "mul", key, PAIR_FACTORS[0]), bits(f, "lshr", key, 29))
+            mixed = bits(f, "mul", mixed, PAIR_FACTORS[1])
             v["slot"] = bits(f, "and", bits(f, "lshr", mixed, 32), mask)
             for _ in f.until(lambda: v["slot"] < 0):
                 with f.when(f.load_int(keys, v["slot"] * 8) < 0):

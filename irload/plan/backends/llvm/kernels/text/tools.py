@@ -22,14 +22,18 @@ from irload.record import record
 
 @record()
 class Parts:
-    """The parts that splitting returns: `matches`, and `gaps`. With `merges`, a gap starts at the match before it."""
+    """The parts that splitting returns: `matches`, `gaps`, and texts that must not be split (`skipped`).
+
+    With `merges`, a gap starts at the match before it.
+    """
 
     matches: bool
     gaps: bool
     merges: bool = False
+    skipped: bool = True
 
 
-_MATCHES = Parts(matches=True, gaps=False)
+_MATCHES = Parts(matches=True, gaps=False, skipped=False)
 _KEPT = {
     **{(how, i): Parts(matches=True, gaps=True) for how in ("isolate", "contiguous") for i in (False, True)},
     ("remove", False): Parts(matches=False, gaps=True),
@@ -78,9 +82,7 @@ class CompiledTools(TextTools):
             return super().replaced(source, replacement, everywhere, begins, ends, chars, skips)
         require_offsets(begins, ends, chars.size)
         starts, stops = (np.ascontiguousarray(a.ravel(), np.int32) for a in (begins, ends))
-        firsts, lasts, counts = split(
-            self._target, automaton, _MATCHES, starts, stops, chars, skips, emits_skipped=False
-        )
+        firsts, lasts, counts = split(self._target, automaton, _MATCHES, starts, stops, chars, skips)
         if not firsts.size:
             return begins, ends, chars
         prefix, suffix = (np.frombuffer(edge + b"\0", np.uint8) for edge in edges[:2])
@@ -117,22 +119,14 @@ def _edges(source: bytes, replacement: Replacement) -> tuple[bytes, bytes, bool]
 
 
 def split(
-    target: Target,
-    automaton: Automaton,
-    parts: Parts,
-    begins: Array,
-    ends: Array,
-    chars: Array,
-    skips: Array | None,
-    *,
-    emits_skipped: bool = True,
+    target: Target, automaton: Automaton, parts: Parts, begins: Array, ends: Array, chars: Array, skips: Array | None
 ) -> tuple[Array, Array, Array]:
     """The begins and ends of the parts of all texts, and the number of parts of each text, i32."""
     whole = np.zeros(begins.size, np.uint8) if skips is None else np.ascontiguousarray(skips.ravel()).view(np.uint8)
     capacity = int((ends - begins).sum(dtype=np.int64)) + begins.size
     firsts, lasts = np.empty(max(capacity, 1), np.int32), np.empty(max(capacity, 1), np.int32)
     counts, total = np.empty(max(begins.size, 1), np.int32), np.zeros(1, np.int64)
-    flags = parts.matches, parts.gaps, parts.merges, emits_skipped
+    flags = parts.matches, parts.gaps, parts.merges, parts.skipped
     call(
         *(SplitTexts(), target, np.ascontiguousarray(chars), begins, ends, whole, automaton.classes, automaton.steps),
         *(firsts, lasts, counts, total, begins.size, automaton.steps.shape[1], *map(int, flags)),
