@@ -197,11 +197,10 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
     form = forms.pop() if len(forms) == 1 else None
     dot = FMA if form is None else compressed_dot(form)
     chunks, results = Chunks.in_place(depth, x.strides[1], dot), ResultTensors.of([y], -1, columns, IDENTITY)
-    panel = min(PANEL, -(-columns // target.lanes))
     levels, strides = chunks.levels(dot), (x.strides[0], counts.strides[0], y.strides[0])
     single, several = (
         rows_product(target, dot, Axis(size, (0, strides[0], strides[2])), levels, results, shape)
-        for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, panel, hint(strides[0])), strict=True)
+        for size, shape in zip((1, ANY_COLUMNS), _shapes(target, dot, columns, hint(strides[0])), strict=True)
     )
     words = len(single.numbers), len(several.numbers)
     kernel = ExpertMatMul(step.experts, rows, strides, counts.itemsize, single, several, words)
@@ -216,8 +215,9 @@ def select_expert_matmul(step: ExpertMatMulStep, selector: Selector) -> list[Lau
     return [selector.launch(kernel, [x, counts, y, *packed])]
 
 
-def _shapes(target: Target, dot: Dot, columns: int, panel: int, pitch: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def _shapes(target: Target, dot: Dot, columns: int, pitch: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """The shapes of a tile of one row, and of a tile of many rows, whose width divides the width of the first."""
+    panel = min(PANEL, -(-columns // target.lanes))
     if dot.weights is None:
         single = tile_shape(target, 1, columns, panel, pitch, WIDEST_ROW, dot)
         several = tile_shape(target, ANY_COLUMNS, columns, panel, pitch, WIDEST_ROW, dot)

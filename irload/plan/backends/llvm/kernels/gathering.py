@@ -93,7 +93,6 @@ class GatherSlices(Kernel):
                 self._write_runs(f, within, [target])
 
     def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
-        """Copy a slice."""
         self._write_runs(f, within, addresses)
 
     def _write_runs(self, f: Function, within: Loops, addresses: list[Pointer]) -> None:
@@ -112,13 +111,6 @@ class GatherWidened(GatherSlices):
     """
 
     form: Compression
-
-    @staticmethod
-    def of(lanes: int, form: Compression, picked: Sequence[Axis], shape: Sequence[int], index: int) -> GatherWidened:
-        """The kernel for a table of this shape."""
-        rows, columns = shape
-        within, pitch = (Axis(columns, (4, 0)),), form.nbytes(columns, 1)
-        return GatherWidened(lanes, (), tuple(picked), within, rows, pitch, index, True, form)
 
     @property
     def _layout(self) -> tuple[int, ...]:
@@ -199,8 +191,10 @@ def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     if form is None or form.members > lanes or (form.group or data.shape[1]) % lanes:
         return None
     indices = selector.array(step.inputs[1])
-    picked = merged(axes_of(indices.shape, out.strides[:-1], indices.strides))
-    kernel = GatherWidened.of(lanes, form, picked, data.shape, indices.itemsize)
-    pack = partial(pack_panels, CompressedPanel(form, data.shape[1], 1), -1, selector.target, selector.threads)
-    rows = selector.packed_constant(data, ("rows", form), pack)
-    return [selector.launch(kernel, [rows, indices, out])]
+    picked = tuple(merged(axes_of(indices.shape, out.strides[:-1], indices.strides)))
+    rows, columns = data.shape
+    sizes = rows, form.nbytes(columns, 1), indices.itemsize
+    kernel = GatherWidened(lanes, (), picked, (Axis(columns, (4, 0)),), *sizes, True, form)
+    pack = partial(pack_panels, CompressedPanel(form, columns, 1), -1, selector.target, selector.threads)
+    packed = selector.packed_constant(data, ("rows", form), pack)
+    return [selector.launch(kernel, [packed, indices, out])]

@@ -16,16 +16,7 @@ from irload.plan.backends.llvm.choosing import chosen
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot, quantized_dot
 from irload.plan.backends.llvm.elements import U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
-from irload.plan.backends.llvm.kernels.contraction.build import (
-    ResultTensors,
-    compressed_product,
-    packing_of,
-    register_product,
-    shared,
-    tile_product,
-    tile_width,
-    widens_in_registers,
-)
+from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.copying import contiguous_rows
@@ -85,7 +76,7 @@ def compression(value: Value, rows: int, axis: int, selector: Selector) -> Compr
     weights = None if value.source is None else compressed(value.source)
     if weights is None:
         return None
-    one_tile = widens_in_registers(selector.target, rows, PANEL)
+    one_tile = build.widens_in_registers(selector.target, rows, PANEL)
     if weights.is_short and not (one_tile or selector.variables):
         return None
     return compression_of(weights, axis)
@@ -123,7 +114,7 @@ class RowContraction:
     @property
     def packing(self) -> Packing:
         """The layout of uncompressed weights."""
-        return packing_of(self.product, self.chunks)
+        return build.packing_of(self.product, self.chunks)
 
     @staticmethod
     def of(
@@ -153,7 +144,7 @@ class RowContraction:
             for k, stride in zip(order, strides, strict=False)
         ]
         axes.append(Axis(m, (0, strides[-1], *(t.strides[-2] for t in tensors))))
-        results = ResultTensors.of(tensors, -1, n, epilogue)
+        results = build.ResultTensors.of(tensors, -1, n, epilogue)
         choose = partial(_product, dot, selector.target, selector.threads, not selector.resized)
         given = chunks, results, axes, nbytes
         if any(is_size(axis.size) for axis in axes) and not dot.tiled:
@@ -172,18 +163,18 @@ def _product(
     threads: int,
     fixed: bool,
     chunks: Chunks,
-    results: ResultTensors,
+    results: build.ResultTensors,
     axes: Sequence[Axis],
     nbytes: int,
 ) -> Contraction:
     """The kernel for these axes. `fixed`: only the batch differs between shapes. `nbytes`: the size of the data."""
     if dot.tiled:
-        product = tile_product(dot, axes, chunks, (0,), results, tile_width(results.channels))
+        product = build.tile_product(dot, axes, chunks, (0,), results, build.tile_width(results.channels))
     elif dot.weights is not None:
-        product = compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL, fixed=fixed)
+        product = build.compressed_product(target, dot, axes, chunks.levels(dot)[0], results, PANEL, fixed=fixed)
     else:
-        product = register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL, fixed=fixed)
-    return shared(product, threads, nbytes)
+        product = build.register_product(target, dot, axes, chunks.levels(dot), results, panel=PANEL, fixed=fixed)
+    return build.shared(product, threads, nbytes)
 
 
 def _read(

@@ -79,7 +79,6 @@ class PermutedCopy(Kernel):
                 self._copy(f, moved(starts, [at * step for step in steps]), strides)
 
     def _copy(self, f: Function, addresses: list[Pointer], strides: Sequence[Sequence[AnyInt]]) -> None:
-        """Copy one block."""
         target, source = ([along[k] for along in strides] for k in (0, 1))
         element = INTEGERS[self.itemsize]
         runs = list(self._runs(1))

@@ -76,19 +76,19 @@ class QuantizeRows(LineKernel):
         f, arguments, group = function, Arguments(function), self.codes.group
         pointers = arguments.pointers(2)
         groups, length = arguments.integers(2)
-        lines = arguments.table(2)
+        lines, vectors = arguments.table(2), range(0, group, self.lanes)
         order = [first + k for first in range(0, self.lanes, 8) for k in INTERLEAVED]
         for starts, number in walk_lines(f, groups, lines, pointers):
             source, to = moved(starts, [number * (group * SIZES[self.element]), number * group])
             factors = starts[1] + (length + number * FACTORS)
-            values = [load_lanes(f, source, at * SIZES[self.element], None, self.element) for at in self._vectors]
+            values = [load_lanes(f, source, at * SIZES[self.element], None, self.element) for at in vectors]
             most = f.zero()
             for value in values:
                 most = most.maximum(abs(value))
             most = across(f, most, Vec.maximum)
             factor = (LARGEST / most).where(most.compare("oge", SMALLEST), f.zero())
             total = f.zero("i32")
-            for at, value in zip(self._vectors, values, strict=True):
+            for at, value in zip(vectors, values, strict=True):
                 code = (value * factor + ROUNDING).bits()
                 total = total + ((code << 24) >> 24)
                 narrow = code.cast("trunc", "i8")
@@ -96,8 +96,3 @@ class QuantizeRows(LineKernel):
             scale = most * (1 / LARGEST)
             f.store_scalar(scale.lane(0), factors)
             f.store_scalar((across(f, total, Vec.__add__).converted() * scale).lane(0), factors, SIZES[F32])
-
-    @property
-    def _vectors(self) -> Sequence[int]:
-        """The first element of each vector of a group."""
-        return range(0, self.codes.group, self.lanes)

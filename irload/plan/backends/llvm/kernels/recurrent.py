@@ -18,7 +18,7 @@ from irload.plan.backends.llvm.expressions import evaluate, expression_cycles
 from irload.plan.backends.llvm.intrinsics import distance
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import each_vector
-from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, PhasePanel, StateSums
+from irload.plan.backends.llvm.kernels.recurrent_sums import Operand, PackedPhase, PhasePanel, StateSums
 from irload.plan.backends.llvm.operands import read, write
 from irload.record import record
 
@@ -209,7 +209,6 @@ class _Steps:
         gates = self.gates + (direction * (self.batch * row) + sample * row)
         y = self.y + (sample * self.y_strides[0] + direction * self.y_strides[1])
         bias = self.inner + direction * kernel.pitch
-        strides = (row, kernel.row, kernel.pitch, kernel.pitch, 0, self.y_strides[0])
         nbytes = [p.width(kernel.hidden, kernel.lanes) for p in kernel.phases]
         weights = [w + direction * (n * kernel.sums.words * 4) for w, n in zip(self.weights, nbytes, strict=True)]
         at, state, length, lengths = f.load_int(self.first, direction * 8), [now, following], self.length, None
@@ -225,8 +224,10 @@ class _Steps:
             gates_of, source = gates + time * (kernel.width * 4), state[0]
             for k in range(len(kernel.phases)):
                 target = state[1] if k == len(kernel.phases) - 1 else between
-                operands = [gates_of, target, self.cell, self.state, bias, y + time * self.y_strides[2]]
-                self._phase(k, samples, source, weights[k], operands, strides)
+                states = [(p, kernel.pitch) for p in (self.cell, self.state)]
+                results = (y + time * self.y_strides[2], self.y_strides[0])
+                operands = [(gates_of, row), (target, kernel.row), *states, (bias, 0), results]
+                self._phase(k, samples, source, weights[k], operands)
                 gates_of, source = gates_of + nbytes[k] * 4, target
             state.reverse()
             for index in lengths.each_last(time, f.equal(lengths.first, 0)) if lengths else ():
@@ -275,15 +276,7 @@ class _Steps:
                 value = read(f, row, at * x_strides[2], x_strides[2], count)
                 write(f, value, copy, at * y_strides[2], y_strides[2], count, element)
 
-    def _phase(
-        self,
-        k: int,
-        samples: AnyInt,
-        source: Pointer,
-        weights: Pointer,
-        operands: list[Pointer],
-        strides: tuple[AnyInt, ...],
-    ) -> None:
+    def _phase(self, k: int, samples: AnyInt, source: Pointer, weights: Pointer, operands: list[Operand]) -> None:
         """Emit a phase of one step, panel by panel; the last panel may be partial."""
         kernel, packed = self.kernel, self.kernel.phases[k]
         last, vectors = packed.panels(kernel.hidden, kernel.lanes) - 1, packed.vectors * kernel.lanes
@@ -294,9 +287,9 @@ class _Steps:
         def panel(index: AnyInt, begin: int | None) -> None:
             name = f"phase{k}{'' if begin is None else 'last'}"
             w = weights + index * (packed.panel * kernel.lanes * kernel.sums.words * 4)
-            moved = [p + index * n for p, n in zip(operands, steps, strict=True)]
+            moved = [(p + index * n, stride) for (p, stride), n in zip(operands, steps, strict=True)]
             write_row = partial(self._write_row, k=k, begin=begin)
-            panel = PhasePanel(name, packed, samples, source, w, moved, strides, self.memory, write_row)
+            panel = PhasePanel(name, packed, samples, source, w, moved, self.memory, write_row)
             kernel.sums.write(self.f, panel, kernel.row)
 
         for index in self.f.range(0, last):

@@ -17,6 +17,8 @@ from irload.record import record
 
 OPERANDS = ("gates", "target", "cell", "state", "bias", "y")
 """Operands of a panel besides its sums. It reads gates, cell, state and bias; it writes target, state, cell and y."""
+Operand = tuple[Pointer, AnyInt]
+"""The address of an operand for the first sample, and the sample stride in bytes."""
 MOST_TILES = 6
 """The maximum number of tiles of sums of a panel. Of the other two tiles, one has the state, one the weights."""
 _STATE, _WEIGHTS = MOST_TILES, MOST_TILES + 1
@@ -51,7 +53,7 @@ class PackedPhase:
 class PhasePanel:
     """A panel of a phase at one step, for `samples`: `source` is the copy of the state that it multiplies by `weights`.
 
-    `strides`: sample strides in bytes of each of the OPERANDS.
+    `operands`: the OPERANDS.
     """
 
     name: str
@@ -59,15 +61,15 @@ class PhasePanel:
     samples: AnyInt
     source: Pointer
     weights: Pointer
-    operands: Sequence[Pointer]
-    strides: Sequence[AnyInt]
+    operands: Sequence[Operand]
     memory: Pointer
     write_row: WriteRow
 
     def arguments(self, sample: AnyInt) -> dict[str, AnyInt | Pointer]:
         """The OPERANDS from a sample on, and the sample strides of gates and y."""
-        moved = [p + sample * n for p, n in zip(self.operands, self.strides, strict=True)]
-        return {**dict(zip(OPERANDS, moved, strict=True)), "gates_row": self.strides[0], "y_row": self.strides[-1]}
+        moved = [p + sample * stride for p, stride in self.operands]
+        rows = {"gates_row": self.operands[0][1], "y_row": self.operands[-1][1]}
+        return {**dict(zip(OPERANDS, moved, strict=True)), **rows}
 
 
 @record()
@@ -121,7 +123,6 @@ class StateSums:
                 f.call(f"{panel.name}_{rows}", arguments, partial(self._write_tile, panel=panel, rows=rows, row=row))
 
     def _write_tile(self, f: Function, panel: PhasePanel, rows: int, row: int) -> None:
-        """Write the function for a tile."""
         width = panel.packed.panel
         tile = RegisterTile(rows, row, width, width, (SumLevel(self.words, 4),), dot=self.dot)
         sums = write_sums(f, tile, f["h"], f["w"], {})

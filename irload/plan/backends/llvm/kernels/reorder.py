@@ -84,14 +84,14 @@ class Reorder(Kernel):
         return [*(s.size for s in self.back), *(s.phases for s in self.spatial), *(s.length for s in self.spatial)]
 
     @property
-    def _row(self) -> int:
+    def row(self) -> int:
         """The bytes of a position."""
         return self.members * bfloat16.BYTES
 
     @property
     def _pitch(self) -> int:
         """The bytes between chunks, padded so that the chunks of a position are in different cache sets."""
-        dense = prod(self._inner) * self._row
+        dense = prod(self._inner) * self.row
         compete = self.chunks > 1 and (dense + REORDERED) % AMX.page < 2 * REORDERED
         return dense + (REORDERED - dense) % AMX.page if compete else dense
 
@@ -118,7 +118,7 @@ class Reorder(Kernel):
         outer, inner = [*(s.size for s in self.front), self.chunks], self._inner
         return (
             *(prod(outer[k + 1 :]) * self._pitch for k in range(len(outer))),
-            *(prod(inner[k + 1 :]) * self._row for k in range(len(inner))),
+            *(prod(inner[k + 1 :]) * self.row for k in range(len(inner))),
         )
 
     def write(self, function: Function) -> None:
@@ -129,7 +129,7 @@ class Reorder(Kernel):
         channel = channel if key.channel == ANY else key.channel
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
-            line = target + (rest * (last.length * self._row) + block * pitch)
+            line = target + (rest * (last.length * self.row) + block * pitch)
             rest, at = digits(rest, [a.length for a in outer])
             rest, phases = digits(rest, [a.axis.phases for a in (*outer, last)])
             block, chunk = divmod(block, self.chunks)
@@ -194,7 +194,7 @@ class _Line:
         if first is stop:
             return
         if kernel.members % f.lanes:
-            start = target + first * (kernel.members * bfloat16.BYTES)
+            start = target + first * kernel.row
             zero = f.zero("i16")
             for at, n in each_part(f, (stop - first) * kernel.members, f.lanes):
                 f.store(zero, start, at * 2, n)
@@ -207,12 +207,12 @@ class _Line:
         """Copy the positions of a line that are inside the data. `last`: true for lines of the last chunk."""
         f, kernel = self.f, self.kernel
         if kernel.members % f.lanes:
-            self._copy_image(target + self.first * (kernel.members * bfloat16.BYTES))
+            self._copy_image(target + self.first * kernel.row)
             return
         rest = (kernel.depth - 1) % kernel.members + 1
         for count in either(f, last, rest, kernel.members if kernel.members < kernel.depth else rest):
             for index in f.range(self.first, self.stop):
-                start, row = self.start + index * self.step, target + index * (kernel.members * bfloat16.BYTES)
+                start, row = self.start + index * self.step, target + index * kernel.row
                 for at in range(0, kernel.members, f.lanes):
                     value = read_rounded(f, start, at * self.channel, self.channel, count - at, kernel.element)
                     f.store(value, row, at * bfloat16.BYTES)
@@ -247,7 +247,7 @@ class _Line:
     def _store(self, value: Vec, target: Pointer, at: AnyInt, count: AnyInt, whole: int) -> None:
         """Store `count` columns, of which a vector has `whole`."""
         f, kernel = self.f, self.kernel
-        address = target + at * (kernel.members * bfloat16.BYTES)
+        address = target + at * kernel.row
         if isinstance(count, int) and count == whole:
             f.store(value, address)
             return

@@ -9,15 +9,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.kernel import Launch
-from irload.plan.backends.llvm.kernels.contraction.build import (
-    ResultTensors,
-    even_rows,
-    packing_of,
-    register_product,
-    shared,
-    tile_product,
-    tile_width,
-)
+from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
@@ -34,7 +26,7 @@ def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, selector: Selector) 
     together = groups_per_tile(conv.shape, target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
     tensors = conv.tensors
-    results = ResultTensors.of(tensors, 1, channels, conv.epilogue)
+    results = build.ResultTensors.of(tensors, 1, channels, conv.epilogue)
     by_group = (1 if groups > 1 else 0, maps.group, *(channels * t.strides[1] for t in tensors))
     of_groups = Axis(groups, by_group, fixed=groups > 1 and not dot.tiled)
     samples = Axis(conv.out.shape[0], (0, maps.batch, *(t.strides[0] for t in tensors)))
@@ -43,14 +35,15 @@ def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, selector: Selector) 
         for k, (window, step) in enumerate(zip(maps.windows, maps.steps, strict=True))
     ]
     if dot.tiled:
-        width = tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
-        return tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
-    product = partial(register_product, ragged=selector.resized, fixed=not selector.resized, maps=True)
+        width = build.tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
+        return build.tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
+    product = partial(build.register_product, ragged=selector.resized, fixed=not selector.resized, maps=True)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]
         return product(target, dot, axes, maps.levels(dot), results)
-    grid = Grid.of(maps.windows, maps.strides, [t.strides[2:] for t in tensors])
+    padded = tuple(w.is_padded for w in maps.windows)
+    grid = Grid(maps.windows, padded, maps.strides, tuple(t.strides[2:] for t in tensors))
     columns = Axis(prod(axis.size for axis in positions), positions[-1].strides, fixed=True)
     levels = maps.levels(dot, on_grid=True)
     return product(target, dot, [samples, of_groups, columns], levels, results, grid=grid)
@@ -65,11 +58,11 @@ def _tile_width(channels: int, maps: Maps, positions: list[Axis]) -> int:
     """
     *lines, columns = [1, *(axis.size for axis in merged(positions))]
     if len(maps.taps) == 1 or (len(positions) == 1 and columns > ROWS // 2):  # sequences of any length share weights
-        return tile_width(channels)
-    rows = even_rows(columns, ROWS)
+        return build.tile_width(channels)
+    rows = build.even_rows(columns, ROWS)
     strips = prod(lines) * -(-columns // rows)
     pays = strips == 3 or (strips % 4 == 0 and rows <= ROWS - 2)
-    return 1 if rows <= ROWS // 2 or pays else tile_width(channels)
+    return 1 if rows <= ROWS // 2 or pays else build.tile_width(channels)
 
 
 def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Selector) -> list[Launch]:
@@ -77,7 +70,7 @@ def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Sele
     dot, taps = product.dot, len(maps.taps)
     together = groups_per_tile(conv.shape, selector.target) if dot.tiled else 1
     groups, channels, _ = joined(conv.shape, together)
-    packing = packing_of(product, maps.chunks)
+    packing = build.packing_of(product, maps.chunks)
     if not dot.tiled and maps.chunks.step is not None:
         taps = 1  # data in place: the words of each tap follow the words of the previous tap
 
@@ -87,6 +80,6 @@ def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Sele
         return pack_weights(moved, packing, selector.target, selector.threads, taps)
 
     packed = conv.packed(selector, (packing, together, taps, maps.key), pack, stored=True)
-    product = shared(product, selector.threads, maps.nbytes)
+    product = build.shared(product, selector.threads, maps.nbytes)
     launch = selector.launch(product, [maps.data, packed, *conv.tensors])
     return [*maps.copies, launch]

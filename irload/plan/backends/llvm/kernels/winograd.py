@@ -73,7 +73,6 @@ class WinogradProducts:
         return -(-UNROLL * self.vectors * self.lanes * 4 // (LINE * self.spread))
 
     def _write_tile(self, f: Function, rows: int) -> None:
-        """Write the function of a register tile."""
         data = [f["x"] + k * f["deep"] for k in range(rows)]
         levels = (SumLevel(f["depth"], 4),)
         tile = RegisterTile(rows, 0, self.vectors, self.vectors, levels, self._prefetch_lines, turn=UNROLL)

@@ -27,11 +27,6 @@ class Grid:
     data: tuple[int, ...]
     results: tuple[tuple[int, ...], ...]
 
-    @staticmethod
-    def of(windows: Sequence[WindowAxis], data: Sequence[int], results: Sequence[Sequence[int]]) -> Grid:
-        """The grid of these windows."""
-        return Grid(tuple(windows), tuple(w.is_padded for w in windows), tuple(data), tuple(map(tuple, results)))
-
     @property
     def key(self) -> Grid:
         """The grid of code that reads all sizes and strides."""
@@ -48,7 +43,7 @@ class Grid:
         window = self.windows[-1]
         return self.padded[-1] and window.begin >= outputs * window.stride
 
-    def position(self, f: Function, column: AnyInt) -> list[AnyInt]:
+    def position(self, column: AnyInt) -> list[AnyInt]:
         """The position of a column along each axis."""
         return indices(column, [w.count for w in self.windows])
 

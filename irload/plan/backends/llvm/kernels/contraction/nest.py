@@ -37,9 +37,7 @@ class Access:
         channel = self.channel if self.channel in (0, SIZES[self.element]) else ANY
         return replace(self, outer=any_strides(self.outer), column=ANY if self.column else 0, channel=channel)
 
-    def address(
-        self, f: Function, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt
-    ) -> Pointer:
+    def address(self, pointer: Pointer, outer: Sequence[AnyInt], column: AnyInt, channel: AnyInt) -> Pointer:
         """The address of an element."""
         return pointer + offset((*self.outer, self.column, self.channel), (*outer, column, channel))
 

@@ -92,7 +92,7 @@ class Product(RegisterBlocks):
         channel = turn.panel * (self.vectors * self.lanes)
         pointers = list(turn.pointers)
         x, y, operands, _, grid = sizes.addressed
-        position = [] if grid is None else grid.position(f, column)
+        position = [] if grid is None else grid.position(column)
         if grid is not None:
             column = 0
             pointers[0] = pointers[0] + grid.start(position)
@@ -103,14 +103,14 @@ class Product(RegisterBlocks):
         panel = pointers[1] + w
         if self.widens:
             panel = f["scratch"] + turn.part * -self._part.nbytes
-        arguments: dict[str, AnyInt | Pointer] = {"x": x.address(f, pointers[0], outer, column, channel), "w": panel}
+        arguments: dict[str, AnyInt | Pointer] = {"x": x.address(pointers[0], outer, column, channel), "w": panel}
         arguments["ahead"] = panel
         if self._prefetch_lines:
             following = pointers[1] + (w + group) + self._next_panel(f, turn, sizes)
             arguments["ahead"] = f.select(f.equal(sizes.advance, 0), panel, following)
             arguments["advance"] = sizes.advance
         for name, pointer, access in zip(self._pointer_names, pointers[2:], (y, *operands), strict=True):
-            arguments[name] = access.address(f, pointer, outer, column, channel)
+            arguments[name] = access.address(pointer, outer, column, channel)
         arguments |= {f"at{k}": index for k, index in enumerate(position)}
         arguments["given"] = sizes.rest
         if self.split:

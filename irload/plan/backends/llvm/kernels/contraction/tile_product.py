@@ -263,7 +263,7 @@ class TileProduct(Contraction):
             column = f.minimum(q * self.rows, sizes.last_column)
             accesses = (self.x, self.y, *self.operands)
             source, *addresses = (
-                access.address(f, pointer, outer, column, channel)
+                access.address(pointer, outer, column, channel)
                 for pointer, access in zip((x, *pointers), accesses, strict=True)
             )
             sources.append(source)

@@ -35,9 +35,8 @@ class NumberWords(TextKernel):
         numbers, state = a.pointers(2)
         words, longest, most_words, most_bytes = a.integers(4)
         v = LocalIntegers(f, "k", "count", "bytes", "state", "number", "full")
-        v["k"] = f.load_int(state)
-        v["count"] = f.load_int(state, 8)
-        v["bytes"] = f.load_int(state, 16)
+        for k, name in enumerate(("k", "count", "bytes")):
+            v[name] = f.load_int(state, 8 * k)
         v["full"] = 0
         for _ in f.until(lambda: (v["k"] >= words) | f.differ(v["full"], 0)):
             begin = load_i32(f, begins, v["k"])
@@ -68,9 +67,8 @@ class NumberWords(TextKernel):
                         v["full"] = 1
             store_i32(f, v["number"], numbers, v["k"])
             v["k"] = v["k"] + 1 - v["full"]
-        f.store_scalar(v["k"], state)
-        f.store_scalar(v["count"], state, 8)
-        f.store_scalar(v["bytes"], state, 16)
+        for k, name in enumerate(("k", "count", "bytes")):
+            f.store_scalar(v[name], state, 8 * k)
 
 
 @record()
