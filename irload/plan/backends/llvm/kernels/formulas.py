@@ -70,29 +70,25 @@ class RowFormula(LineKernel):
 
     @property
     def code(self) -> RowFormula:
-        return replace(self, outer=(), inner=self._key)
+        *axes, row = self.inner
+        key = row_key(row, self.lanes, [SIZES[e] for e in self.how.elements])
+        return replace(self, outer=(), inner=(*any_sizes(axes), key))
 
     @property
     def numbers(self) -> tuple[int, ...]:
         tensors = len(self.how.elements)
         *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
-        inner = unknown(self.inner, self._key)
+        inner = unknown(self.inner, self.code.inner)
         return (self.how.parameter_word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
 
     @property
     def cycles(self) -> float:
         return self.count * (60 + size_of(self.inner) / 8 * self.how.cycles)
 
-    @property
-    def _key(self) -> tuple[Axis, ...]:
-        """The inner axes in the key of the code."""
-        *axes, row = self.inner
-        return (*any_sizes(axes), row_key(row, self.lanes, [SIZES[e] for e in self.how.elements]))
-
     def write(self, function: Function) -> None:
         f, arguments, tensors = function, Arguments(function), len(self.how.elements)
         pointers, (parameter,) = arguments.pointers(tensors), arguments.vectors(1)
-        inner = arguments.filled(self._key)
+        inner = arguments.filled(self.inner)
         rows, strides, lines = arguments.integer(), arguments.integers(tensors), arguments.table(tensors)
         for starts, at in walk_lines(f, rows, lines, pointers):
             pointers_of_row = moved(starts, [at * stride for stride in strides])
@@ -126,7 +122,7 @@ class ColumnFormula(BlockKernel):
     @property
     def row_numbers(self) -> tuple[int, ...]:
         parameter = self.how.parameter_word(self.group * size_of(self.inner))
-        return (parameter, *unknown(self.inner, any_sizes(self.inner)))
+        return (parameter, *unknown(self.inner, self.code.inner))
 
     @property
     def cycles(self) -> float:
@@ -154,7 +150,7 @@ class ColumnFormula(BlockKernel):
 
     def read(self, arguments: Arguments) -> tuple[Vec, tuple[Axis, ...]]:
         (parameter,) = arguments.vectors(1)
-        return parameter, arguments.filled(any_sizes(self.inner))
+        return parameter, arguments.filled(self.inner)
 
     def write_vector(self, row: Row, given: tuple[Vec, tuple[Axis, ...]], vector: AnyInt, count: AnyInt | None) -> None:
         f, (parameter, inner), begin = row.f, given, row.at(vector * self.width)

@@ -47,25 +47,22 @@ class GatherSlices(Kernel):
 
     @property
     def code(self) -> GatherSlices:
-        return replace(self, before=(), picked=(), within=self._key, size=0, pitch=0)
+        *outer, run = self.within
+        least = self.lanes if self.widens else 4 * self.lanes
+        is_short = not is_size(run.size) and 0 <= run.size < least
+        within = (*any_sizes(outer), replace(run, size=run.size if is_short else ANY))
+        return replace(self, before=(), picked=(), within=within, size=0, pitch=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         slices = size_of(self.picked)
         outer = (*table(self.before, 3), *table(self.picked, 2))
-        return (self.size, self.pitch, slices, *unknown(self.within, self._key), *self._layout, *outer)
+        return (self.size, self.pitch, slices, *unknown(self.within, self.code.within), *self._layout, *outer)
 
     @property
     def _layout(self) -> tuple[int, ...]:
         """Arguments that describe the layout of a slice."""
         return ()
-
-    @property
-    def _key(self) -> tuple[Axis, ...]:
-        *outer, run = self.within
-        least = self.lanes if self.widens else 4 * self.lanes
-        is_short = not is_size(run.size) and 0 <= run.size < least
-        return (*any_sizes(outer), replace(run, size=run.size if is_short else ANY))
 
     @property
     def count(self) -> int:
@@ -80,7 +77,7 @@ class GatherSlices(Kernel):
         f, arguments = function, Arguments(function)
         x, indices, y = arguments.pointers(3)
         size, pitch, slices = arguments.integers(3)
-        within, layout = arguments.filled(self._key), arguments.integers(len(self._layout))
+        within, layout = arguments.filled(self.within), arguments.integers(len(self._layout))
         before, picked = arguments.table(3), arguments.table(2)
         for starts, number in walk_lines(f, slices, before, [y, x, indices]):
             target, source, entry = starts

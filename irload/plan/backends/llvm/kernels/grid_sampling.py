@@ -93,24 +93,19 @@ class GridSampling(LineKernel):
 
     @property
     def code(self) -> GridSampling:
-        points, channels, samples = self._keys
-        return replace(
-            self, outer=(), points=points, coordinate=0, channels=channels, image=(), samples=samples, image_stride=0
-        )
-
-    @property
-    def _keys(self) -> tuple[Axis, Axis, Axis | None]:
-        """The points, channels and samples in the key of the code.
-
-        The strides of y along points and of contiguous channels are compiled in.
-        """
+        # The strides of y along points and of contiguous channels are compiled in.
         to, *others = self.points.strides
         points = Axis(ANY, (4 if to == 4 else ANY, *(ANY for _ in others)))
         (channels,) = any_sizes([self.channels])
         if self.along:
             channels = Axis(ANY, (4 if self.channels.strides[0] == 4 else ANY, 4))
         samples = self.samples and Axis(1 if alike(self.samples.size, 1) else ANY, (ANY, ANY))
-        return points, channels, samples
+        sizes = {"outer": (), "image": (), "coordinate": 0, "image_stride": 0}
+        return replace(self, points=points, channels=channels, samples=samples, **sizes)
+
+    @property
+    def _axes(self) -> tuple[Axis, Axis, Axis | None]:
+        return self.points, self.channels, self.samples
 
     @property
     def _tensors(self) -> int:
@@ -119,7 +114,7 @@ class GridSampling(LineKernel):
     @property
     def numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
-        sizes = unknown((self.points, self.channels, self.samples), self._keys)
+        sizes = unknown(self._axes, self.code._axes)
         return (*sides, *sizes, self.coordinate, self.image_stride, self.parts, *table(self.outer, self._tensors))
 
     @property
@@ -137,7 +132,7 @@ class GridSampling(LineKernel):
         f, arguments = function, Arguments(function)
         pointers = arguments.pointers(self._tensors)
         sides = [ImageAxis.read(f, arguments, self.sampler.integer) for _ in range(2)]
-        points, channels, samples = arguments.filled(self._keys)
+        points, channels, samples = arguments.filled(self._axes)
         coordinate, image_stride, vectors = arguments.integers(3)
         outer = arguments.table(self._tensors)
         for starts, vector in walk_lines(f, vectors, outer, pointers):

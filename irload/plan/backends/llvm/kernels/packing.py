@@ -53,19 +53,15 @@ class Pack(Kernel):
     def code(self) -> Pack:
         none, size = (0,) * len(self.outer), SIZES[self.source]
         steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
-        return replace(self, packing=self._layout, outer=none, strides=none, shape=(0, 0), steps=steps)
+        columns = ANY if self.packing.tiles == 1 else self.packing.columns
+        layout = replace(self.packing, columns=columns, beside=0)
+        return replace(self, packing=layout, outer=none, strides=none, shape=(0, 0), steps=steps)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         sizes = self._blocks, self._panels, self.matrix // self._panels
-        layout = unknown(self.packing, self._layout)
+        layout = unknown(self.packing, self.code.packing)
         return (*self.shape, *self.steps, *sizes, *layout, *self.strides, *self.outer[1:])
-
-    @property
-    def _layout(self) -> Packing:
-        """The packing in the key of the code."""
-        columns = ANY if self.packing.tiles == 1 else self.packing.columns
-        return replace(self.packing, columns=columns, beside=0)
 
     @property
     def _panels(self) -> int:

@@ -50,7 +50,7 @@ class PermutedCopy(Kernel):
     @property
     def numbers(self) -> tuple[int, ...]:
         *lines, blocks = self.outer
-        between = unknown(self._strides, self.code._strides)
+        between = unknown(self.inner, self.code.inner)
         return (self._parts, blocks.size, *blocks.strides, *between, *table(lines, 2))
 
     @property
@@ -65,15 +65,11 @@ class PermutedCopy(Kernel):
     def _parts(self) -> int:
         return -(-self.outer[-1].size // PERMUTED_BLOCKS)
 
-    @property
-    def _strides(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(axis.strides for axis in self.inner)
-
     def write(self, function: Function) -> None:
         f, arguments = function, Arguments(function)
         pointers = arguments.pointers(2)
         parts, blocks, *steps = arguments.integers(4)
-        strides = arguments.filled(self._strides)
+        strides = [axis.strides for axis in arguments.filled(self.inner)]
         for starts, part in walk_lines(f, parts, arguments.table(2), pointers):
             for at in f.range(part * PERMUTED_BLOCKS, f.minimum((part + 1) * PERMUTED_BLOCKS, blocks)):
                 self._copy(f, moved(starts, [at * step for step in steps]), strides)
