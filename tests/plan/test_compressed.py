@@ -13,7 +13,7 @@ from irload.plan.ir.steps import MatMulStep
 from models import ir
 from tests.plan.compressed_weights import Weights
 from tests.plan.exact import plan_of
-from tests.plan.graphs import Net
+from tests.plan.graphs import Net, agrees
 
 N, K = 512, 160
 
@@ -104,3 +104,24 @@ def test_small_weights_are_decompressed_in_f32(element: ElementType) -> None:
     assert np.any(output != output.astype(np.float16)), "the weights are rounded"
     rounded = irload.compile_model(model, 1, optimize=False)(np.eye(8, dtype=np.float32))[0]
     np.testing.assert_array_equal(output.astype(np.float16), rounded)
+
+
+FACTORS = [(), (1,), (1, 1, 1), (N, 1, 1), (1, 4, 1), (N, 4, 1)]
+
+
+@pytest.mark.parametrize("jit", ["off", "auto"])
+@pytest.mark.parametrize("zero_point", FACTORS, ids=str)
+@pytest.mark.parametrize("scale", FACTORS, ids=str)
+def test_factors_of_weights_stored_in_groups(
+    scale: tuple[int, ...], zero_point: tuple[int, ...], jit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights stored as [columns, groups, size] may have factors for each column, each group or all weights."""
+    monkeypatch.setenv("IRLOAD_JIT", jit)
+    net, rng = Net(), np.random.default_rng(0)
+    stored, zeros = (
+        net.constant(rng.integers(0, 15, shape).astype(np.uint8)) for shape in ((N, 4, K // 4), zero_point)
+    )
+    shifted = net.op("Subtract", convert(net, stored), convert(net, zeros))
+    w = net.op("Multiply", shifted, net.constant(rng.random(scale).astype(np.float32) + 1))
+    y = net.op("MatMul", net.input(3, K), net.reshape(w, N, K), transpose_a=False, transpose_b=True)
+    agrees(net.model(y), net.shapes, tolerance=2e-5)

@@ -74,7 +74,7 @@ class Compressed:
         axes = parts.pop(axis)
         sizes = list(self.stored.shape)
         for k, at in enumerate(axes):
-            if prod(self.stored.shape[n] for n in axes[:k]) == count:
+            if prod(self.stored.shape[n] for n in axes[:k]) >= count:
                 sizes[at] = 1
         array = np.asarray(widened_array(factor.array), np.float32)
         array = np.broadcast_to(array.reshape(_wide(array.shape, len(sizes))), sizes)

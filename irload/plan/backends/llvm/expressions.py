@@ -76,7 +76,7 @@ def _rounded_to_byte(x: Vec, greatest: float, mantissa: int, lowest: int) -> Vec
     `mantissa`: its bits of mantissa; `lowest`: its least exponent. The sum with 1.5 · 2^(23 − mantissa) times the power
     of 2 in x has as many bits of mantissa as the type.
     """
-    x = _clamp(x, -greatest, greatest)
+    x = _clip(x, -greatest, greatest)
     power = (x.bits() & 0x7F800000).floats().at_least(2.0**lowest)
     shift = power * (1.5 * 2.0 ** (23 - mantissa))
     return (x + shift) - shift
