@@ -131,6 +131,13 @@ _NOT_COMPILED = (
     "FORCE_TBB_TERMINATE",
 )
 
+_AS_TEXT: Mapping[str, Callable[[Any], str]] = {
+    "PERFORMANCE_HINT": lambda value: value.name,
+    "PERFORMANCE_HINT_NUM_REQUESTS": str,
+    "PERF_COUNT": lambda value: "YES" if value else "NO",
+}
+"""The properties of which OpenVINO's compiled models return texts."""
+
 
 def device_of(name: str) -> str:
     """The device of a name such as `CPU`, `AUTO:CPU` or `HETERO:CPU`. Raises Unsupported for other devices."""
@@ -200,7 +207,7 @@ class PropertyValues:
             return values[name]
         if name not in SETTINGS:
             raise OpenVINOError(f"Unsupported property: {name}")
-        return self.get(name)
+        return _AS_TEXT.get(name, lambda value: value)(self.get(name))
 
     # -- their meaning for irload ------------------------------------------------------------------------------------
 

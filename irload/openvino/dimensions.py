@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index as whole
 from typing import Any
 
 from irload.core.shape import ANY, Dim
@@ -38,9 +39,9 @@ class Dimension:
             self._dim: Dim = sizes[0]._dim
             self._symbol = sizes[0]._symbol
         elif len(sizes) == 1:
-            self._dim = _parsed(sizes[0]) if isinstance(sizes[0], str) else _dim(int(sizes[0]))
+            self._dim = _parsed(sizes[0]) if isinstance(sizes[0], str) else _dim(whole(sizes[0]))
         elif len(sizes) == 2:
-            low, high = map(int, sizes)
+            low, high = map(whole, sizes)
             self._dim = Dim(max(low, 0), None if high < 0 or high == UNBOUNDED else high)
             if high >= 0 and high < low:
                 raise OpenVINOError(f"a dimension of {low} to {high} has no size")
@@ -163,6 +164,8 @@ def _parsed(text: str) -> Dim:
 
 
 def _parsed_shape(text: str) -> Dims:
+    if text.strip().startswith("[") != text.strip().endswith("]"):
+        raise OpenVINOError(f'Cannot get vector of dimensions! "{text}" is incorrect')
     try:
         return Dims.parse(text)
     except ShapeMismatch as error:

@@ -107,7 +107,10 @@ def _fitting(value: Any, element: ElementType, current: Tensor) -> Array:
     elif element is bf16 or (element.is_float and dtype != element.dtype and array.dtype.kind == "f"):
         array = array.astype(element.dtype).view(dtype)
     elif array.dtype != dtype:
-        array = array.astype(dtype)
+        try:
+            array = array.astype(dtype)
+        except (TypeError, ValueError) as error:
+            raise OpenVINOError(f"cannot convert an input of dtype {array.dtype} to {element}: {error}") from None
     if array.ndim == 0 and tuple(current.shape):
         array = array.reshape(tuple(current.shape) if current.size == 1 else (1,))
     return array

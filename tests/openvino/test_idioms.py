@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 
 import irload.openvino as irov
-from tests.openvino.both import DIGITS, IMAGE, MODELS, ours, same
+from tests.openvino.both import DIGITS, IMAGE, MODELS, failure, ours, same
 from tests.openvino.detector import save_detector
 
 IMAGES = [MODELS / "digits" / f"digit_{k}_0.npy" for k in range(10)]
@@ -183,6 +183,12 @@ def test_properties_of_a_session():
         compiled = core.compile_model(DIGITS, "CPU", from_hint | {ov.properties.inference_num_threads: 1})
         yield compiled.get_property(ov.properties.inference_num_threads), compiled.get_property("NUM_STREAMS")
         yield compiled.get_property(ov.properties.hint.execution_mode()), compiled.get_property("NETWORK_NAME")
+        yield [
+            compiled.get_property(name) for name in ("PERF_COUNT", "PERFORMANCE_HINT", "PERFORMANCE_HINT_NUM_REQUESTS")
+        ]
+        profiled = core.compile_model(DIGITS, "CPU", {"PERF_COUNT": True, "PERFORMANCE_HINT": "THROUGHPUT"})
+        yield profiled.get_property("PERF_COUNT"), profiled.get_property("PERFORMANCE_HINT")
+        yield failure(lambda: compiled([["a"]]))
         core.set_property("CPU", {ov.properties.enable_profiling(): True})
         core.set_property("CPU", ov.properties.inference_num_threads(2))
         yield core.get_property("CPU", "INFERENCE_NUM_THREADS"), core.get_property("CPU", "PERF_COUNT")
