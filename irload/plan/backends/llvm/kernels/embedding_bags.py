@@ -40,11 +40,10 @@ class BagSums(Standalone):
             sums = [f.zero()] * vectors
             for j in f.range(first, last, 1, sums):
                 row = table + (f.load_int(indices, j * SIZES[I64]) * columns + column) * SIZES[F32]
+                weight = f.broadcast(weights, j * SIZES[F32]) if self.weighted else None
                 for v in range(vectors):
                     value = f.load(row, v * f.lanes * SIZES[F32], count)
-                    if self.weighted:
-                        value = value * f.broadcast(weights, j * SIZES[F32])
-                    sums[v] = sums[v] + value
+                    sums[v] = sums[v] + (value if weight is None else value * weight)
             target = y + (bag * columns + column) * SIZES[F32]
             for v, total in enumerate(sums):
                 f.store(total, target, v * f.lanes * SIZES[F32], count)
