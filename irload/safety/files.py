@@ -123,7 +123,8 @@ def advice(path: str | Path, suffixes: Sequence[str]) -> str:
         return ""
     if path.is_dir():
         return f"; it holds {', '.join(names[:3])}" if names else ""
-    near = near_names(path.name, names, 3, 0.7) or [name for name in names if Path(name).stem == path.name]
+    others = [name for name in names if name != path.name]
+    near = near_names(path.name, others, 3, 0.7) or [name for name in others if Path(name).stem == path.name]
     return f"; is it {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
 
 

@@ -154,14 +154,14 @@ def test_special_files_do_not_block(batch, tmp_path, name):
     model = identity(tmp_path / "m.xml", x="?,3,?,?")
     words = (tmp_path / "in", "-o", tmp_path / "out")
     if name == "a.parquet":
-        assert "is a FIFO" in batch(*words, model=model, code=3)
+        assert "a FIFO, expected a regular file" in batch(*words, model=model, code=3)
     else:
         (failure,) = batch(*words, model=model, code=FINDINGS)["failures"]
-        assert "is a FIFO" in failure["reason"]
+        assert failure["reason"].endswith("a FIFO, expected a regular file")
     (tmp_path / "in" / name).unlink()
     (tmp_path / "in" / name).symlink_to("/dev/zero")
     said = batch(*words, "--force", model=model, code=3 if name == "a.parquet" else FINDINGS)
-    assert "is a device" in str(said)
+    assert "a device, expected a regular file" in str(said)
 
 
 def test_images_in_tables(batch, tmp_path):
