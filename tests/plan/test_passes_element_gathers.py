@@ -76,6 +76,7 @@ OUT_OF_RANGE: dict[str, tuple[Callable[[Net], Ref], float]] = {
     "buckets beyond the axis": (lambda net: buckets(net, 6), 9),
     "moved beyond the axis": (lambda net: operation(net, "Add", clamped(net, 0, 5), 1), 9),
     "remainders beyond the axis": (lambda net: operation(net, "FloorMod", clamped(net, 0, 6), 7), 9),
+    "wrapped": (lambda net: operation(net, "Minimum", operation(net, "Add", clamped(net, 0, 5), 2**63 - 3), 5), 9),
     "clamped to infinity": (lambda net: clamped(net, 0, float("inf")), 9),
 }
 

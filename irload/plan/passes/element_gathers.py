@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from irload.core.op import is_builtin
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import INDICES, ComputeStep, ConcatStep, GatherStep, TopKStep, TransposeStep
@@ -64,12 +66,23 @@ def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
 
 
 def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value that integers can have for any input of the model, or None if unknown."""
-    if value.constant is not None and value.constant.dtype != object:
-        return int(value.constant.min()), int(value.constant.max())
-    step = producers.get(value)
-    if value.dtype.kind not in "iu" or step is None:
+    """Return the least and the greatest value that integers can have for any input of the model, or None if unknown.
+
+    None if an exact result may exceed the type, because integers wrap.
+    """
+    if value.dtype.kind not in "iu":
         return None
+    bounds, limits = _exact(value, producers), np.iinfo(value.dtype)
+    return bounds if bounds is not None and bounds[0] >= limits.min and bounds[1] <= limits.max else None
+
+
+def _exact(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+    """Return the bounds of integers that do not wrap, from the bounds of the integers of which they are computed."""
+    numbers = value.constant
+    if numbers is not None:
+        known = numbers.size and numbers.dtype != object  # object: symbolic sizes
+        return (int(numbers.min()), int(numbers.max())) if known else None
+    step = producers.get(value)
     match step:
         case ViewStep():
             return _bounds(step.inputs[0], producers)
