@@ -14,6 +14,7 @@ import numpy as np
 
 from irload.core.op import is_builtin
 from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import INDICES, ComputeStep, ConcatStep, GatherStep, TopKStep, TransposeStep
 from irload.plan.ir.steps.movement import ViewStep
 
@@ -32,13 +33,12 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any, Any, Any], tuple[Any, Any]]] = {
 def gather_elements(program: Program, supports: Callable[[Step], bool]) -> None:
     """Replace each GatherElements whose indices are in range."""
     producers = program.producers()
-    for step in program.steps:
-        if isinstance(step, ComputeStep) and is_builtin(step.op) and step.op.type == "GatherElements":
-            steps = _gather(step, producers)
-            if steps is not None and all(map(supports, steps)):
-                for new in steps:
-                    new.origin = step.origin
-                program.replace([step], steps)
+
+    def steps_for(step: ComputeStep) -> list[Step] | None:
+        steps = _gather(step, producers) if is_builtin(step.op) and step.op.type == "GatherElements" else None
+        return steps if steps is not None and all(map(supports, steps)) else None
+
+    program.rewrite(ComputeStep, steps_for)
 
 
 def _gather(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | None:
@@ -52,17 +52,14 @@ def _gather(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | 
     if bounds is None or bounds[0] < -data.shape[axis] or bounds[1] >= data.shape[axis]:
         return None
     order = (*(k for k in range(rank) if k != axis), axis)
-    back = tuple(order.index(k) for k in range(rank))
-    moved = [_transposed(value, order) for value in step.inputs]
-    selected = Value(moved[1].output.shape, data.dtype, name=data.name)
-    gathered = GatherStep([each.output for each in moved], [selected], axis=rank - 1, shared=rank - 1)
-    return [*moved, gathered, TransposeStep([selected], step.outputs, order=back)]
-
-
-def _transposed(value: Value, order: tuple[int, ...]) -> TransposeStep:
-    return TransposeStep(
-        [value], [Value(tuple(value.shape[k] for k in order), value.dtype, name=value.name)], order=order
-    )
+    steps: list[Step] = []
+    operands = [transposed(value, order, steps) for value in step.inputs]
+    selected = data.like(operands[1].shape)
+    steps.append(GatherStep(operands, [selected], axis=rank - 1, shared=rank - 1))
+    steps.append(TransposeStep([selected], step.outputs, order=tuple(order.index(k) for k in range(rank))))
+    for new in steps:
+        new.origin = step.origin
+    return steps
 
 
 def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
