@@ -61,6 +61,12 @@ def _architecture() -> str:
     return {"x86_64": "intel64", "AMD64": "intel64"}.get(platform.machine(), platform.machine())
 
 
+def _log_level(value: Any) -> Choice:
+    """A level, also by OpenVINO's texts: `LOG_NONE`, `LOG_ERROR`, `LOG_WARNING` …."""
+    name = str(value).removeprefix("LOG_")
+    return log.Level.parse({"NONE": "NO", "ERROR": "ERR"}.get(name, name) if isinstance(value, str) else value)
+
+
 def _choice(cls: type[Choice]) -> Callable[[Any], Choice]:
     return cls.parse
 
@@ -109,7 +115,7 @@ SETTINGS: Mapping[str, Setting] = {
     "COMPILATION_NUM_THREADS": Setting(0, _natural),
     "FORCE_TBB_TERMINATE": Setting(False, _bool),
     "DEVICE_ID": Setting("", str),
-    "LOG_LEVEL": Setting(log.Level.NO, _choice(log.Level)),
+    "LOG_LEVEL": Setting(log.Level.NO, _log_level),
 }
 """The properties that can be set, by name."""
 

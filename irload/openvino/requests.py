@@ -108,11 +108,14 @@ class InferRequest(RequestTensors):
         finally:
             self._busy = False
         if self._callback is not None:
-            self._callback(self.userdata)
+            try:
+                self._callback(self.userdata)
+            except Exception as error:
+                raise OpenVINOError(f"{type(error).__name__}: {error}") from error
 
     @raising
     def wait(self) -> None:
-        """Wait for the inference and its callback. Raises their exceptions."""
+        """Wait for the inference and its callback. Raises RuntimeError if one of them fails."""
         future, self._future = self._future, None
         if future is not None:
             try:

@@ -55,6 +55,8 @@ class Tensor:
         elif isinstance(source, np.ndarray):
             self._hold(source, shared=shared_memory)
         elif isinstance(source, list):
+            if rest:
+                raise TypeError("a Tensor of a list takes no type: its elements determine it")
             self._hold(_array_of(cast("list[Any]", source)))
         elif hasattr(source, "get_partial_shape"):
             self._of_port(source, *rest)

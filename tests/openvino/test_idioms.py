@@ -189,6 +189,8 @@ def test_properties_of_a_session():
         profiled = core.compile_model(DIGITS, "CPU", {"PERF_COUNT": True, "PERFORMANCE_HINT": "THROUGHPUT"})
         yield profiled.get_property("PERF_COUNT"), profiled.get_property("PERFORMANCE_HINT")
         yield failure(lambda: compiled([["a"]]))
+        core.set_property("CPU", {"LOG_LEVEL": "LOG_NONE"})
+        yield str(core.get_property("CPU", "LOG_LEVEL"))
         core.set_property("CPU", {ov.properties.enable_profiling(): True})
         core.set_property("CPU", ov.properties.inference_num_threads(2))
         yield core.get_property("CPU", "INFERENCE_NUM_THREADS"), core.get_property("CPU", "PERF_COUNT")

@@ -79,6 +79,7 @@ def test_construction():
         yield failure(lambda: ov.Tensor(array.T, shared_memory=True)), ov.Tensor(array.T).data
         yield ov.Tensor(np.float32, [2]), ov.Tensor(np.dtype("int8"), [2]), ov.Tensor(type=np.int64, shape=[3])
         yield ov.Tensor([1, 2, 3]).data, ov.Tensor([1.5, 2]).data, ov.Tensor([[True], [False]]).data
+        yield failure(lambda: ov.Tensor([1, 2], ov.Type.i8))
         yield ov.Tensor(array, ov.Shape([3, 2]), ov.Type.f32).data, ov.Tensor(array, [6]).data
         yield failure(lambda: ov.Tensor())
         yield ov.Tensor(np.array(3.0)).shape, ov.Tensor(np.zeros((0, 4), np.int32)).shape
