@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from irload.plan.traced.workspace import Workspace
     from irload.plan.variables import Variables
 
+NOWHERE: Array = np.zeros(0, np.int64)
+"""The addresses of no variables."""
 SHAPES = 256
 """Maximum number of shapes whose traced plan is cached."""
 
@@ -148,7 +150,7 @@ class TracedPlans:
                     self._shapes.popitem(last=False)
             return shape
 
-    def take(self, shape: BoundShape, external: Sequence[int] = ()) -> tuple[Workspace, Executor]:
+    def take(self, shape: BoundShape, external: Array = NOWHERE) -> tuple[Workspace, Executor]:
         """Return an idle workspace, and the plan bound in it to a shape and to the addresses of variables.
 
         Raises LimitExceeded and OutOfMemory.
@@ -202,7 +204,8 @@ class TracedPlans:
         if template.growth is not None:
             rows = extended(template.growth, template.numbers.evaluate(shape.values), arrays, run)
         in_place = [np.ascontiguousarray(arrays[k], value.dtype) for k, value in template.caller_inputs]
-        external = [*(() if rows is None else rows.room.addresses), *(array.ctypes.data for array in in_place)]
+        grown = NOWHERE if rows is None else rows.room.addresses
+        external = np.append(grown, [array.ctypes.data for array in in_place]) if in_place else grown
         workspace, plan = self.take(shape, external)
         arrays = [arrays[k] for k in template.filled]
         try:

@@ -54,9 +54,11 @@ class ShapeBinding(Concrete):
         items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
         self.late = template.late_constants.at(numbers, previous and previous.late, self.changed)
         Concrete.__init__(self, template, numbers, items, self.late.constants)
-        self.external = np.array(external, np.int64)
+        self.external: Array = np.asarray(external, np.int64)
         """The addresses of the roots outside the arena."""
-        self.moved = previous is not None and not np.array_equal(previous.external, self.external)
+        self.moved = previous is not None and not (
+            previous.external is self.external or np.array_equal(previous.external, self.external)
+        )
         """True if `external` differs from the addresses of the previous binding."""
         self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
         self.addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
