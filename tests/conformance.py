@@ -1,6 +1,6 @@
 """Conformance on demand: `python -m tests.conformance [N] [SEED] [ROW…]` prints a line per row and a total.
 
-Each row runs in a child process, so that a crash of the runtime costs one case. Columns: cases, agreed, deviating;
+Each row runs in a child process, so that a crash of OpenVINO costs one case. Columns: cases, agreed, deviating;
 shape inferences compared (static and relaxed), inferences that are compatible but not equal, for a reason documented in
 the case, and inferences that differ; then the first case that deviates.
 """

@@ -55,7 +55,7 @@ def run(count: int, seed: int, wanted: tuple[str, ...] = ()) -> tuple[int, list[
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     checked, alarms = 0, list[tuple[Case, tuple[str, str]]]()
-    for k in range(2 * count):  # the runtime cannot write some cases
+    for k in range(2 * count):  # OpenVINO cannot write some cases
         if checked == count:
             break
         generators = GENERATORS[rows[order[k % len(rows)]]]

@@ -1,7 +1,7 @@
 """Compares rejections: `python -m tests.invalid_sweep [N] [SEED] [ROW…] [--every]`, over mutants of the valid cases.
 
-Each mutant is read by irload and by OpenVINO's runtime, both in child processes. A case rejected by the runtime must be
-rejected by irload with an IRError, and one accepted by the runtime must be accepted, unless tests/harness/strictness.py
+Each mutant is read by irload and by OpenVINO's runtime, both in child processes. A case rejected by OpenVINO must be
+rejected by irload with an IRError, and one accepted by OpenVINO must be accepted, unless tests/harness/strictness.py
 lists a reason. A case accepted by irload must run to results or to an IRError. Prints a table, and every mutant that
 violates this (`--every`: also mutants with a listed reason).
 """
@@ -45,7 +45,7 @@ def ours(case: Case) -> Verdict:
 
 
 def theirs(case: Case) -> Verdict:
-    """The verdict of the runtime on reading."""
+    """The verdict of OpenVINO on reading."""
     try:
         runtime.read(case)
     except runtime.Rejected as error:
@@ -60,14 +60,14 @@ def judge(case: Case, mine: Verdict, other: Verdict) -> tuple[str, str]:
     ):  # caught only by the handler of unexpected exceptions
         return "another exception than IRError, or a crash", mine[1]
     if other[0] == "crashed":
-        return f"the runtime crashes, irload {'accepts' if mine[0] == 'accepted' else 'rejects'}", ""
+        return f"OpenVINO crashes, irload {'accepts' if mine[0] == 'accepted' else 'rejects'}", ""
     if case.version in ("onednn", "ngraph"):
         return "no runtime reads the operation", ""
     if mine[0] == other[0]:
         return f"both {'accept' if mine[0] == 'accepted' else 'reject'}", ""
     words = mine[1] if mine[0] == "rejected" else other[1]
     errors = reason(case, mine[0], words)
-    line = "irload rejects, the runtime accepts" if mine[0] == "rejected" else "irload accepts, the runtime rejects"
+    line = "irload rejects, OpenVINO accepts" if mine[0] == "rejected" else "irload accepts, OpenVINO rejects"
     return f"{line}: {'with a listed reason' if errors else 'WITHOUT A REASON'}", "" if errors else words
 
 
@@ -106,7 +106,7 @@ def shown(case: Case) -> str:
 
 
 def brief(words: str) -> str:
-    """The runtime's error message without the lines that name its sources."""
+    """OpenVINO's error message without the lines that name its sources."""
     lines = [line for line in words.splitlines() if line and not line.startswith(("Exception from", "Check '"))]
     return " / ".join(lines)[-400:]
 

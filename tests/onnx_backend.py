@@ -1,8 +1,8 @@
 """ONNX's backend tests through irload: `python -m tests.onnx_backend [WORD…] [--list]`, filtered by WORD.
 
-Each test of an operator (package `onnx`) is converted to IR by the runtime, without compression, and run by irload
+Each test of an operator (package `onnx`) is converted to IR by OpenVINO, without compression, and run by irload
 plainly, by NumPy's plan and by compiled kernels if available. Results must be within the tolerances of the test, unless
-the runtime exceeds them, too; plans must be equally close to plain execution. Prints a table, and every test that fails
+OpenVINO exceeds them, too; plans must be equally close to plain execution. Prints a table, and every test that fails
 (`--list`: every test). Exits 1 if one did, 4 if onnx is not installed.
 """
 
@@ -40,7 +40,7 @@ EXPLAINED = {
     "test_bitshift_right_int32_shift_ge_width": "converted to a division by 2^shift, which overflows",
     "test_attention_4d_causal_padded_kv_bf16_expanded": "ReduceMax of −∞ gives the lowest f32, which is −∞ in bf16",
 }
-"""Differences with their cause: the conversion, the runtime, or a documented deviation."""
+"""Differences with their cause: the conversion, OpenVINO, or a documented deviation."""
 
 
 class Skipped(Exception):
@@ -75,7 +75,7 @@ def played(case: Any) -> tuple[str, str]:
 def judged(
     outputs: Mapping[str, list[Array] | str], expected: Sequence[Array], runtime: Runtime, rtol: float, atol: float
 ) -> tuple[str, str]:
-    """The line of the table. `runtime` runs the model by the runtime; it is called only for results that differ."""
+    """The line of the table. `runtime` runs the model by OpenVINO; it is called only for results that differ."""
     plain = outputs["plain"]
     for way, results in outputs.items():
         if isinstance(results, str) or isinstance(plain, str):
@@ -84,7 +84,7 @@ def judged(
             continue
         words = compared(plain, results, rtol, atol)
         if words and any(a.dtype.name in UNITS for a in plain) and _near(runtime(), results, rtol, atol):
-            return "plans as the runtime, in f32, plain in 16 bits", f"{way}: {words}"
+            return "plans as OpenVINO, in f32, plain in 16 bits", f"{way}: {words}"
         if words:
             return "plan differs", f"{way}: {words}"
     if isinstance(plain, str):
@@ -94,9 +94,9 @@ def judged(
         return "as ONNX expects", ""
     theirs = runtime()
     if isinstance(theirs, str):
-        return "plans as plain; the runtime does not run it", words
+        return "plans as plain; OpenVINO does not run it", words
     if _near(theirs, plain, rtol, atol):
-        return "as the runtime, not as ONNX", words
+        return "as OpenVINO, not as ONNX", words
     return ("all three differ" if compared(expected, theirs, rtol, atol) else "differs from ONNX"), words
 
 
@@ -134,7 +134,7 @@ def _converted(case: Any, folder: Path) -> ov.Model:
         ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
         converted = core().read_model(folder / "model.xml")
     except RuntimeError:
-        raise Skipped("not converted by the runtime") from None
+        raise Skipped("not converted by OpenVINO") from None
     if any(op.get_type_name() in RANDOM for op in model.get_ops()):
         raise Skipped("random numbers")
     return converted
@@ -158,13 +158,13 @@ def _data(case: Any, model: ov.Model) -> tuple[list[Array], list[Array]]:
 
 
 def _as(array: Array, element: str) -> Array:
-    """The array in NumPy's type for an element type of the runtime."""
+    """The array in NumPy's type for an element type of OpenVINO."""
     dtype = {"bf16": ml_dtypes.bfloat16, "boolean": np.bool_, "string": np.object_}.get(element)
     return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
 def _by_runtime(model: ov.Model, inputs: Sequence[Array]) -> list[Array] | str:
-    """The results of the runtime, or its error."""
+    """The results of OpenVINO, or its error."""
     from irload.core.element import element
 
     try:

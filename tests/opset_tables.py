@@ -1,7 +1,7 @@
 """The operations of each opset of OpenVINO's runtime: `python -m tests.opset_tables` writes tests/data/opsets.csv.
 
-A layer of every type in every version is read in child processes. A crash of the runtime counts as support, too. The
-suite compares irload with the file, the nightly run the file with the runtime.
+A layer of every type in every version is read in child processes. A crash of OpenVINO counts as support, too. The
+suite compares irload with the file, the nightly run the file with OpenVINO.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rows() -> list[tuple[str, str]]:
 
 
 def known(type: str, version: str) -> bool:
-    """True if the runtime has the operation. Errors for missing attributes and inputs are ignored."""
+    """True if OpenVINO has the operation. Errors for missing attributes and inputs are ignored."""
     layers = layer_text(0, "a", "Parameter", "opset1", '<data element_type="f32" shape="1"/>', 0, [("FP32", ())])
     layers += layer_text(1, "op", type, version, "", 1, [("FP32", ())]) + layer_text(
         2, "r", "Result", "opset1", "", 1, []
@@ -54,7 +54,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def of_the_runtime() -> dict[str, list[str]]:
-    """The versions in which the runtime supports each type."""
+    """The versions in which OpenVINO supports each type."""
     tried = pairs()
     answers = in_children(lambda k: known(*tried[k]), len(tried))
     types: dict[str, list[str]] = {type: [] for type, _ in tried}
@@ -80,12 +80,12 @@ def disagreements() -> list[str]:
         except UnknownOperation:
             ours, note = False, None
         if ours != (version in table[type]) and note is None:  # a note documents that irload is more lenient here
-            differences.append(f"{type} in {version}: irload {ours}, the runtime {not ours}")
+            differences.append(f"{type} in {version}: irload {ours}, OpenVINO {not ours}")
     return differences
 
 
 def main() -> int:
-    """Write the file; `--check` compares it with the runtime instead."""
+    """Write the file; `--check` compares it with OpenVINO instead."""
     table = of_the_runtime()
     if "--check" in sys.argv:
         return int(table != recorded())

@@ -1,4 +1,4 @@
-"""Attributes against the specification: read and run as the runtime does, with a warning."""
+"""Attributes against the specification: read and run as OpenVINO does, with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make models`: its table for correct and wrong models, and for models that the runtime cannot run."""
+"""`make models`: its table for correct and wrong models, and for models that OpenVINO cannot run."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_differences_are_in_standard_deviations():
 def test_a_row_fails_by_its_numbers():
     row = judging.Row("m", "f32", plan={"1": 1e-6, "2": 1e-3}, runtime=1e-5)
     assert row.faults == ["plan at 2 threads against plain: 1.0e-03"]
-    assert judging.Row("m", "f16", plan={"1": 1e-3}, runtime=float("nan")).faults == ["against the runtime: nan"]
-    row = judging.Row("m", "f16", plan={"1": 3e-2}, judge="the runtime", runtime=0.1)
-    assert row.faults == ["plan at 1 threads against the runtime: 3.0e-02"]
+    assert judging.Row("m", "f16", plan={"1": 1e-3}, runtime=float("nan")).faults == ["against OpenVINO: nan"]
+    row = judging.Row("m", "f16", plan={"1": 3e-2}, judge="OpenVINO", runtime=0.1)
+    assert row.faults == ["plan at 1 threads against OpenVINO: 3.0e-02"]
 
 
 def test_inputs_of_unknown_size_are_offered_in_several():

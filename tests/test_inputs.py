@@ -1,4 +1,4 @@
-"""Arrays of other types than a model's inputs: converted as the runtime's Python API does it."""
+"""Arrays of other types than a model's inputs: converted as OpenVINO's Python API does it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def text_of(element: str, shape: list[int | str]) -> bytes:
 
 
 def both(element: str, shape: list[int | str]) -> tuple[irload.CompiledModel, Any]:
-    """The model that returns its input, compiled by irload and by the runtime."""
+    """The model that returns its input, compiled by irload and by OpenVINO."""
     text = text_of(element, shape)
     theirs = core().read_model(text, ov.Tensor(np.zeros(1, np.uint8)))
     config = {} if element == "string" else {"INFERENCE_PRECISION_HINT": "f32"}

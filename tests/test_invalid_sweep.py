@@ -1,4 +1,4 @@
-"""Invalid cases: the runtime and irload reject the same ones, irload with an IRError, except for listed reasons."""
+"""Invalid cases: OpenVINO and irload reject the same ones, irload with an IRError, except for listed reasons."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def test_strictness_names_operations_and_reasons() -> None:
     [
         (("accepted", ""), ("accepted", ""), "both accept", False),
         (("rejected", "x"), ("rejected", "y"), "both reject", False),
-        (("accepted", ""), ("rejected", "y"), "irload accepts, the runtime rejects: WITHOUT A REASON", True),
-        (("rejected", "x"), ("accepted", ""), "irload rejects, the runtime accepts: WITHOUT A REASON", True),
+        (("accepted", ""), ("rejected", "y"), "irload accepts, OpenVINO rejects: WITHOUT A REASON", True),
+        (("rejected", "x"), ("accepted", ""), "irload rejects, OpenVINO accepts: WITHOUT A REASON", True),
         (
             ("rejected", "TypeMismatch: listed"),
             ("accepted", ""),
-            "irload rejects, the runtime accepts: with a listed",
+            "irload rejects, OpenVINO accepts: with a listed",
             False,
         ),
         (("failed", "KeyError"), ("rejected", "y"), "another exception", True),
         (("rejected", "cannot be inferred from"), ("rejected", "y"), "another exception", True),
-        (("accepted", ""), ("crashed", "SIGSEGV"), "the runtime crashes, irload accepts", False),
+        (("accepted", ""), ("crashed", "SIGSEGV"), "OpenVINO crashes, irload accepts", False),
     ],
 )
 def test_verdicts(mine, other, line, wrong) -> None:

@@ -90,7 +90,7 @@ def test_every_opset_has_the_operations_of_the_runtime() -> None:
     assert opset_tables.disagreements() == []
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="asks the runtime about thousands of layers: make test-all")
+@pytest.mark.skipif(not NIGHTLY, reason="asks OpenVINO about thousands of layers: make test-all")
 def test_the_recorded_opsets_equal_the_runtimes() -> None:
     command = [sys.executable, "-m", "tests.opset_tables", "--check"]  # a new process: it forks
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Violations of the specification that the runtime accepts: run as the runtime does, with a warning."""
+"""Violations of the specification that OpenVINO accepts: run as OpenVINO does, with a warning."""
 
 from __future__ import annotations
 

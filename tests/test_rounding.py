@@ -1,4 +1,4 @@
-"""Operations of floats applied to integers: computed in f32 and rounded, as in the runtime."""
+"""Operations of floats applied to integers: computed in f32 and rounded, as in OpenVINO."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_rounded_as_in_the_runtime(
 @pytest.mark.parametrize(
     ("type_", "version", "attributes", "element"),
     [
-        ("HSwish", "opset4", {}, et.boolean),  # the runtime does not read it
-        ("LogSoftmax", "opset5", {"axis": 1}, et.boolean),  # the runtime runs neither this nor the next one
+        ("HSwish", "opset4", {}, et.boolean),  # OpenVINO does not read it
+        ("LogSoftmax", "opset5", {"axis": 1}, et.boolean),  # OpenVINO runs neither this nor the next one
         ("NormalizeL2", "opset1", {"eps": 0, "eps_mode": "add"}, et.i32),
     ],
 )

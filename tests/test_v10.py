@@ -1,4 +1,4 @@
-"""The inputs and outputs of an IR v10 model, compared with the runtime."""
+"""The inputs and outputs of an IR v10 model, compared with OpenVINO."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_inference_still_compares_with_declarations(tmp_path: Path):
 
 @pytest.mark.parametrize("size", [8, "?"])
 def test_f16_with_f32_ports_is_not_rounded(size: int | str):
-    """Neither the runtime nor a plan rounds inputs and outputs in v10. In v11 the ports of the model are f16."""
+    """Neither OpenVINO nor a plan rounds inputs and outputs in v10. In v11 the ports of the model are f16."""
     x = (np.linspace(0.1, 0.9, 8, dtype=np.float32) + np.float32(2**-13))[None]
     for version, dtype in ((10, np.float32), (11, np.float16)):
         graph = Graph()

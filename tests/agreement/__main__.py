@@ -5,10 +5,10 @@ Every *.xml file that is an IR is a model. Its inputs are in_0.npy, in_1.npy, â€
 type                    f16 if the model computes in narrow floats, else f32
 load                    whether irload loads the model
 errors, warn, declared  findings of `check`: errors, warnings, declarations that really differ from inference
-shapes                  layers whose inferred types and shapes differ from the runtime's, of the layers compared
-plan 1, plan 2          the plan at 1 and 2 threads against plain execution. For f16 graphs against the runtime, which
+shapes                  layers whose inferred types and shapes differ from OpenVINO's, of the layers compared
+plan 1, plan 2          the plan at 1 and 2 threads against plain execution. For f16 graphs against OpenVINO, which
                         computes in f32 as plans do
-runtime                 plain execution against the runtime
+runtime                 plain execution against OpenVINO
 s                       seconds
 
 Differences of results are the largest difference of an output, in standard deviations of this output. Each model runs

@@ -1,6 +1,6 @@
-"""Inputs for a published model: the stored ones next to it, or random ones of the types that the runtime expects.
+"""Inputs for a published model: the stored ones next to it, or random ones of the types that OpenVINO expects.
 
-Integer indices stay below the length of the indexed axis; sizes of dynamic dims are tried until the runtime accepts
+Integer indices stay below the length of the indexed axis; sizes of dynamic dims are tried until OpenVINO accepts
 them.
 """
 
@@ -43,14 +43,14 @@ class Wanted:
 
 
 def wanted_by_runtime(model: ov.Model) -> list[Wanted]:
-    """The requirements of the inputs of the runtime's model."""
+    """The requirements of the inputs of OpenVINO's model."""
     return [
         Wanted(element(i.element_type.get_type_name()), shape_of(i.partial_shape), index_limit(i)) for i in model.inputs
     ]
 
 
 def wanted_by_irload(model: irload.Model) -> list[Wanted]:
-    """The requirements of the inputs of irload's model, for models that the runtime rejects."""
+    """The requirements of the inputs of irload's model, for models that OpenVINO rejects."""
     return [Wanted(p.element_type, p.partial_shape) for p in model.inputs]
 
 
@@ -69,7 +69,7 @@ def candidates(wanted: Sequence[Wanted], seed: int = 0) -> Iterator[Arrays]:
 
 
 def tensors(wanted: Sequence[Wanted], arrays: Arrays) -> list[ov.Tensor]:
-    """The arrays as the runtime's tensors."""
+    """The arrays as OpenVINO's tensors."""
     return [tensor(np.asarray(a), w.element) for a, w in zip(arrays, wanted, strict=True)]
 
 

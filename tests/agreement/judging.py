@@ -21,7 +21,7 @@ THREADS = (1, 2)
 PLAN_TOLERANCE = {"f32": 2e-4, "f16": 2e-2}
 """Tolerance between the plan and its reference, in standard deviations of the output, by the type of the graph."""
 RUNTIME_TOLERANCE = {"f32": 1e-3, "f16": 0.2}
-"""Tolerance between plain execution and the runtime, which computes f16 graphs in f32."""
+"""Tolerance between plain execution and OpenVINO, which computes f16 graphs in f32."""
 EXACT = {
     "INFERENCE_PRECISION_HINT": "f32",
     "INFERENCE_NUM_THREADS": 2,
@@ -59,15 +59,15 @@ class Row:
     plan: dict[str, float | str] = field(default_factory=dict[str, "float | str"])
     """Difference of the plan from its reference, by number of threads."""
     judge: str = "plain"
-    """The reference of the plan: "plain" execution, or "the runtime" for f16 graphs.
+    """The reference of the plan: "plain" execution, or "OpenVINO" for f16 graphs.
 
-    The runtime and plans compute f16 graphs in f32, unlike plain execution.
+    OpenVINO and plans compute f16 graphs in f32, unlike plain execution.
     """
     runtime: float | str | None = None
     sensitivity: float = 0.0
-    """Difference between two runs of the runtime whose inputs differ by a rounding error, if measured."""
+    """Difference between two runs of OpenVINO whose inputs differ by a rounding error, if measured."""
     refused: str = ""
-    """Why the runtime rejects or cannot run the model; then there is no comparison."""
+    """Why OpenVINO rejects or cannot run the model; then there is no comparison."""
     inputs: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
 
@@ -84,7 +84,7 @@ class Row:
         value = self.runtime
         limit = max(RUNTIME_TOLERANCE.get(self.precision, 0), 4 * self.sensitivity)
         if isinstance(value, str) or (value is not None and not value <= limit):
-            differences.append(f"against the runtime: {shown(value)}")
+            differences.append(f"against OpenVINO: {shown(value)}")
         return differences
 
 
@@ -145,7 +145,7 @@ def arithmetic(model: irload.Model) -> str:
 
 
 def _check(row: Row, file: Path, differing: set[str]) -> None:
-    """Count the findings of `check`. An error is false if the runtime accepts the file and infers the same types."""
+    """Count the findings of `check`. An error is false if OpenVINO accepts the file and infers the same types."""
     findings = check(file).findings
     row.warnings = sum(f.severity == "warning" for f in findings)
     for finding in findings:
@@ -180,18 +180,18 @@ def _run(row: Row, file: Path, theirs: ov.Model | None, compiled: irload.Compile
         row.runtime = _safely(lambda: worst(plain, expected))
     wanted = plain
     if expected is not None and row.precision == "f16":
-        wanted, row.judge = expected, "the runtime"
+        wanted, row.judge = expected, "OpenVINO"
     for threads in THREADS:
         row.plan[str(threads)] = _safely(lambda t=threads: _plan(compiled.model, t, inputs, steps, wanted))
     if row.faults and expected is not None and run is not None:
-        # Quantized models and detectors amplify rounding errors; two runs of the runtime measure by how much.
+        # Quantized models and detectors amplify rounding errors; two runs of OpenVINO measure by how much.
         row.sensitivity = worst(run([_nudged(a, ROUNDING[row.precision]) for a in inputs]), expected)
 
 
 def _computed_by_the_runtime(
     row: Row, theirs: ov.Model, inputs: list[Any], steps: int
 ) -> tuple[list[Any], list[list[Any]] | None, Callable[[list[Any]], list[list[Any]]] | None]:
-    """The inputs, the runtime's results, and a function that computes them; no results if it rejects all inputs."""
+    """The inputs, OpenVINO's results, and a function that computes them; no results if it rejects all inputs."""
     wanted = feeding.wanted_by_runtime(theirs)
     try:
         compiled = core().compile_model(theirs, "CPU", EXACT)

@@ -1,4 +1,4 @@
-"""Compares the types that irload infers for each layer with the runtime's, unchanged and with dynamic inputs."""
+"""Compares the types that irload infers for each layer with OpenVINO's, unchanged and with dynamic inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compare_relaxed(file: Path) -> tuple[int, list[str]]:
         try:
             theirs.reshape({k: ov.PartialShape(str(s)) for k, s in shapes.items()})
         except RuntimeError:
-            continue  # the runtime cannot represent these shapes
+            continue  # OpenVINO cannot represent these shapes
         count, lines = compare_layers(irload.read_model(file).reshape(shapes), theirs)
         compared += count
         differing += [f"{title}: {line}" for line in lines]
@@ -48,12 +48,12 @@ def compare_layers(model: irload.Model, theirs: ov.Model) -> tuple[int, list[str
         outputs = [(o.get_element_type().get_type_name(), shape_of(o.get_partial_shape())) for o in op.outputs()]
         mine = [(shown.get(node, o.type.element).name, o.type.shape) for o in node.outputs][: len(outputs)]
         if mine != outputs[: len(mine)]:
-            differing.append(f"{node}: {_text(mine)}, the runtime {_text(outputs)}")
+            differing.append(f"{node}: {_text(mine)}, OpenVINO {_text(outputs)}")
     return compared, differing
 
 
 def _written(kind: str) -> str:
-    """A type of the runtime as files write it. (The runtime gives inserted Converts the names of layers, too.)"""
+    """A type of OpenVINO as files write it. (OpenVINO gives inserted Converts the names of layers, too.)"""
     return {"Constant": "Const"}.get(kind, kind)
 
 

@@ -1,4 +1,4 @@
-"""Run libraries that import OpenVINO, unchanged, on irload and on the runtime, and compare their outputs.
+"""Run libraries that import OpenVINO, unchanged, on irload and on OpenVINO, and compare their outputs.
 
     python -m tests.clients [NAME…]
 
@@ -40,7 +40,7 @@ def main(names: list[str]) -> int:
 
 
 def tried(client: Client) -> list[str]:
-    """The differences between the outputs on irload and on the runtime."""
+    """The differences between the outputs on irload and on OpenVINO."""
     with tempfile.TemporaryDirectory() as folder:
         models, ours, theirs = (Path(folder) / name for name in ("models", "irload.npz", "runtime.npz"))
         models.mkdir()

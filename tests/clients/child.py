@@ -1,4 +1,4 @@
-"""Runs `outputs(folder)` of a script on irload or on the runtime, and saves the arrays that it returns.
+"""Runs `outputs(folder)` of a script on irload or on OpenVINO, and saves the arrays that it returns.
 
 python child.py SCRIPT irload|runtime FOLDER OUT.npz
 """

@@ -24,7 +24,7 @@ class Failed(Exception):
 
 
 def prepared(client: Client, *, with_runtime: bool) -> Path:
-    """The Python of an environment with the client and either the runtime or irload."""
+    """The Python of an environment with the client and either OpenVINO or irload."""
     folder = ROOT / ".venv-clients" / f"{client.name}-{'runtime' if with_runtime else 'irload'}"
     python = folder / "bin" / "python"
     uv = which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

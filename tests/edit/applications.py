@@ -189,7 +189,7 @@ def convert(source: Source, rng: Random) -> Edited | None:
     format, size = pick(rng, formats), pick(rng, [None, 16, 32, 64, 128])
     model = edit.convert(source.model, format, group_size=size, all_layers=bool(rng.random() < 0.5))
     expected = list(irload.compile_model(restored(model), optimize=False)(source.inputs).values())
-    # The runtime multiplies codes by scales in f32, plain execution rounds the products to f16.
+    # OpenVINO multiplies codes by scales in f32, plain execution rounds the products to f16.
     return Edited(f"{format} {size}", model, source.inputs, expected, by_runtime=5e-2)
 
 

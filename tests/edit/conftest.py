@@ -16,7 +16,7 @@ NAMES = ("conv_openvino", "digits", "dynamic", "loop", "pad_openvino", "state")
 
 @pytest.fixture(scope="session")
 def sources() -> dict[str, Source]:
-    """The models of the repository that the runtime reads, run once."""
+    """The models of the repository that OpenVINO reads, run once."""
     return {name: Source.of(MODELS / name / "model.xml") for name in NAMES}
 
 

@@ -25,10 +25,10 @@ from tests.harness.runtime import array_of, core, tensor
 TOLERANCE = 1e-5
 """The largest difference of an output by irload, relative to the largest value of the output (at least 1)."""
 BY_RUNTIME = 1e-3
-"""The same for the runtime, which fuses layers, against irload's values.
+"""The same for OpenVINO, which fuses layers, against irload's values.
 
-An output that the original model also has is compared with the runtime's value of the original. In graphs with f16,
-which the runtime computes in f32, or with FakeQuantize, which amplifies the last bit, other tensors are not compared,
+An output that the original model also has is compared with OpenVINO's value of the original. In graphs with f16,
+which OpenVINO computes in f32, or with FakeQuantize, which amplifies the last bit, other tensors are not compared,
 and after an edit that changes the layers no tensor is compared.
 """
 
@@ -64,7 +64,7 @@ class Source:
         try:
             core().read_model(file)
         except RuntimeError:
-            raise irload.Unsupported("the runtime rejects the model") from None
+            raise irload.Unsupported("OpenVINO rejects the model") from None
         compiled = irload.compile_model(model, optimize=False)
         stored = feeding.stored(file)
         for candidate in [stored] if stored else feeding.candidates(feeding.wanted_by_irload(model), seed):
@@ -91,12 +91,12 @@ class Source:
 
     @cached_property
     def by_runtime(self) -> list[Array]:
-        """The outputs of the file by the runtime."""
+        """The outputs of the file by OpenVINO."""
         return run_file(self.file, self.model, self.inputs)
 
     @cached_property
     def is_exact(self) -> bool:
-        """False if irload and the runtime may differ in intermediate tensors by more than the rounding of f32."""
+        """False if irload and OpenVINO may differ in intermediate tensors by more than the rounding of f32."""
         short = any(o.type.element.bits == 16 for o in self.values)
         return not short and not any(n.type == "FakeQuantize" for n in self.model.nodes)
 
@@ -115,16 +115,16 @@ class Source:
         try:
             actual = run_file(file, edited.model, edited.inputs)
         except RuntimeError as error:
-            return [*texts, f"the runtime: {str(error)[:300]}"]
+            return [*texts, f"OpenVINO: {str(error)[:300]}"]
         types = (Counter(n.type for n in m.nodes) for m in (self.model, edited.model))
         same = all(any(a is b for b in self.inputs) for a in edited.inputs) and (self.is_exact or operator.eq(*types))
         own = {id(a): b for a, b in zip(self.outputs, self.by_runtime, strict=True)} if same else {}
         expected = [own.get(id(a), a if self.is_exact else b) for a, b in zip(edited.expected, actual, strict=True)]
-        return texts + _differences("the runtime", actual, expected, max(edited.by_runtime, edited.tolerance))
+        return texts + _differences("OpenVINO", actual, expected, max(edited.by_runtime, edited.tolerance))
 
 
 def run_file(file: Path, model: irload.Model, inputs: Sequence[Any]) -> list[Array]:
-    """The outputs of a file by the runtime. `model` has the types of the inputs."""
+    """The outputs of a file by OpenVINO. `model` has the types of the inputs."""
     request = core().compile_model(core().read_model(file), "CPU", EXACT).create_infer_request()
     for k, (port, array) in enumerate(zip(model.inputs, inputs, strict=True)):
         element = port.element_type

@@ -1,7 +1,7 @@
 """Random edits of whole models: `python -m tests.edit.sweep N SEED FOLDER… [--tool NAME]`.
 
 Applies each tool N times to random models of the folders. An edited model must give the expected outputs by irload and
-by the runtime, pass `check` without new findings, and load. Prints each fault, and the counts.
+by OpenVINO, pass `check` without new findings, and load. Prints each fault, and the counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""convert: the form of decompression that the runtime runs on compressed weights, and the error of each mode."""
+"""convert: the form of decompression that OpenVINO runs on compressed weights, and the error of each mode."""
 
 from __future__ import annotations
 

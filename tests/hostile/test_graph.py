@@ -1,4 +1,4 @@
-"""Malformed graphs: each ends in a typed error that names the location, or is read as the runtime reads it."""
+"""Malformed graphs: each ends in a typed error that names the location, or is read as OpenVINO reads it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ for name, text in json.load(open(sys.argv[1])).items():
 
 
 def test_size_is_more_than_shape_times_bits() -> None:
-    """The runtime reads a file like this, so it is a warning; `check` has a rule for it."""
+    """OpenVINO reads a file like this, so it is a warning; `check` has a rule for it."""
     model = irload.read_model(const_net(F32 + 'shape="2" offset="0" size="24"').encode(), FLOATS)
     assert "size 24 is more than the 8 bytes" in model.warnings[0]
 

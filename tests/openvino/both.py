@@ -1,4 +1,4 @@
-"""Scripts that run with the runtime's module and with irload's, and their values in a comparable form."""
+"""Scripts that run with OpenVINO's module and with irload's, and their values in a comparable form."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def same(script: Script) -> None:
 
 
 def ours(script: Script) -> list[Any]:
-    """The values of a script that starts threads: the runtime's threads may abort the process of the tests."""
+    """The values of a script that starts threads: OpenVINO's threads may abort the process of the tests."""
     return [plain(v) for v in script(irload.openvino)]
 
 

@@ -1,4 +1,4 @@
-"""Creation of nodes: types, shapes and errors of the runtime, also for nodes that compilation rejects."""
+"""Creation of nodes: types, shapes and errors of OpenVINO, also for nodes that compilation rejects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factories: each operation that they create infers as the runtime's, and models of them load in the runtime."""
+"""Factories: each operation that they create infers as OpenVINO's, and models of them load in OpenVINO."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_models_of_every_row_load_in_the_runtime(row, tmp_path):
     theirs = runtime.core().read_model(tmp_path / "model.xml")
     inferred = [(p.element_type.type_name, str(p.partial_shape)) for p in model.outputs]
     expected = [(p.element_type.type_name, str(p.partial_shape)) for p in theirs.outputs]
-    if case.inconsistent_shapes or row[0] == "NonMaxSuppression":  # the runtime states shapes that results may not have
+    if case.inconsistent_shapes or row[0] == "NonMaxSuppression":  # OpenVINO states shapes that results may not have
         pairs = zip(model.outputs, theirs.outputs, strict=True)
         assert all(a.partial_shape.relaxes(irov.PartialShape(str(b.partial_shape))) for a, b in pairs)
     else:
@@ -158,4 +158,4 @@ def test_omitted_inputs_get_the_value_of_the_runtime():
 
     same(script)
     normalized = irov.opset13.normalize_l2(np.ones([1, 3], np.float32), [1], 1e-3, "max")
-    assert normalized.get_attributes()["eps_mode"] == "max"  # the runtime's function ignores it
+    assert normalized.get_attributes()["eps_mode"] == "max"  # OpenVINO's function ignores it

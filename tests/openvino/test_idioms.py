@@ -1,4 +1,4 @@
-"""The idioms of the runtime's samples and notebooks, in scripts that differ in the module only."""
+"""The idioms of OpenVINO's samples and notebooks, in scripts that differ in the module only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of the runtime for libraries and tests: bounds, validation of attributes, enumerations, warnings."""
+"""Modules of OpenVINO for libraries and tests: bounds, validation of attributes, enumerations, warnings."""
 
 from __future__ import annotations
 

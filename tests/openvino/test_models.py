@@ -1,4 +1,4 @@
-"""Model, Node and ports: reading, reshaping, editing and saving as with the runtime."""
+"""Model, Node and ports: reading, reshaping, editing and saving as with OpenVINO."""
 
 from __future__ import annotations
 

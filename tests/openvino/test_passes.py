@@ -1,4 +1,4 @@
-"""Passes: patterns and rewriting, folding, state, as with the runtime."""
+"""Passes: patterns and rewriting, folding, state, as with OpenVINO."""
 
 from __future__ import annotations
 

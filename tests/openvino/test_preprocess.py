@@ -1,4 +1,4 @@
-"""PrePostProcessor: the models that it builds compute the same as the runtime's."""
+"""PrePostProcessor: the models that it builds compute the same as OpenVINO's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def specification(rng):
     channels = 1 if target == "GRAY" else 3
     planes = colour is not None and colour[0] in "NI"
     element = "u8" if planes else str(rng.choice(["u8", "f32", "f32", "u8", "f16" if colour is None else "f32"]))
-    four = colour is not None and colour[-1] == "X"  # the runtime takes the last axis as channels
+    four = colour is not None and colour[-1] == "X"  # OpenVINO takes the last axis as channels
     layout = (
         "NHWC" if planes or four else str(rng.choice(["NHWC", "NCHW"] if colour else ["NHWC", "NCHW", "HWC", "NCWH"]))
     )

@@ -1,4 +1,4 @@
-"""Compiled models and requests: the same results, states and errors as the runtime's."""
+"""Compiled models and requests: the same results, states and errors as OpenVINO's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor: the same values and errors as the runtime's, for all types and forms of construction."""
+"""Tensor: the same values and errors as OpenVINO's, for all types and forms of construction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types, shapes, dimensions, layouts and vectors: the same values and errors as the runtime's."""
+"""Types, shapes, dimensions, layouts and vectors: the same values and errors as OpenVINO's."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_values_equal_the_runtimes(expression):
 def test_constants_keep_and_convert_their_values(source):
     def script(ov):
         ops = opset(ov)
-        values = np.linspace(0.25, 72.25, 7).astype(source)  # exact in bf16; the runtime rounds other values down
+        values = np.linspace(0.25, 72.25, 7).astype(source)  # exact in bf16; OpenVINO rounds other values down
         for target in (None, np.float64, np.int64, ov.Type.bf16, ov.Type.f8e4m3, source):
             node = ops.constant(values) if target is None else ops.constant(values, target)
             yield node.get_element_type(), node.data, [node.get_data(dtype=t) for t in (np.float32, np.bool_)]

@@ -1,4 +1,4 @@
-"""Texts that both the runtime and irload load with the same interface: names, shapes, types, order."""
+"""Texts that both OpenVINO and irload load with the same interface: names, shapes, types, order."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_numbers_of_a_port_map_fit_64_bits(start: str) -> None:
 
 
 def test_words_hold_no_blanks() -> None:
-    """The runtime rejects blanks in an enumerated value, and reads them as part of the text of a boolean."""
+    """OpenVINO rejects blanks in an enumerated value, and reads them as part of the text of a boolean."""
     with pytest.raises(IRError, match="is not one of"):
         Convolution.parse({"strides": "1", "dilations": "1", "auto_pad": "valid "})
     op, _ = MatMul.parse({"transpose_a": " true", "transpose_b": "True"})

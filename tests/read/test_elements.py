@@ -48,7 +48,7 @@ def test_dims_of_ports() -> None:
 @pytest.mark.parametrize(("version", "kept"), [("11", True), ("10", False)])
 @pytest.mark.parametrize("dims", ["", "<dim>1</dim>", "<dim>1</dim><dim>3</dim>"])
 def test_rt_info_of_ports(version: str, kept: bool, dims: str) -> None:
-    """The runtime ignores it in IR v10."""
+    """OpenVINO ignores it in IR v10."""
     info = '<rt_info><attribute name="layout" version="0" layout="[N,C]"/><odd a="1"><inner b="2"/></odd></rt_info>'
     text = changed('names="x"><dim>1</dim><dim>3</dim>', f'names="x">{dims}{info}', net(version=version))
     entries = [

@@ -40,7 +40,7 @@ def test_a_version_is_opset_and_a_number(version: str, tmp_path: Path) -> None:
 def test_a_body_parameter_has_one_source(old: str, more: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(irload.ReadError, match=words):
         irload.read_model(loop(old, old + more), LOOP / "model.bin")
-    irload.read_model(loop(old, old * 2), LOOP / "model.bin")  # the runtime accepts an identical duplicate
+    irload.read_model(loop(old, old * 2), LOOP / "model.bin")  # OpenVINO accepts an identical duplicate
     for text, severity in ((old + more, "error"), (old * 2, "warning")):
         (tmp_path / "m.xml").write_bytes(loop(old, text))
         (finding,) = irload.check(tmp_path / "m.xml", LOOP / "model.bin").findings

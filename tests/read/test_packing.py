@@ -1,4 +1,4 @@
-"""Values in bytes: the examples of the format, every code of every type, constants read as the runtime reads them."""
+"""Values in bytes: the examples of the format, every code of every type, constants read as OpenVINO reads them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_random_bytes_read_as_the_runtime_reads_them(element: ElementType, count
 
 
 def as_floats(constant: Any) -> Any:
-    """The constant converted by the runtime, which shows how it reads the bits."""
+    """The constant converted by OpenVINO, which shows how it reads the bits."""
     model = ov.Model([ov.opset13.convert(constant, "f32")], [])
     return core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([])[0]
 

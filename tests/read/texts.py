@@ -75,7 +75,7 @@ def ours(text: str | bytes, weights: bytes = b"") -> Interface:
 
 
 def theirs(text: str | bytes, weights: bytes = b"") -> Interface:
-    """The interface in the runtime. Raises RuntimeError if it rejects the text."""
+    """The interface in OpenVINO. Raises RuntimeError if it rejects the text."""
     model = runtime_model(text, weights)
     ports = [
         [(set(p.names), str(shape_of(p.get_partial_shape())), p.get_element_type().get_type_name()) for p in side]
@@ -85,7 +85,7 @@ def theirs(text: str | bytes, weights: bytes = b"") -> Interface:
 
 
 def runtime_model(text: str | bytes, weights: bytes = b"") -> Any:
-    """The runtime's model."""
+    """OpenVINO's model."""
     xml = text if isinstance(text, bytes) else text.encode()
     return core().read_model(xml, ov.Tensor(np.frombuffer(weights or b"\0", np.uint8)))
 

@@ -34,7 +34,7 @@ def language_model() -> ov.Model:
     size = ops.shape_of(ids)
     rows, count = (ops.gather(size, ops.constant([k]), ops.constant(0)) for k in (0, 1))
     one = ops.constant(np.array([1]))
-    none = ops.subtract(count, count)  # with a constant, the runtime would infer length 0 for the variable
+    none = ops.subtract(count, count)  # with a constant, OpenVINO would infer length 0 for the variable
     empty = ops.broadcast(np.float32(0), ops.concat([rows, one, none, one], 0))
     variable = ops.read_value(empty, "cache", np.float32, [-1, 1, -1, 1])
     past = ops.gather(variable, beams, ops.constant(0))

@@ -1,4 +1,4 @@
-"""Batches of texts against loops over the runtime: embeddings, classes, generated texts."""
+"""Batches of texts against loops over OpenVINO: embeddings, classes, generated texts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def compiled(folder: Path) -> tuple[ov.CompiledModel, ov.CompiledModel]:
 
 
 def hidden(folder: Path, text: str) -> np.ndarray:
-    """The model's output for one text by the runtime."""
+    """The model's output for one text by OpenVINO."""
     tokenizer, model = compiled(folder)
     tokens = tokenizer(ov.Tensor([text]))
     return model([tokens["input_ids"], tokens["attention_mask"], tokens["input_ids"] * 0][: len(model.inputs)])[0]

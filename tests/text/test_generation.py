@@ -1,4 +1,4 @@
-"""Generation against a plain loop over the runtime: greedy, beams, sampling, stop strings, lookup, chat, errors."""
+"""Generation against a plain loop over OpenVINO: greedy, beams, sampling, stop strings, lookup, chat, errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def model(model_folder: Path) -> irload.TextGeneration:
 
 
 def greedy(folder: Path, prompt: list[int], count: int) -> list[int]:
-    """The most probable tokens by the runtime."""
+    """The most probable tokens by OpenVINO."""
     request = runtime.core().compile_model(folder / "openvino_model.xml", "CPU").create_infer_request()
     tokens: list[int] = []
     new = prompt

@@ -15,7 +15,7 @@ from tests.resave import halved
 
 
 def both(model: ov.Model, tmp_path) -> tuple[set[str], set[str]]:
-    """The names of the halved constants: by irload, by the runtime."""
+    """The names of the halved constants: by irload, by OpenVINO."""
     ov.serialize(model, tmp_path / "plain.xml")
     ov.save_model(core().read_model(tmp_path / "plain.xml"), tmp_path / "theirs.xml")
     irload.save_model(irload.read_model(tmp_path / "plain.xml"), tmp_path / "ours.xml", compress_to_fp16=True)

@@ -23,7 +23,7 @@ def types(model):
 
 
 def attributes(model):
-    """The attributes of every layer but the constants, which the runtime adds automatically."""
+    """The attributes of every layer but the constants, which OpenVINO adds automatically."""
     ops = (op for op in model.get_ops() if op.get_type_name() != "Constant")
     return sorted((op.get_friendly_name(), op.get_type_name(), str(op.get_attributes())) for op in ops)
 

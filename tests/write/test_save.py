@@ -61,7 +61,7 @@ def test_models_compute_the_same(folder, tmp_path):
     assert [p.names for p in again] == [p.names for p in first]
     assert all(np.array_equal(a, b) for a, b in zip(again.values(), first.values(), strict=True))
     if "ngraph" in folder.name or "onednn" in folder.name:
-        return  # namespaces that the runtime does not support
+        return  # namespaces that OpenVINO does not support
     theirs = core().compile_model(core().read_model(tmp_path / "m.xml"), "CPU", EXACT)(inputs)
     for a, b in zip(first.values(), theirs.values(), strict=True):
         assert np.allclose(a, b, atol=1e-5)

@@ -16,8 +16,8 @@ class FakeQuantize(AutoBroadcast, since=1):
 
     Halves round to even. Values at or below the lower of the input bounds become output_low, values above the higher
     one output_high, so that equal input bounds give a step function. The four bounds broadcast to the shape of `x`;
-    leading axes of length 1 beyond its rank are accepted, as in old files. With `levels` 0 or negative, which the
-    runtime converts to an unsigned number, hardly anything is rounded.
+    leading axes of length 1 beyond its rank are accepted, as in old files. With `levels` 0 or negative, which OpenVINO
+    converts to an unsigned number, hardly anything is rounded.
     """
 
     levels = attr.integer(default=0, rule=attr.advised(attr.at_least(2)), spec_required=True)

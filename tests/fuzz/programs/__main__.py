@@ -121,7 +121,7 @@ class Tally:
             f"  {dict(self.kinds)}; {sum(self.refused.values())} refused by plan and plain alike",
             f"  {outputs['outputs']} outputs, {outputs['exact']} of them compared exactly",
             f"  {outputs['blunt']} outputs with so wide a tolerance that it says little",
-            f"  the runtime: {dict(self.runtime)}",
+            f"  OpenVINO: {dict(self.runtime)}",
             f"  {len(self.types)} types of operations",
         ]
         lines += [f"  {f['index']}: {f['kind']}: {f.get('small')} {f.get('small_words')}" for f in self.failures]

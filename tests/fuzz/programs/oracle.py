@@ -14,14 +14,14 @@ from tests.harness.case import Array
 from tests.harness.runtime import array_of, core, tensor
 
 ROUNDING = 2e-4
-"""Share of an output's scale by which the runtime may differ: it approximates functions and adds in another order."""
+"""Share of an output's scale by which OpenVINO may differ: it approximates functions and adds in another order."""
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_MMAP": False}
 
 
 def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
-    """ "agrees", or why the runtime was not compared. Raises Wrong if plain results differ from the runtime's.
+    """ "agrees", or why OpenVINO was not compared. Raises Wrong if plain results differ from OpenVINO's.
 
-    If the plugin differs, the runtime's reference kernels are tried; if these lack an operation, the plugin runs with
+    If the plugin differs, OpenVINO's reference kernels are tried; if these lack an operation, the plugin runs with
     every value as an output, because some of its fusions are wrong.
     """
     from tests.fuzz.programs.play import Wrong
@@ -56,12 +56,12 @@ def compare(xml: bytes, blob: bytes, model: Model, expected: Any) -> str:
         if difference is not None and stateful:
             return "differs in states"  # the plugin sometimes writes states before they are read
         if difference is not None:
-            raise Wrong("runtime", f"inference {turn}: the runtime differs: {difference}")
+            raise Wrong("runtime", f"inference {turn}: OpenVINO differs: {difference}")
     return verdict
 
 
 def _found(plain: Sequence[Array], theirs: Sequence[Array], expected: Any) -> str | None:
-    """How the runtime's results differ from the plain ones, or None."""
+    """How OpenVINO's results differ from the plain ones, or None."""
     for k, (ours, other) in enumerate(zip(plain, theirs, strict=True)):
         tolerance = max(ROUNDING * scale(ours), 2 * (expected.tolerances[k] or 0), 1e-6)
         difference = differs(ours, other, tolerance)

@@ -150,7 +150,7 @@ def avg_pool(b: Build, x: Value) -> Value:
 def adaptive(b: Build, x: Value) -> Value:
     """An AdaptiveAvgPool or AdaptiveMaxPool."""
     axes = spatial(x)
-    least = 2 if x.rank == 3 else 1  # the runtime wrongly fuses a pooling of a whole line with the next layer
+    least = 2 if x.rank == 3 else 1  # OpenVINO wrongly fuses a pooling of a whole line with the next layer
     shape = b.ints(*(b.number(min(least, n), n) for n in x.shape[2:]))
     if b.chance(0.5):
         return b.op("AdaptiveAvgPool", x, shape, version="opset8")

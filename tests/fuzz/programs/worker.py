@@ -77,7 +77,7 @@ def serve(seed: int, indices: range, share: float, precision: str, folder: Path)
 
 
 def write_failure(graph: Graph, file: Path, kind: str) -> dict[str, Any]:
-    """Write a failing program, shrunk. A difference to OpenVINO's runtime is shrunk with the runtime."""
+    """Write a failing program, shrunk. A difference to OpenVINO's runtime is shrunk with OpenVINO."""
     runtime = kind == "runtime"
     small = shrunk(graph, lambda g: guarded(g, runtime=runtime)["kind"] == kind)
     for name, each in (("whole", graph), ("small", small)):

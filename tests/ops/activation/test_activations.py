@@ -151,7 +151,7 @@ def test_attributes_that_are_refused(type: str, attributes: dict[str, Any]) -> N
 def test_the_runtime_divides_by_six_for_scales_close_to_it(
     tmp_path, with_relu: bool, whole: bool, scale: float, effective: float
 ) -> None:
-    """A deviation of the runtime: irload multiplies by the scale of the file."""
+    """A deviation of OpenVINO: irload multiplies by the scale of the file."""
     x = ops.parameter([1, 64], np.float32)
     shifted = ops.add(x, np.float32(3))
     gate = ops.minimum(ops.relu(shifted), np.float32(6)) if with_relu else ops.clamp(shifted, 0.0, 6.0)

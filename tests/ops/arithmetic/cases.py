@@ -91,7 +91,7 @@ def divide(rng: Random, version: str) -> Case:
 def cum_sum(rng: Random, version: str) -> Case:
     element = pick(rng, (et.f32, et.i32, et.i64, et.f16, et.bf16, et.f64))
     shape = random_shape(rng, (1, 4), 0)
-    # The axis is optional in the specification, but the runtime's reader requires it.
+    # The axis is optional in the specification, but OpenVINO's reader requires it.
     axis = int(rng.integers(-len(shape), len(shape)))
     data = random_array(rng, shape, element)
     if element.is_low_precision:  # the reference rounds each partial sum; sums of integers are exact

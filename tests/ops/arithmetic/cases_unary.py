@@ -40,7 +40,7 @@ for _type in ("Asinh", "Acosh", "Atanh"):
 @cases("ErfInv", "opset17")
 def erf_inv(rng: Random, version: str) -> Case:
     case = unary("ErfInv", rng, version)
-    # The runtime's approximation is off by half a percent near 1.
+    # OpenVINO's approximation is off by half a percent near 1.
     return Case("ErfInv", version, case.inputs, rtol=6e-3)
 
 

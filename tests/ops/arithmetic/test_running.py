@@ -45,7 +45,7 @@ def test_cum_sum_along_a_negative_axis_wraps_narrow_integers() -> None:
     ],
 )
 def test_cum_sum_of_booleans_is_a_running_or(exclusive: bool, reverse: bool, expected: list[bool]) -> None:
-    """The runtime returns these values."""
+    """OpenVINO returns these values."""
     x = np.array([False, True, True, False])
     with collecting() as remarks:
         assert computed("CumSum", "opset3", x, 0, exclusive=exclusive, reverse=reverse)[0].tolist() == expected

@@ -14,7 +14,7 @@ from tests.ops.arithmetic.cases import WIDE, operands
 
 def comparison(type: str, rng: Random, version: str) -> Case:
     element = pick(rng, (*FLOATS, *INTEGERS, et.boolean))
-    # The runtime swaps the operands of Greater and GreaterEqual before auto_broadcast pdpd aligns them.
+    # OpenVINO swaps the operands of Greater and GreaterEqual before auto_broadcast pdpd aligns them.
     pdpd = element in WIDE and not type.startswith("Greater")
     inputs, attributes = operands(rng, element, -2, 2, pdpd=pdpd)
     if element is et.f32 and inputs[0].value.size and rng.random() < 0.3:

@@ -89,7 +89,7 @@ def _transposed(rng: Random, type: str, version: str, batch: int, channels: int,
         asked = [max(1, f + int(rng.integers(-2, 2))) for f in full]
         if attributes.get("auto_pad", "explicit") == "explicit":  # the CPU plugin misplaces elements outside
             asked = [min(n, f - b) for n, f, b in zip(asked, full, attributes["pads_begin"], strict=True)]
-        # Rigid, because the runtime infers rank 2 for an output shape of unknown length.
+        # Rigid, because OpenVINO infers rank 2 for an output shape of unknown length.
         inputs.append(replace(pick(rng, (const, const, param))(asked, pick(rng, INDICES)), static_shape=True))
     # The CPU plugin has no kernel for one group, nor for an output shape that is a runtime input.
     expected = None
@@ -130,5 +130,5 @@ def transposed_by_scatter(inputs: list[Input], attributes: dict[str, Any], group
 
 
 def small_array(rng: Random, shape: Sequence[int], element: ElementType) -> Array:
-    """Values whose products do not overflow 8 bits: on overflow the runtime saturates and irload wraps."""
+    """Values whose products do not overflow 8 bits: on overflow OpenVINO saturates and irload wraps."""
     return random_array(rng, shape, element, -1, 1) if element in (et.i8, et.u8) else random_array(rng, shape, element)

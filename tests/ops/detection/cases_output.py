@@ -29,7 +29,7 @@ def priors(rng: Random, batches: int, count: int, attributes: dict[str, Any]) ->
 def detection_output(rng: Random, version: str) -> Case:
     images, count, classes = int(rng.integers(1, 3)), int(rng.integers(1, 9)), int(rng.integers(2, 5))
     aux, decreased, shared = rng.random() < 0.3, rng.random() < 0.3, rng.random() < 0.6
-    normalized = aux or rng.random() < 0.5  # the runtime normalizes refined priors twice: see deviations
+    normalized = aux or rng.random() < 0.5  # OpenVINO normalizes refined priors twice: see deviations
     attributes: dict[str, Any] = {
         "background_label_id": 0 if decreased else pick(rng, [0, 0, 1, -1]),
         "top_k": pick(rng, [-1, 3, 100]),

@@ -18,7 +18,7 @@ def some(rng: Random, **attributes: Any) -> dict[str, Any]:
 
 
 def sizes(rng: Random, version: str) -> list[Input]:
-    """(height, width) of a grid and of its image. The runtime accepts run-time sizes only in opset1: see deviations."""
+    """(height, width) of a grid and of its image. OpenVINO accepts run-time sizes only in opset1: see deviations."""
     index = pick(rng, (*INDICES, et.u16, et.u64))
     make = pick(rng, (const, const, param)) if version == "opset1" else const
     return [make(rng.integers(1, 5, 2), index), make(rng.integers(40, 90, 2), index)]
@@ -45,12 +45,12 @@ def prior_box(rng: Random, version: str) -> Case:
     kind = pick(rng, ["sizes", "fractions", "fixed", "ratios"])
     if kind in ("fixed", "ratios"):
         count = int(rng.integers(1, 3))
-        # Odd sizes only for constants, because the runtime folds constants by its reference kernels: see deviations.
+        # Odd sizes only for constants, because OpenVINO folds constants by its reference kernels: see deviations.
         inputs = sizes(rng, version)
         attributes["fixed_size"] = [pick(rng, [8, 15 if inputs[0].constant else 16, 20.5]) for _ in range(count)]
         attributes["density"] = [int(rng.integers(1, 4)) for _ in range(count)]
         if kind == "ratios":
-            # If there are fewer boxes than the output has room for, the runtime does not initialize the rest: see
+            # If there are fewer boxes than the output has room for, OpenVINO does not initialize the rest: see
             # deviations.
             attributes.pop("aspect_ratio", None)
             attributes["fixed_ratio"] = [1.0, 2.0, 0.5][: int(rng.integers(1, 4))]

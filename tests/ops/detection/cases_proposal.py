@@ -20,14 +20,14 @@ def deltas(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
 
 
 def same_proposals(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """True if rows, and scores of existing regions, agree; the runtime does not initialize the scores after these."""
+    """True if rows, and scores of existing regions, agree; OpenVINO does not initialize the scores after these."""
     valid = ours[0][:, 1:].any(1)
     pairs = [(ours[0], theirs[0]), *((a[valid], b[valid]) for a, b in zip(ours[1:], theirs[1:], strict=True))]
     return all(np.allclose(a, b, 1e-4, 1e-4) for a, b in pairs)
 
 
 def same_scored(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-    """True if regions with nonzero scores agree; the runtime orders regions of score 0 at random."""
+    """True if regions with nonzero scores agree; OpenVINO orders regions of score 0 at random."""
     scored = ours[1] > 0
     return all(np.allclose(a[scored], b[scored], 1e-4, 1e-4) for a, b in zip(ours, theirs, strict=True))
 
@@ -38,7 +38,7 @@ def proposal(rng: Random, version: str) -> Case:
     ratios, scales = [[0.5], [1.0], [0.5, 1.0, 2.0]], [[1.5], [1.0, 2.5]]
     attributes: dict[str, Any] = {
         "base_size": pick(rng, [4, 8]),
-        "pre_nms_topn": pick(rng, [10, 30, 1000]),  # the runtime crashes below 8
+        "pre_nms_topn": pick(rng, [10, 30, 1000]),  # OpenVINO crashes below 8
         "post_nms_topn": int(rng.integers(1, 12)),
         "nms_thresh": pick(rng, [0.301, 0.501, 0.701]),
         "feat_stride": pick(rng, [4, 8, 16]),

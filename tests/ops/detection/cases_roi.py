@@ -51,7 +51,7 @@ def roi_align(rng: Random, version: str) -> Case:
 
 @cases("ROIAlignRotated", "opset15")
 def roi_align_rotated(rng: Random, version: str) -> Case:
-    element = et.f32  # the runtime crashes on narrower ones: see deviations
+    element = et.f32  # OpenVINO crashes on narrower ones: see deviations
     shape = (*random_shape(rng, 2, 1, 3), *random_shape(rng, 2, 1, 9))
     count = int(rng.integers(1, 5))
     boxes = random_boxes(rng, (count,), center=True, scale=8)

@@ -25,7 +25,7 @@ def random_uniform(rng: Random, version: str) -> Case:
         low, high = -high, -low + 1  # the reference crashes on f64 bounds below zero with alignment pytorch
     make = pick(rng, (const, param))
     bounds = [make(np.array(n if rng.random() < 0.5 else [n]).astype(element.dtype), element) for n in (low, high)]
-    # For a shape of unknown length the runtime infers a wrong rank: see the deviations.
+    # For a shape of unknown length OpenVINO infers a wrong rank: see the deviations.
     shape = const(np.array(random_shape(rng, (0, 4)), int), pick(rng, INDICES))
     # The reference's bf16 results differ by one unit if they must be rounded; all other results are bit-identical.
     atol = 2.0**-7 * (high - low + max(-low, high)) if element is et.bf16 else 0

@@ -30,7 +30,7 @@ def from_planes(type: str, rng: Random, version: str) -> Case:
 
 
 def to_planes(type: str, rng: Random, version: str) -> Case:
-    """Conversion to NV12 or I420. The runtime has no kernel for it, so the expected planes are computed here."""
+    """Conversion to NV12 or I420. OpenVINO has no kernel for it, so the expected planes are computed here."""
     element = pick(rng, ELEMENTS)
     n, h, w = (int(k) for k in rng.integers(1, 4, 3))
     single = bool(rng.random() < 0.5)
@@ -67,7 +67,7 @@ def grid_sample(rng: Random, version: str) -> Case:
     attributes = {"align_corners": bool(rng.random() < 0.5), "mode": mode}
     attributes |= {"padding_mode": pick(rng, ["zeros", "border", "reflection"])}
     floats = (et.f32, et.f32, et.f16, et.bf16, et.f64)
-    # In the other modes, integer results depend on the order in which the runtime adds in f32.
+    # In the other modes, integer results depend on the order in which OpenVINO adds in f32.
     element = pick(rng, (*floats, et.i32, et.i64, et.u8) if mode == "nearest" else floats)
     shape = random_shape(rng, 4, 1, 5)
     grid = rng.uniform(-2.5, 2.5, (shape[0], *random_shape(rng, 2, 1, 5), 2))

@@ -42,7 +42,7 @@ def request(graph: Body) -> irload.InferRequest:
     return irload.compile_model(irload.read_model(*graph.model())).create_infer_request()
 
 
-# -- against the runtime ----------------------------------------------------------------------------------------------
+# -- against OpenVINO ----------------------------------------------------------------------------------------------
 
 
 def random_model(rng: Random) -> tuple[Body, list[tuple[int, ...]]]:

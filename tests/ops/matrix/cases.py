@@ -61,7 +61,7 @@ def einsum(rng: Random, version: str) -> Case:
         shape = [*(sizes[c] for c in before), *(middle if dots else ()), *(sizes[c] for c in after)]
         make = pick(rng, (param, param, const))
         operand = make(exact(rng, tuple(shape), element), element)
-        # For an operand of unknown rank, the runtime's inference ignores that a letter of size 1 may broadcast.
+        # For an operand of unknown rank, OpenVINO's inference ignores that a letter of size 1 may broadcast.
         inputs.append(replace(operand, static_shape=any(sizes[c] == 1 for c in before + after)))
     return Case("Einsum", version, inputs, {"equation": equation}, rtol=1e-4, atol=1e-4)
 

@@ -15,7 +15,7 @@ from tests.ops.movement.material import ANY_ELEMENT, data, index, signed, some_s
 def transpose(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (0, 5))
     order = rng.permutation(len(shape)) if rng.random() < 0.8 else []
-    # For an empty order the runtime treats data of unknown rank as a scalar.
+    # For an empty order OpenVINO treats data of unknown rank as a scalar.
     operand = replace(data(rng, shape), static_shape=not len(order))
     return Case("Transpose", version, [operand, index(rng, order)])
 
@@ -67,7 +67,7 @@ def broadcast(rng: Random, version: str) -> Case:
         shape = tuple(1 if rng.random() < 0.3 else target[k] for k in kept)
         attributes = {} if version == "opset1" and rng.random() < 0.3 else {"mode": "explicit"}
         return Case("Broadcast", version, [data(rng, shape), index(rng, target), index(rng, kept)], attributes)
-    if mode == "pdpd":  # the runtime requires axes, but ignores them
+    if mode == "pdpd":  # OpenVINO requires axes, but ignores them
         start = pick(rng, [0, int(rng.integers(len(target)))])
         shape = tuple(1 if rng.random() < 0.4 else n for n in target[start:])
         target = tuple(1 if rng.random() < 0.2 else n for n in target)

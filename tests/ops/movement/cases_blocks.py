@@ -97,7 +97,7 @@ def reverse_sequence(rng: Random, version: str) -> Case:
 def roll(rng: Random, version: str) -> Case:
     shape = some_shape(rng, (1, 4), empty=False)
     axes = [signed(rng, int(a), len(shape)) for a in rng.integers(0, len(shape), rng.integers(1, 4))]
-    shift = rng.integers(-6, 7, len(axes))  # the runtime does not run a scalar shift of several axes
+    shift = rng.integers(-6, 7, len(axes))  # OpenVINO does not run a scalar shift of several axes
     return Case("Roll", version, [data(rng, shape), index(rng, shift), index(rng, axes)])
 
 

@@ -30,7 +30,7 @@ def gather(rng: Random, version: str) -> Case:
     batch_dims = batches - at.ndim if at.ndim and rng.random() < 0.3 else batches
     place = signed(rng, axis, len(shape))
     inputs = [data(rng, shape), index(rng, at), index(rng, [place] if rng.random() < 0.2 else place, constant=True)]
-    # The runtime reads out of bounds for batches of one and for indices out of range (see the deviations).
+    # OpenVINO reads out of bounds for batches of one and for indices out of range (see the deviations).
     beyond = bool(((at < -size) | (at >= size)).any())
     common = batch_dims % at.ndim if batch_dims < 0 else batch_dims
     expected = [_gathered(inputs[0].value, at, axis, common)] if beyond or 1 in shape[:common] else None
@@ -54,7 +54,7 @@ def _ends(rng: Random, size: int) -> tuple[int, int, int]:
         first = pick(rng, [0, FAR, -FAR - 1])
     if rng.random() < 0.2:
         last = pick(rng, [FAR, -FAR - 1])
-    # The runtime infers wrong intervals if begin and end count from opposite ends of the axis (see deviations).
+    # OpenVINO infers wrong intervals if begin and end count from opposite ends of the axis (see deviations).
     if step > 0 and first < 0 <= last < FAR:
         last = FAR
     if step < 0 and -FAR - 1 < last < 0 <= first:
@@ -109,9 +109,9 @@ def strided_slice(rng: Random, version: str) -> Case:
         if not any(attributes[name]) and rng.random() < 0.5:
             attributes[name] = []
     values = np.array(ends)
-    # With a new axis after the ellipsis and a begin that is not constant, the runtime miscounts axes (see deviations).
+    # With a new axis after the ellipsis and a begin that is not constant, OpenVINO miscounts axes (see deviations).
     inputs = [data(rng, shape), index(rng, values[:, 0], constant="ellipsis" in kinds or None)]
-    backward = bool((values[:, 2] < 0).any())  # for masked ends the runtime bounds an unbounded axis by 2**63 - 2
+    backward = bool((values[:, 2] < 0).any())  # for masked ends OpenVINO bounds an unbounded axis by 2**63 - 2
     inputs.append(index(rng, values[:, 1], constant=(backward and any(attributes["end_mask"])) or None))
     if (values[:, 2] != 1).any() or rng.random() < 0.5:
         inputs.append(index(rng, values[:, 2]))
@@ -179,7 +179,7 @@ def unique(rng: Random, version: str) -> Case:
         return Case("Unique", version, inputs, attributes, outputs=4)
     axis = int(rng.integers(len(shape)))
     inputs.append(const(signed(rng, axis, len(shape)), pick(rng, [i32, i64])))
-    expected = _unique_slices(inputs[0].value, axis, attributes["sorted"])  # the runtime is wrong (see deviations)
+    expected = _unique_slices(inputs[0].value, axis, attributes["sorted"])  # OpenVINO is wrong (see deviations)
     return Case("Unique", version, inputs, attributes, outputs=4, expected=expected)
 
 

@@ -171,7 +171,7 @@ def test_unique_wants_a_known_axis() -> None:
 
 
 def test_without_a_mode_an_axes_mapping_applies() -> None:
-    """The runtime's default, in plain execution and in plans."""
+    """OpenVINO's default, in plain execution and in plans."""
     x = np.arange(2, dtype=np.float32)
     inputs = [param(x), const(A([2, 3])), const(A([0]))]
     model = irload.read_model(*ir_of(Case("Broadcast", "opset1", inputs)))

@@ -27,7 +27,7 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
     begin, end = ([int(rng.integers(0, min(k, 3))) for k in spans] for _ in range(2))
     sizes = [s + int(rng.integers(0, 5)) for s in spans]
     attributes: dict[str, Any] = {"kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end}
-    if dilated:  # always given: with the default, the runtime crashes or returns wrong values
+    if dilated:  # always given: with the default, OpenVINO crashes or returns wrong values
         attributes["dilations"] = dilations
     if auto_pad != "explicit" or rng.random() < 0.5:
         attributes["auto_pad"] = auto_pad
@@ -38,7 +38,7 @@ def geometry(rng: Random, version: str, dilated: bool) -> tuple[dict[str, Any], 
 
 
 def torch_from_zero(attributes: dict[str, Any]) -> bool:
-    """Whether the runtime's lower bound may be wrong: for size 0 it does not omit the window that ceil_torch omits."""
+    """Whether OpenVINO's lower bound may be wrong: for size 0 it does not omit the window that ceil_torch omits."""
     return attributes.get("rounding_type") == "ceil_torch" and any(attributes["pads_end"])
 
 

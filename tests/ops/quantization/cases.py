@@ -73,7 +73,7 @@ def fake_convert(rng: Random, version: str) -> Case:
     element = pick(rng, (et.f32, et.f32, et.f16, et.bf16))
     shape = random_shape(rng, (0, 4), 1, 4)
     scale_shape = thinned(rng, shape)
-    # Both implementations of the runtime round to f16 first, so data · scale − shift must fit its eleven bits.
+    # Both implementations of OpenVINO round to f16 first, so data · scale − shift must fit its eleven bits.
     shifted = rng.random() < 0.5
     fraction = np.full(shape, -6) if shifted else rng.integers(-12, 2, shape)
     x = rng.integers(-1024, 1025, shape) * 2.0**fraction

@@ -51,7 +51,7 @@ def arithmetic(type: str, rng: Random, version: str) -> Case:
     if element is et.f32 and type in ("ReduceMax", "ReduceMin") and rng.random() < 0.3:
         data[rng.random(shape) < 0.7] = pick(rng, (np.inf, -np.inf))
     if type in ("ReduceL1", "ReduceL2") and not axes.value.size:
-        data = np.abs(data)  # without axes the runtime computes absolute values, the specification the identity
+        data = np.abs(data)  # without axes OpenVINO computes absolute values, the specification the identity
     return Case(type, version, [param(data, element), axes], attributes, rtol=1e-4, atol=1e-4)
 
 

@@ -27,7 +27,7 @@ def one_hot(rng: Random, version: str) -> Case:
         pick(rng, (const, param))(on, element),
         const(off, element),
     ]
-    # The runtime has no kernel for other types of indices.
+    # OpenVINO has no kernel for other types of indices.
     expected = None if index in INDICES else [_marked(indices, depth, on, off, attributes)]
     return Case("OneHot", version, inputs, attributes, expected=expected)
 
@@ -80,7 +80,7 @@ def greedy_with_lengths(rng: Random, version: str) -> Case:
 def loss(rng: Random, version: str) -> Case:
     batch, time, classes = int(rng.integers(1, 4)), int(rng.integers(2, 7)), int(rng.integers(2, 6))
     lengths = rng.integers(2, time + 1, batch)
-    # The runtime reads out of bounds if labels cannot be aligned, so there are few labels, with room for blanks.
+    # OpenVINO reads out of bounds if labels cannot be aligned, so there are few labels, with room for blanks.
     counts = np.array([int(rng.integers(1, (n + 1) // 2 + 1)) for n in lengths])
     index = pick(rng, INDICES)
     blank = int(rng.integers(0, classes)) if rng.random() < 0.6 else classes - 1

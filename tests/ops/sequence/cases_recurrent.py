@@ -91,7 +91,7 @@ def _sequence(rng: Random, version: str, kind: str) -> Case:
     direction = pick(rng, ("forward", "reverse", "bidirectional"))
     directions = 2 if direction == "bidirectional" else 1
     attributes = _attributes(rng, kind, hidden)
-    # If they are omitted, the runtime reads an empty list and fails; irload uses the specification's defaults.
+    # If they are omitted, OpenVINO reads an empty list and fails; irload uses the specification's defaults.
     attributes.setdefault(
         "activations", {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"]}.get(kind, ["sigmoid", "tanh", "tanh"])
     )

@@ -1,4 +1,4 @@
-"""Shape arithmetic on dynamic shapes: chains of operations infer the partial shapes that the runtime infers."""
+"""Shape arithmetic on dynamic shapes: chains of operations infer the partial shapes that OpenVINO infers."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ CHAINS: list[Callable[[Graph, Port], Port]] = [
 
 
 NOT_CARRIED = [element_picked, rolled]
-"""Chains through which the runtime propagates neither bounds nor values; irload propagates known values only."""
+"""Chains through which OpenVINO propagates neither bounds nor values; irload propagates known values only."""
 
 
 @pytest.mark.parametrize("data", ["2,3,8", "?,3,8", "?,?,8", "1..4,3,2..8", "?,..6,8", "?,?,?", "2..,5,3.."])

@@ -23,7 +23,7 @@ def transform(type: str, rng: Random, version: str) -> Case:
     sizes = [-1] * len(axes)
     if rng.random() < 0.6:
         sizes = [-1 if rng.random() < 0.4 else int(n) for n in rng.integers(1, 12, len(axes))]
-        # If the sizes of several axes are unknown, the runtime infers too narrow shapes for RDFT and IRDFT: see the
+        # If the sizes of several axes are unknown, OpenVINO infers too narrow shapes for RDFT and IRDFT: see the
         # deviations.
         make = const if real and len(axes) > 1 else pick(rng, (const, param))
         inputs.append(make(sizes, pick(rng, INDICES)))

@@ -31,7 +31,7 @@ def class_attributes(rng: Random, classes: int) -> dict[str, Any]:
 
 
 def scores_of(rng: Random, shape: tuple[int, ...], element: ElementType) -> Array:
-    """Scores with which at least one box of the last class is selected: otherwise the runtime returns no counts."""
+    """Scores with which at least one box of the last class is selected: otherwise OpenVINO returns no counts."""
     scores = random_scores(rng, shape, element)
     scores[(0,) * (len(shape) - 2) + (-1, 0)] = 1
     return scores

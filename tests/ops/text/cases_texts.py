@@ -73,7 +73,7 @@ def bucket(rng: Random, version: str) -> Case:
 @cases("NumericToString", "openvino_tokenizers")
 def numeric(rng: Random, version: str) -> Case:
     integers = (et.i64, et.i32, et.i16, et.i8, et.u64, et.u32, et.u16, et.u8)
-    element = pick(rng, (*integers, et.f16, et.f32, et.f64, et.boolean))  # of bf16, the runtime writes empty texts
+    element = pick(rng, (*integers, et.f16, et.f32, et.f64, et.boolean))  # of bf16, OpenVINO writes empty texts
     span = pick(rng, ((-4, 4), (-100, 100), (-1e-6, 1e-6), (0, 1e9)))
     with np.errstate(over="ignore"):  # f16
         x = random_array(rng, random_shape(rng, (0, 3)), element, *span)

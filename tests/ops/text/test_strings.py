@@ -1,4 +1,4 @@
-"""Operations between texts and numbers, where the runtime cannot be the oracle."""
+"""Operations between texts and numbers, where OpenVINO cannot be the oracle."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SUB_BYTE = (*NIBBLES, et.u1, et.u2, et.u3, et.u6)
 
 
 def values(rng: Random, element: ElementType, to: ElementType) -> Array:
-    """Values of a type for a conversion, including values that wrap in the target if the runtime's cast is defined."""
+    """Values of a type for a conversion, including values that wrap in the target if OpenVINO's cast is defined."""
     shape = random_shape(rng, (0, 4), 0)
     if element in SUB_BYTE:
         span = 1 << element.bits
