@@ -10,7 +10,7 @@ import pytest
 import irload
 from irload.errors import ExecutionError
 from irload.model import Model
-from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.ir.steps import GatherStep
 from models.ir import Ref
 from tests.plan.exact import plan_of
 from tests.plan.graphs import Net, agrees
@@ -103,21 +103,3 @@ def test_indices_out_of_range_are_reported(indices: Callable[[Net], Ref], filled
     feed = [np.full(p.shape, filled, p.element_type.dtype) for p in model.inputs]
     with pytest.raises(ExecutionError, match=r"GatherElements.*index -?\d+ is out of range for an axis of 6"):
         irload.compile_model(model, 1)(feed)
-
-
-def test_positions_on_an_axis_of_varying_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One plan serves all sizes: the bound of the positions is a size."""
-    monkeypatch.setenv("IRLOAD_JIT", "auto")
-    net = Net()
-    x = net.input(2, -1, 4)
-    how = {"axis": 1, "mode": "max", "sort": "value", "index_element_type": "i64"}
-    ranked = net.ops("TopK", net.op("Abs", x), net.constant(3), version="opset3", outputs=2, **how)[1]
-    model = net.model(net.op("GatherElements", x, ranked, version="opset6", axis=1))
-    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, optimize=False)
-    rng = np.random.default_rng(0)
-    for size in (5, 9, 7, 5):
-        given = [rng.standard_normal((2, size, 4)).astype(np.float32)]
-        np.testing.assert_array_equal(compiled(given)[0], plain(given)[0])
-    assert "by compute" not in compiled.explain(given)
-    steps = plan_of(model, [(2, 5, 4)]).program.steps
-    assert not any(isinstance(s, ComputeStep) and s.op.type == "GatherElements" for s in steps)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from irload.core.op import is_builtin
+from irload.core.size import largest, smallest
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import INDICES, ComputeStep, ConcatStep, GatherStep, TopKStep, TransposeStep
@@ -76,9 +78,10 @@ def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | 
 def _exact(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
     """Return the bounds of integers that do not wrap, from the bounds of the integers of which they are computed."""
     numbers = value.constant
+    if numbers is not None and numbers.dtype == object:  # symbolic sizes
+        return (reduce(smallest, numbers.flat), reduce(largest, numbers.flat)) if numbers.size else None
     if numbers is not None:
-        known = numbers.size and numbers.dtype != object  # object: symbolic sizes
-        return (int(numbers.min()), int(numbers.max())) if known else None
+        return (int(numbers.min()), int(numbers.max())) if numbers.size else None
     step = producers.get(value)
     match step:
         case ViewStep():
@@ -117,8 +120,8 @@ def _of_operation(step: ComputeStep, value: Value, producers: Mapping[Value, Ste
         case "Select":
             return _union(step.inputs[1:], producers)
         case "FloorMod":
-            divisor = step.inputs[1].constant
-            return (0, int(divisor.max()) - 1) if divisor is not None and (divisor > 0).all() else None
+            divisor = _bounds(step.inputs[1], producers)
+            return (0, divisor[1] - 1) if divisor is not None and divisor[0] > 0 else None
         case type if type in MOVES:
             return _bounds(step.inputs[0], producers)
         case _:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import irload
 from irload.model import Model
 from irload.plan.ir.steps import ComputeStep
 from tests.plan.exact import plan_of
@@ -51,25 +50,3 @@ def test_other_types_are_computed() -> None:
     model = one_hot(net, 1, (np.uint8(1), np.uint8(0)))
     assert "OneHot" in operations(model, net)
     agrees(model, net.shapes, tolerance=0)
-
-
-@pytest.mark.parametrize("jit", [False, None])
-def test_a_number_of_classes_that_is_a_size(jit: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exporter of PyTorch writes Select(n > 0, n, max + 1) as the depth of `one_hot(x, n)`."""
-    monkeypatch.setenv("IRLOAD_JIT", "auto")
-    net = Net()
-    x, zero, one = net.input(-1, -1), net.constant(0), net.constant(1)
-    count = net.op("Gather", net.op("ShapeOf", x, version="opset3", output_type="i64"), one, zero, version="opset8")
-    indices = net.op("Convert", net.op("Abs", x), destination_type="i64")
-    largest = net.op("ReduceMax", indices, net.constant([0, 1]), keep_dims=False)
-    above = net.op("Add", largest, one, auto_broadcast="numpy")
-    chosen = net.op("Greater", count, zero, auto_broadcast="numpy")
-    depth = net.op("Select", chosen, count, above, auto_broadcast="numpy")
-    values = (net.constant(np.float32(1)), net.constant(np.float32(0)))
-    model = net.model(net.op("OneHot", indices, depth, *values, axis=1))
-    compiled, plain = irload.compile_model(model, 1, jit=jit), irload.compile_model(model, optimize=False)
-    rng = np.random.default_rng(0)
-    for shape in ((2, 3), (4, 5), (3, 7), (1, 2), (4, 5)):
-        given = [rng.uniform(-9, 9, shape).astype(np.float32)]
-        np.testing.assert_array_equal(compiled(given)[0], plain(given)[0])
-    assert "by compute" not in compiled.explain(given) or jit is False
