@@ -191,11 +191,11 @@ def _histogram(side: Contender) -> list[Document]:
 
 
 def _render(document: Document, benchmark: Benchmark) -> None:
-    from irrun.render import safe, stdout, table
+    from irrun.render import counted, safe, stdout, table
 
     fed = ", ".join(f"{i['name']} {i['type']}[{','.join(map(str, i['shape']))}]" for i in document["inputs"])
     threads, requests = benchmark.threads, benchmark.requests
-    how = f"{threads} thread{'' if threads == 1 else 's'}"
+    how = counted(threads, "thread")
     how += f", {requests} requests at a time" if requests > 1 else ""
     stdout().print(f"{safe(document['model'])}: {safe(fed) or 'no inputs'}; {how}", soft_wrap=True)
     stdout().print(f"read in {_seconds(document['read_seconds'])}\n")

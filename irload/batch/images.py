@@ -18,6 +18,7 @@ from irload.errors import InputInvalid, IRError, ReadError
 from irload.graph import Port
 from irload.safety.limits import DEFAULT, Limits
 from irload.system.forks import unforked
+from irload.wording import counted
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP")
@@ -116,7 +117,7 @@ def require_fit(port: Port, options: ImageOptions) -> None:
     count = 1 if channels.hi == 1 else 3
     for option, numbers in (("--mean", options.mean), ("--scale", options.scale)):
         if len(numbers) not in (0, 1, count):
-            raise InputInvalid(f"{option} has {len(numbers)} values, but {name} has {count} channel{'s' * (count > 1)}")
+            raise InputInvalid(f"{option} has {len(numbers)} values, but {name} has {counted(count, 'channel')}")
     resized = options.resize if options.resize is not None and len(options.resize) == 2 else None
     if resized and options.crop and (options.crop[0] > resized[0] or options.crop[1] > resized[1]):
         raise InputInvalid(f"--crop {_by(options.crop)} is larger than --resize {_by(resized)}")

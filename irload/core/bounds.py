@@ -62,12 +62,14 @@ def moved(op: Op, inputs: Sequence[TensorType], data: Sequence[int] = (0,)) -> l
 
 def _any_value(tensor: TensorType) -> Bounds | None:
     """Return the limits of i64 as bounds of an integer tensor of up to FEW elements; None for any other tensor."""
-    if not (tensor.element.is_integer and tensor.shape.is_static):
-        return None
-    shape = tensor.shape.static
-    if any(map(is_size, shape)) or prod(shape) > FEW:
-        return None
-    return Bounds(np.full(shape, UNBOUNDED_LO), np.full(shape, UNBOUNDED_HI))
+    shape = short_shape(tensor) if tensor.element.is_integer else None
+    return None if shape is None else Bounds(np.full(shape, UNBOUNDED_LO), np.full(shape, UNBOUNDED_HI))
+
+
+def short_shape(tensor: TensorType) -> tuple[int, ...] | None:
+    """Return the shape of a tensor of at most FEW elements; None if it has more, or unknown or symbolic dims."""
+    shape = tensor.shape.static if tensor.shape.is_static else None
+    return None if shape is None or any(map(is_size, shape)) or prod(shape) > FEW else shape
 
 
 def _computed(op: Op, arrays: Sequence[Array]) -> tuple[Array, ...]:

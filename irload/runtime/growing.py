@@ -60,7 +60,8 @@ class Successor:
             dims = enumerate(zip(form.shape, pattern[g.input], strict=True))
             if axis >= 0 or not all(_fits(n, code, known) for k, (n, code) in dims if k != g.axis):
                 return None
-        states = [None if name in room.index else _state(name, variables.separate[name]) for name in held]
+        arrays = {name: array for name, array in variables.separate.items() if name not in room.index}
+        states = [(name, arrays[name].shape, arrays[name].dtype) if name in arrays else None for name in held]
         for state, codes in zip(states, pattern[first:], strict=True):
             if state is not None and not all(_fits(n, c, known) for n, c in zip(state[1], codes, strict=True)):
                 return None
@@ -92,10 +93,6 @@ class Successor:
                 return None
         values = tuple(n for n in known if n is not None)
         return values if len(values) == len(known) and self.variant.holds(values) else None
-
-
-def _state(name: str, array: Array) -> tuple[str, tuple[int, ...], np.dtype[Any]]:
-    return name, array.shape, array.dtype
 
 
 def _fits(size: int, code: int, known: list[int | None]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from irload.core.shape import shape_of
 from irload.core.tensor import Array
 from irload.graph import Node, Port, position, positions
-from irload.wording import printable
+from irload.wording import counted, printable
 
 __all__ = ["Result", "owned"]
 
@@ -29,7 +29,7 @@ class Result(Mapping[Any, Array]):
         if isinstance(key, int):
             count = len(self._arrays)
             if not -count <= key < count:
-                raise IndexError(f"the model has {count} output{'s' * (count != 1)}, found index {key}")
+                raise IndexError(f"the model has {counted(count, 'output')}, found index {key}")
             return self._arrays[key]
         if self._positions is None:
             self._positions = positions(self._ports)

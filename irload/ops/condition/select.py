@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
-from irload.core.bounds import FEW, moved
+from irload.core.bounds import moved, short_shape
 from irload.core.element import boolean, merge
 from irload.core.shape import Shape
-from irload.core.size import is_size
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import TypeMismatch
 from irload.ops.elementwise import AutoBroadcast
@@ -60,7 +58,5 @@ class Select(AutoBroadcast, since=1):
 
 def _any_of(unread: TensorType) -> TensorType:
     """Return an operand that no element is taken from, with an arbitrary value if its shape is known and small."""
-    shape = unread.shape.static if unread.shape.is_static else ()
-    if not unread.shape.is_static or any(map(is_size, shape)) or prod(shape) > FEW:
-        return unread
-    return TensorType.of(np.zeros(shape, np.int64))
+    shape = short_shape(unread)
+    return unread if shape is None else TensorType.of(np.zeros(shape, np.int64))

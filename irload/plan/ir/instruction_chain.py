@@ -1,4 +1,4 @@
-"""Builds the step of a chain of functions: each has the previous result, and numbers or a constant, as arguments."""
+"""Builds the step of a chain of functions: each has the previous result, and numbers or a value, as arguments."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ class InstructionChain:
             opcode, number = ("add", -number) if opcode == "subtract" else (opcode, number)
             self.append(f"{opcode}_number", number)
             return
-        self._links.append((Instruction(opcode, (0, 0)), len(self._inputs)))
-        self._inputs.append(Value.of(np.asarray(array, np.float32)))
+        self.append_value(opcode, Value.of(np.asarray(array, np.float32)))
+
+    def append_value(self, opcode: str, value: Value) -> None:
+        """Append a function of the last result and a value."""
+        if value not in self._inputs:
+            self._inputs.append(value)
+        self._links.append((Instruction(opcode, (0, 0)), self._inputs.index(value)))
 
     def step(self, output: Value) -> ElementwiseStep:
         """Return the step that computes the chain."""

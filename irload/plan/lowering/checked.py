@@ -11,7 +11,6 @@ import numpy as np
 
 from irload.core.element import i64
 from irload.core.op import Op, Signature
-from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import ComputeStep
@@ -68,4 +67,4 @@ CHECKS: Mapping[str, type[Checked]] = {cls.type: cls for cls in (RegionImages, S
 def checked(check: type[Checked], integers: Value, data: Value, name: str) -> ComputeStep:
     """Return the step that checks integers against data, for the layer with this name."""
     result = Value(integers.shape, np.dtype(np.int64), name=name)
-    return ComputeStep([integers, data], [result], op=check(), types=(TensorType(i64, Shape(*integers.shape)),))
+    return ComputeStep.of(check(), [integers, data], result)

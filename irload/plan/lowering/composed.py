@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.element import element_of_dtype, i32, i64
-from irload.core.op import Op
-from irload.core.shape import Shape
 from irload.core.size import is_size
-from irload.core.tensor import TensorType
 from irload.graph import Node
 from irload.ops.comparison.compare import Equal
 from irload.ops.condition.select import Select
@@ -114,11 +111,6 @@ def one_hot(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     return [
         *steps,
         ReshapeStep([indices], [column]),
-        _computed(Equal(), [column, positions], mask),
-        _computed(Select(), [mask, *values], out),
+        ComputeStep.of(Equal(), [column, positions], mask),
+        ComputeStep.of(Select(), [mask, *values], out),
     ]
-
-
-def _computed(op: Op, inputs: list[Value], out: Value) -> ComputeStep:
-    """Return the step of an operation with one output."""
-    return ComputeStep(inputs, [out], op=op, types=(TensorType(element_of_dtype(out.dtype), Shape(*out.shape)),))

@@ -54,15 +54,16 @@ def fake_convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
     """Lower FakeConvert: (round(x · scale − shift) + shift) / scale."""
     if not all_f32([*inputs, *outputs]):
         return None
-    shift = [2] * (len(inputs) - 2)
-    rounding = f"round_{node.op.attributes['destination_type']}"
-    links = [("multiply", [1]), *(("subtract", [k]) for k in shift), (rounding, []), *(("add", [k]) for k in shift)]
-    instructions: list[Instruction] = []
-    last = 0
-    for opcode, operands in (*links, ("divide", [1])):
-        instructions.append(Instruction(opcode, (last, *operands)))
-        last = len(inputs) + len(instructions) - 1
-    return ElementwiseStep(inputs, outputs, expression=Expression(len(inputs), tuple(instructions)))
+    x, scale, *shift = inputs
+    chain = InstructionChain(x)
+    chain.append_value("multiply", scale)
+    for value in shift:
+        chain.append_value("subtract", value)
+    chain.append(f"round_{node.op.attributes['destination_type']}")
+    for value in shift:
+        chain.append_value("add", value)
+    chain.append_value("divide", scale)
+    return chain.step(outputs[0])
 
 
 STEP = Expression(

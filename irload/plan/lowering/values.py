@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.element import ElementType
-from irload.core.shape import Shape
 from irload.core.size import array_of, extent, is_size
-from irload.core.tensor import Array, TensorType
+from irload.core.tensor import Array
 from irload.ops.generation.range import Range4
 from irload.plan.ir.expression import expression_of
 from irload.plan.ir.program import Step, Value
@@ -63,8 +62,8 @@ def progression(first: int, stride: int, shape: tuple[int, ...], element: Elemen
     if not any(map(is_size, (first, count))):
         return Value.of((first + np.arange(count) * stride).astype(element.dtype).reshape(shape))
     ends = [Value.of(array_of([n], np.int64).reshape(())) for n in (first, first + count * stride, stride)]
-    result, op = Value((count,), element.dtype), Range4(output_type=element)
-    steps.append(ComputeStep(ends, [result], op=op, types=(TensorType(element, Shape(count)),)))
+    result = Value((count,), element.dtype)
+    steps.append(ComputeStep.of(Range4(output_type=element), ends, result, element))
     if len(shape) == 1:
         return result
     wide = Value(shape, element.dtype)

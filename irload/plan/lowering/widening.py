@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element
-from irload.core.shape import Shape
-from irload.core.tensor import Array, TensorType
+from irload.core.tensor import Array
 from irload.ops.type.convert import Convert
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ComputeStep
@@ -26,7 +25,7 @@ def widened(value: Value) -> Value:
 def converted(value: Value, to: Value) -> Step:
     """Return the step that converts a value to `to`, between f32 and a 16-bit float."""
     kind = SHORT.get(to.dtype, element.f32)
-    return ComputeStep([value], [to], op=Convert(destination_type=kind), types=(TensorType(kind, Shape(*to.shape)),))
+    return ComputeStep.of(Convert(destination_type=kind), [value], to, kind)
 
 
 def in_own_type(array: Array, value: Value) -> Array:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from irload.core.element import ElementType, element_of_dtype
 from irload.core.op import Op, is_builtin
+from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.plan.ir.expression import IDENTITY, Expression
 from irload.plan.ir.program import Step, Value
@@ -20,6 +22,12 @@ class ComputeStep(Step):
 
     op: Op
     types: tuple[TensorType, ...]
+
+    @staticmethod
+    def of(op: Op, inputs: Sequence[Value], out: Value, element: ElementType | None = None) -> ComputeStep:
+        """Return the step of an operation with one output. `element`: its type, by default the type of its dtype."""
+        kind = element_of_dtype(out.dtype) if element is None else element
+        return ComputeStep(list(inputs), [out], op=op, types=(TensorType(kind, Shape(*out.shape)),))
 
     def check(self) -> None:
         rules.equal("the number of types", len(self.types), len(self.outputs))
