@@ -90,7 +90,7 @@ def register_product(
     """The contraction whose accumulators are vector registers.
 
     `panel`: vectors per panel of weights, by default the width of a tile. `ragged`: one code for lines of any length.
-    `fixed`: the length does not differ between shapes. `maps`: columns are positions of maps.
+    `fixed`: the length does not differ between shapes. `maps`: columns are positions of maps of one size.
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size

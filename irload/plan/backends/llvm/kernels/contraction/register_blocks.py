@@ -42,7 +42,7 @@ class RegisterBlocks(Contraction):
     `heights`, `prefetch_lines` and `on_one_line`, which `code` sets. With `any_channels`, a group is one panel, whose
     channels the code reads.
 
-    `maps`: columns are positions of maps, so that short strides are the same for all shapes, and are compiled in.
+    `maps`: columns are positions of maps of one size. Short strides are compiled in.
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
     while weights are streamed through it. `split`: each iteration of the outermost level is a part of the sum; partial
     sums are stored in y. `widens`: the compressed weights of a panel are widened once for all tiles of a block, into
