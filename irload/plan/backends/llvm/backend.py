@@ -101,6 +101,10 @@ class LlvmBackend:
 
         requested = layouts(program, steps)
         first_input_layouts: dict[Step, Layout] = {}
+        if self.int8:
+            from irload.plan.backends.llvm.row_codes import quantized_operands  # not needed by f32
+
+            first_input_layouts |= quantized_operands(steps, self.target, bf16=self.bf16)
         if self.bf16 or self.bf16_weights:
             from irload.plan.backends.llvm.storage import (  # not needed by f32
                 reordered_operands,
@@ -108,11 +112,8 @@ class LlvmBackend:
             )
 
             requested = stored_layouts(program, steps, requested, self.target) if self.bf16 else requested
-            first_input_layouts = reordered_operands(steps, requested, self.target, weights_only=self.bf16_weights)
-        if self.int8:
-            from irload.plan.backends.llvm.row_codes import quantized_operands  # not needed by f32
-
-            first_input_layouts |= quantized_operands(steps, self.target, bf16=self.bf16)
+            floats = [s for s in steps if s not in first_input_layouts]
+            first_input_layouts |= reordered_operands(floats, requested, self.target, weights_only=self.bf16_weights)
         copied_results = {v for v in requested if v in program.returned and _is_transposed(v)}
         return MemoryRequests(requested, copied_results, first_input_layouts)
 

@@ -34,6 +34,12 @@ def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:
     return intrinsics.round_pair(f, first, second).bitcast(vec_type("i16", 2 * f.lanes))
 
 
+def pairs(f: Function, first: Vec, second: Vec) -> Vec:
+    """Round two vectors of f32 to pairs of bf16 in lanes of 32 bits: the inverse of `member`."""
+    halves, order = rounded_pair(f, first, second), [k // 2 + k % 2 * f.lanes for k in range(2 * f.lanes)]
+    return f.shuffle(halves, halves, order).bitcast(vec_type("i32", f.lanes))
+
+
 def widened(halves: Vec) -> Vec:
     """Lanes of 16 bits as f32."""
     return (halves.cast("zext", "i32") << 16).floats()

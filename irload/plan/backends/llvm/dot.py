@@ -80,7 +80,9 @@ class Dot:
         """The reason for the selection, for explanations."""
         if self.weights is not None:
             kept = f"compiled, weights stay {self.weights.element}"
-            return f"{kept}, data are i8 in groups of {self.group}, by {self.name}" if self.group else kept
+            if self.group:
+                return f"{kept}, data are i8 in groups of {self.group}, by {self.name}"
+            return kept if self.a == F32 else f"{kept}, {self.a} by {self.name}"
         return "compiled" if self.a == F32 else f"compiled, {'int8' if self.a == U8 else self.a} by {self.name}"
 
     @property
@@ -128,16 +130,14 @@ def _widened_bytes(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
 
 
 FMA = Dot("FMA", F32, F32, F32, 1, _fma, 2)
-
-
-def compressed_dot(weights: Compression) -> Dot:
-    """The dot in f32 that widens compressed weights."""
-    return replace(FMA, weights=weights)
-
-
 PAIRS = Dot("AVX512_BF16", BF16, BF16, F32, 2, _pairs, 1)
 """Zen 4 issues one per cycle."""
 TILES = Dot("AMX", BF16, BF16, F32, 2, _pairs, 1 / 16, registers=_dot_tiles)
+
+
+def compressed_dot(weights: Compression, element: str = F32) -> Dot:
+    """The dot of data of f32 or bf16 by compressed weights, which are widened to this type."""
+    return replace(FMA if element == F32 else PAIRS, weights=weights)
 
 
 VNNI = Dot("vpdpbusd", U8, I8, I32, 4, intrinsics.dot_bytes, 1, cost=TileCost(latency=4))

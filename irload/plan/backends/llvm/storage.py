@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
+from irload.plan.backends.llvm.kernels.weights import narrow_form
 from irload.plan.backends.llvm.selection import BF16, F32, TABLE
 from irload.plan.backends.llvm.target import Target
-from irload.plan.ir.compressed import compressed
+from irload.plan.backends.llvm.tuning import WIDENED_ROWS
 from irload.plan.ir.expression import compared_operands
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ElementwiseStep, MatMulStep, PoolStep, ProductStep
@@ -94,24 +96,25 @@ def reordered_operands(
 ) -> dict[Step, Layout]:
     """The matmuls in bf16 whose data are stored in f32, each with the layout of the rounded copy that it reads.
 
-    `weights_only`: only products with constant weights of 16 bits or more, whose bytes a decoder reads for each token.
+    `weights_only`: only products with constant weights. Compressed weights of less than 16 bits are widened to bf16
+    for many rows, to f32 for few.
     """
     layouts_of_steps: dict[Step, Layout] = {}
     for step in steps:
         if not isinstance(step, MatMulStep) or not pays_in_bf16(step, target):
             continue
         data, weights = step.inputs[:2]
-        if weights_only and not _are_wide(weights):
+        narrow = weights_only and narrow_form(weights, -1 if step.transpose_b else -2) is not None
+        if weights_only and (not weights.is_constant or (narrow and not _shares_widened_weights(step))):
             continue
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None
         if rounded and step.multiplies_rows:
-            in_pairs = not target.tiles and data.shape[-1] % 2 == 0  # vectors read pairs in place
+            in_pairs = (narrow or not target.tiles) and data.shape[-1] % 2 == 0  # vectors read pairs in place
             nbytes = None if in_pairs else in_chunks(data.shape).nbytes
             layouts_of_steps[step] = Layout(storage=BF16, nbytes=nbytes)
     return layouts_of_steps
 
 
-def _are_wide(weights: Value) -> bool:
-    """True for constants that are stored in 16 bits or more."""
-    form = None if weights.source is None else compressed(weights.source)
-    return weights.is_constant and (form is None or form.is_short)
+def _shares_widened_weights(step: MatMulStep) -> bool:
+    """True if enough rows, of an even number of elements, are multiplied by weights that are widened to bf16."""
+    return step.multiplies_rows and step.matrix[2] % 2 == 0 and prod(step.output.shape[:-1]) >= WIDENED_ROWS

@@ -6,6 +6,7 @@ A word is 4 bytes: the codes of consecutive elements of the sum of one column, t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -78,11 +79,12 @@ def _e5m2(f: Function, codes: Vec) -> Vec:
     return _half(f, codes << 24, 1)
 
 
-def _e4m3(f: Function, codes: Vec) -> Vec:
+def _e4m3(f: Function, word: Vec, member: int) -> Vec:
     """The codes, moved to the exponent and mantissa of f16, are 2^−8 of their values; 0x7F and 0xFF are NaN."""
-    code = codes << 24
+    code = word << 24 - 8 * member if member < 3 else word
     value = _half(f, (code >> 1) & (0xBF800000 - (1 << 32)), 1) * 256.0
-    return f.number(np.nan).where((code & 0x7F000000).compare("eq", 0x7F000000), value)
+    is_nan = ((word ^ -1) & (0x7F << 8 * member)).compare("eq", 0)
+    return f.number(np.nan).where(is_nan, value)
 
 
 WIDENINGS = {
@@ -94,7 +96,7 @@ WIDENINGS = {
     "bf16": Widening(16, member=lambda f, word, k: bfloat16.member(word, k)),
     "nf4": _listed(et.nf4),
     "f4e2m1": _listed(et.f4e2m1),
-    "f8e4m3": Widening(8, _e4m3),
+    "f8e4m3": Widening(8, partial(_e4m3, member=0), _e4m3),
     "f8e5m2": Widening(8, _e5m2),
 }
 """The widening of each supported element type, by name."""
@@ -202,20 +204,20 @@ class CompressedPanel:
 
 @record()
 class WidenedPart:
-    """`rows` elements of the sum of a panel, in f32: [row, column]. Rows are padded to whole words."""
+    """`rows` elements of the sum of a panel, as words of f32 or of a pair of bf16 (`k` elements): [word, column].
+
+    Rows are padded to whole words of codes.
+    """
 
     panel: CompressedPanel
     rows: int
+    k: int = 1
 
     @property
     def nbytes(self) -> int:
         """The bytes of the widened part."""
         members = self.panel.compression.members
-        return -(-self.rows // members) * members * self._row
-
-    @property
-    def _row(self) -> int:
-        return self.panel.columns * SIZES[F32]
+        return -(-self.rows // members) * members // self.k * self.panel.width
 
     def write(self, f: Function) -> None:
         """Emit the body of a function with the parameters `panel`, `to` (the target memory) and `part` (its index)."""
@@ -229,16 +231,17 @@ class WidenedPart:
             group = (first + index * segment) // form.group if form.group else 0
             columns = range(0, self.panel.columns, f.lanes)
             apply = [self.panel.factors(f, f["panel"], group, column) for column in columns]
-            source, target = begin + index * (words * width), f["to"] + index * (segment * self._row)
+            source, target = begin + index * (words * width), f["to"] + index * (segment // self.k * width)
             for at in f.range(0, words):
-                here, to = source + at * width, target + at * (members * self._row)
+                here, to = source + at * width, target + at * (members // self.k * width)
                 self._write_row(f, here, to, apply)
 
     def _write_row(self, f: Function, source: Pointer, target: Pointer, apply: list[Any]) -> None:
         """Widen a row of words to consecutive rows of the result."""
         widening = self.panel.compression.widening
         for k, column in enumerate(range(0, self.panel.columns, f.lanes)):
-            word = f.load(source, column * WORD, align=f.target.bytes, element="i32")
-            for member in range(widening.members):
-                value = apply[k](widening.widen(f, word, member))
-                f.store(value, target, member * self._row + column * SIZES[F32])
+            codes = f.load(source, column * WORD, align=f.target.bytes, element="i32")
+            for row, first in enumerate(range(0, widening.members, self.k)):
+                values = [apply[k](widening.widen(f, codes, first + n)) for n in range(self.k)]
+                word = values[0] if self.k == 1 else bfloat16.pairs(f, *values)
+                f.store(word, target, row * self.panel.width + column * WORD)

@@ -13,8 +13,8 @@ from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.choosing import chosen
-from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot, quantized_dot
-from irload.plan.backends.llvm.elements import U8, element_of
+from irload.plan.backends.llvm.dot import Dot, compressed_dot, quantized_dot
+from irload.plan.backends.llvm.elements import BF16, F32, U8, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
@@ -22,7 +22,7 @@ from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
 from irload.plan.backends.llvm.kernels.copying import contiguous_rows
 from irload.plan.backends.llvm.kernels.packing import Pack
 from irload.plan.backends.llvm.kernels.precision import chosen_dot
-from irload.plan.backends.llvm.kernels.weights import compression_of, pack_panels, pack_weights
+from irload.plan.backends.llvm.kernels.weights import compression_of, narrow_form, pack_panels, pack_weights
 from irload.plan.backends.llvm.kernels.windows import CopiedAxis
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
@@ -41,9 +41,12 @@ def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """The kernels of a matmul, whose leading axes broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
     axis, codes = -1 if step.transpose_b else -2, selector.memory.layout(step.inputs[0]).codes
-    form = compression(b, prod(step.output.shape[:-1]), axis, selector) if dot is FMA or codes else None
+    if codes or dot.a == F32:
+        form = compression(b, prod(step.output.shape[:-1]), axis, selector)
+    else:
+        form = narrow_form(b, axis) if dot.a == BF16 and not selector.bf16 else None
     if form is not None:
-        dot = quantized_dot(selector.target, form, codes.group) if codes else compressed_dot(form)
+        dot = quantized_dot(selector.target, form, codes.group) if codes else compressed_dot(form, dot.a)
     a, out = selector.stored(step.inputs[0]), selector.stored(step.output)
     operands, epilogue = [selector.stored(v) for v in step.operands], step.epilogue
     if step.integers is not None and step.integers.zero_point:

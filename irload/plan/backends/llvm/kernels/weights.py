@@ -25,6 +25,7 @@ from irload.plan.backends.llvm.weight_memory import weight_bytes
 from irload.plan.backends.llvm.widening import WIDENINGS, CompressedPanel, Compression
 from irload.plan.ir.compressed import Compressed, compressed
 from irload.plan.ir.constant import Constant
+from irload.plan.ir.program import Value
 from irload.plan.memory.arena import aligned_bytes
 from irload.plan.threads import pool
 
@@ -89,6 +90,12 @@ def compression_of(weights: Compressed, axis: int) -> Compression | None:
     if weights.zero_point is not None:
         zero = U8 if weights.zero_point.element is weights.element and weights.element.kind != "float" else F32
     return Compression(weights.element.name, group, scale, zero)
+
+
+def narrow_form(weights: Value, axis: int) -> Compression | None:
+    """Return the form of compressed weights of less than 16 bits for sums along an axis, None for other weights."""
+    stored = None if weights.source is None else compressed(weights.source)
+    return None if stored is None or stored.is_short else compression_of(stored, axis)
 
 
 def pack_panels(panel: CompressedPanel, axis: int, target: Target, threads: int, constant: Constant) -> Array:

@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import FMA, Dot
-from irload.plan.backends.llvm.elements import F32, element_of
+from irload.plan.backends.llvm.elements import BF16, F32, element_of
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.heights import rows_of_lines, shared_columns
@@ -144,8 +144,8 @@ def compressed_product(
     """The contraction with compressed weights. `fixed`: the number of rows does not differ between shapes.
 
     If only one tile uses each weight, it widens the weights in registers. Otherwise the tiles that use a panel share a
-    copy, which is widened into scratch memory. For quantized data, all tiles widen codes to bytes in registers, since
-    this takes few instructions.
+    copy, which is widened into scratch memory, as for all products in bf16. For quantized data, all tiles widen codes
+    to bytes in registers, since this takes few instructions.
     """
     assert dot.weights is not None
     loops = outer_and_columns(axes)
@@ -154,7 +154,8 @@ def compressed_product(
     create = partial(_product, target, dot, loops, results, fixed=fixed)
     rows, most = loops[-1].size if fixed else shared_columns(loops[-1].size), _widening_sums(target, dot)
     separate = any(axis.strides[0] for axis in loops)
-    if separate or (widens_in_registers(target, rows, panel, dot) and prod(axis.size for axis in loops[:-1]) == 1):
+    one_tile = widens_in_registers(target, rows, panel, dot) and prod(axis.size for axis in loops[:-1]) == 1
+    if dot.a != BF16 and (separate or one_tile):
         rows = min(rows, max(most // panel, 1))
         vectors = panel * max(1, min(min(most, target.registers // 2) // rows, 4, vectors) // panel)
         return create((rows, vectors), groups_of(dot, words), panel)

@@ -279,7 +279,8 @@ class RegisterBlocks(Contraction):
         """The part of a panel that is widened before the tiles of a block use it."""
         weights = self.dot.weights
         assert weights is not None
-        return WidenedPart(CompressedPanel(weights, self._length, self.packed_channels), self._length // self.parts)
+        length = self._length * self.dot.k
+        return WidenedPart(CompressedPanel(weights, length, self.packed_channels), length // self.parts, self.dot.k)
 
     @property
     def scratch(self) -> int:
