@@ -22,6 +22,7 @@ from irload.plan.ir.steps import (
     ConvTransposeStep,
     ElementwiseStep,
     GroupNormalizeStep,
+    Integers,
     MatMulStep,
     NormalizeStep,
     PoolStep,
@@ -65,7 +66,9 @@ BROKEN: dict[str, Callable[[], Step]] = {
     "and the output is": lambda: BroadcastStep([value(2, 3)], [value(1, 3)]),
     "channels of the data": lambda: window((1, 6, 3, 3), w=weights(1, 6, 5, 3, 3)),
     "(1, 6, 3, 4)": lambda: window((1, 6, 3, 4)),
-    "the weights are not constant": lambda: window((1, 6, 3, 3), w=value(1, 6, 4, 3, 3)),
+    "the weights are not constant": lambda: MatMulStep(
+        [Value((2, 4), np.dtype("u1")), Value((4, 3), np.dtype("i1"))], [value(2, 3)], integers=Integers()
+    ),
     "batch and channels": lambda: ConvTransposeStep(
         [value(1, 4, 5, 5), weights(1, 4, 3, 2, 2)],
         [value(1, 2, 6, 6)],

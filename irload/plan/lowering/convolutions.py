@@ -16,15 +16,16 @@ from irload.plan.ir.steps import ConvStep, ConvTransposeStep, ElementwiseStep, M
 from irload.plan.lowering.values import all_f32, apart
 
 
-def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | list[Step] | None:
-    """Lower convolutions with constant filters, and 1×1 convolutions with computed filters."""
+def convolution(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower convolutions; 1×1 convolutions with computed filters to matmuls."""
     data, weights = inputs
     if not all_f32([*inputs, *outputs]):
         return None
-    if weights.source is None:
-        return _by_matmul(node, inputs, outputs)
-    weights = weights if node.type == "GroupConvolution" else _one_group(weights)
-    return _convolved(node, data, weights, outputs)
+    by_matmul = None if weights.is_constant else _by_matmul(node, inputs, outputs)
+    if by_matmul is not None:
+        return by_matmul
+    weights, steps = (weights, []) if node.type == "GroupConvolution" else _one_group(weights)
+    return [*steps, _convolved(node, data, weights, outputs)]
 
 
 def _convolved(node: Node, data: Value, weights: Value, outputs: list[Value]) -> ConvStep:
@@ -87,24 +88,29 @@ def _is_binary(node: Node) -> bool:
     return low is not None and high is not None and not low.any() and bool((high == 1).all())
 
 
-def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower transposed convolutions with constant filters."""
+def transposed(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
+    """Lower transposed convolutions."""
     data, weights, *output_shape = inputs
     op = cast(BackpropBase, node.op)
-    if weights.source is None or not all_f32([data, weights, *outputs]):
+    if not all_f32([data, weights, *outputs]):
         return None
-    weights = weights if node.type == "GroupConvolutionBackpropData" else _one_group(weights)
+    weights, steps = (weights, []) if node.type == "GroupConvolutionBackpropData" else _one_group(weights)
     kernel = weights.shape[3:]
     pads = op.begins(data.shape[2:], kernel, outputs[0].shape[2:] if output_shape else None)
-    return ConvTransposeStep(
+    convolved = ConvTransposeStep(
         [data, weights],
         outputs,
         strides=apart(op.per_axis("strides", len(kernel)), data.shape[2:]),
         dilations=apart(op.per_axis("dilations", len(kernel)), kernel),
         begin=pads,
     )
+    return [*steps, convolved]
 
 
-def _one_group(weights: Value) -> Value:
-    """Return the weights with a leading axis of groups."""
-    return weights.by(Reshaped((1, *weights.shape)))
+def _one_group(weights: Value) -> tuple[Value, list[Step]]:
+    """Return the weights with a leading axis of groups, and the step that reshapes computed weights."""
+    shape = (1, *weights.shape)
+    if weights.is_constant:
+        return weights.by(Reshaped(shape)), []
+    grouped = weights.like(shape)
+    return grouped, [ReshapeStep([weights], [grouped])]

@@ -37,9 +37,9 @@ def convolve_before_resampling(program: Program) -> None:
 
 
 def _is_pointwise(window: ConvStep) -> bool:
-    """True for a convolution in floats with one group, one tap, stride 1, no pads, and no epilogue."""
+    """True for constant weights in floats with one group, one tap, stride 1, no pads, and no epilogue."""
     groups, _, _, *kernel = window.inputs[1].shape
-    if window.integers is not None:
+    if window.integers is not None or not window.inputs[1].is_constant:
         return False
     plain = groups == 1 and prod(kernel) == 1 and not window.epilogue.instructions
     return plain and window.output.shape[2:] == window.inputs[0].shape[2:] and set(window.strides) == {1}

@@ -53,6 +53,15 @@ def geometry(
     return tuple(kernel), data
 
 
+def filters(b: Build, x: Value, *shape: int, fan: int) -> Value:
+    """Weights of a convolution; some are multiplied by a number between −1 and 1 that is computed from its data."""
+    weights = b.weights(*shape, fan=fan)
+    if b.chance(0.85):
+        return weights
+    factor = b.op("ReduceMax", x, b.ints(*range(x.rank)), keep_dims=False)
+    return b.binary("Multiply", weights, b.op("Clamp", factor, min=-1.0, max=1.0))
+
+
 def convolution(
     b: Build, x: Value, out: int | None = None, kernel: tuple[int, ...] | None = None, *, plain: bool = False
 ) -> Value:
@@ -63,7 +72,7 @@ def convolution(
     fan = c
     for k in kernel:
         fan *= k
-    return b.op("Convolution", x, b.weights(out or channels(b), c, *kernel, fan=fan), **data)
+    return b.op("Convolution", x, filters(b, x, out or channels(b), c, *kernel, fan=fan), **data)
 
 
 def grouped(
@@ -81,7 +90,7 @@ def grouped(
     fan = c // groups
     for k in kernel:
         fan *= k
-    return b.op("GroupConvolution", x, b.weights(groups, per, c // groups, *kernel, fan=fan), **data)
+    return b.op("GroupConvolution", x, filters(b, x, groups, per, c // groups, *kernel, fan=fan), **data)
 
 
 def transposed(b: Build, x: Value) -> Value:
@@ -100,11 +109,10 @@ def transposed(b: Build, x: Value) -> Value:
     fan = max(c // max(groups, 1) * max(1, kernel[0] // strides[0]), 1)
     per = b.number(1, 6)
     if groups:
-        weights = b.weights(groups, c // groups, per, *kernel, fan=fan)
-        inputs = [x, weights]
+        inputs = [x, filters(b, x, groups, c // groups, per, *kernel, fan=fan)]
         name = "GroupConvolutionBackpropData"
     else:
-        inputs = [x, b.weights(c, per, *kernel, fan=fan)]
+        inputs = [x, filters(b, x, c, per, *kernel, fan=fan)]
         name = "ConvolutionBackpropData"
     if b.chance(0.2):
         data.pop("output_padding", None)

@@ -56,7 +56,7 @@ class ProductStep(Step):
 
 @record(frozen=False, eq=False, kw_only=True)
 class ConvStep(WithEpilogue, ProductStep):
-    """A convolution. Inputs: data [N,C,X…], constant weights [G,O/G,C/G,K…], then the epilogue's inputs.
+    """A convolution. Inputs: data [N,C,X…], weights [G,O/G,C/G,K…], then the epilogue's inputs.
 
     Padding elements are 0; for `integers`, they are the zero point.
     """
@@ -97,7 +97,6 @@ class ConvStep(WithEpilogue, ProductStep):
         x, w = self.inputs[:2]
         _operands(self, self.integers)
         groups, per_group, depth, *kernel = w.shape
-        rules.constant(w)
         rules.equal("the channels of the data", x.shape[1], groups * depth)
         geometry = zip(x.shape[2:], kernel, self.strides, self.dilations, self.pads_begin, self.pads_end, strict=True)
         sizes = [(n + b + e - (k - 1) * d - 1) // s + 1 for n, k, s, d, b, e in geometry]
@@ -123,7 +122,7 @@ def _sum(step: ProductStep) -> Value:
 
 @record(frozen=False, eq=False, kw_only=True)
 class ConvTransposeStep(WithEpilogue, ProductStep):
-    """A transposed convolution. Inputs: data [N,C,X…], constant weights [G,C/G,O/G,K…], then the epilogue's inputs.
+    """A transposed convolution. Inputs: data [N,C,X…], weights [G,C/G,O/G,K…], then the epilogue's inputs.
 
     Element i of the data and element k of the kernel contribute to element i·stride + k·dilation − begin of the output.
     The output's shape determines how many elements are cropped or filled with zeros at the end.
@@ -155,7 +154,6 @@ class ConvTransposeStep(WithEpilogue, ProductStep):
         x, w = self.inputs[:2]
         rules.f32(x, w, self.output)
         groups, depth, per_group, *kernel = w.shape
-        rules.constant(w)
         rules.equal("the channels of the data", x.shape[1], groups * depth)
         rules.equal("batch and channels", self.output.shape[:2], (x.shape[0], groups * per_group))
         rules.lengths(self, ("strides", "dilations", "begin"), len(kernel))

@@ -18,8 +18,8 @@ from irload.record import record
 class ConvProblem:
     """out = epilogue(convolution of data [N,C,X…] by weights, operands).
 
-    `shape`: of the weights, [G,O/G,C/G,K…]. `windows`: along each spatial axis. `pick` returns the weights from the
-    constant, and `name` identifies it in the key of packed weights.
+    `shape`: of the weights, [G,O/G,C/G,K…]. `windows`: along each spatial axis. `pick` returns these weights, a view of
+    the weights of the step, and `name` identifies it in the key of packed weights.
     """
 
     data: Array
@@ -44,9 +44,13 @@ class ConvProblem:
         """The result and the operands of the epilogue, broadcast to the shape of the result."""
         return [self.out, *(spread(operand, self.out.shape) for operand in self.operands)]
 
+    def computed(self, selector: Selector) -> Array:
+        """The weights [G,O/G,C/G,K…], if they are computed in each inference."""
+        return self.pick(selector.array(self.weights))
+
     def packed(
         self, selector: Selector, how: Sequence[Hashable], pack: Callable[[Array], Array], *, stored: bool = False
     ) -> Array:
-        """The weights [G,O/G,C/G,K…] packed by `pack`, cached under `how`. `stored`: see `Selector.packed`."""
+        """Constant weights [G,O/G,C/G,K…] packed by `pack`, cached under `how`. `stored`: see `Selector.packed`."""
         key = (*how, self.name)
         return selector.packed(self.weights, key, lambda constant: pack(self.pick(constant)), stored=stored)

@@ -11,8 +11,6 @@ from functools import partial
 from itertools import product
 from math import gcd, prod
 
-import numpy as np
-
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.dot import FMA
@@ -87,4 +85,5 @@ def _convolutions(step: ConvTransposeStep, selector: Selector) -> list[ConvProbl
 
 def _picked(weights: Array, taps: Sequence[Sequence[int]]) -> Array:
     """The given taps of each axis of weights [G,C/G,O/G,K…], as [G,O/G,C/G,K…]."""
-    return weights.swapaxes(1, 2)[np.ix_(*map(range, (weights.shape[0], weights.shape[2], weights.shape[1])), *taps)]
+    along = [slice(k[0], k[-1] - 1 if k[-1] else None, k[1] - k[0] if len(k) > 1 else -1) for k in taps]
+    return weights.swapaxes(1, 2)[(slice(None),) * 3 + tuple(along)]

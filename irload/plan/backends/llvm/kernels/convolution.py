@@ -34,7 +34,7 @@ def select_convolution(step: ConvStep, selector: Selector) -> list[Launch]:
     if in_f32:
         return convolution_in_f32(conv, selector)
     dot = chosen_dot(step, selector)
-    if dot is not FMA:
+    if dot is not FMA or not conv.weights.is_constant:
         return contracted(conv, dot, selector)
     from irload.plan.backends.llvm.kernels.few_channels import few_channels
 
@@ -72,7 +72,7 @@ def _copies_padding(conv: ConvProblem, dot: Dot, target: Target) -> bool:
 def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
     """The kernel of a convolution in f32."""
     if _has_small_groups(conv, selector):
-        return [select_depthwise(conv, selector)]
+        return select_depthwise(conv, selector)
     if fits_few_outputs(conv, selector):
         return [select_few_outputs(conv, selector)]
     if fits_winograd(conv, selector):

@@ -17,6 +17,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.computed_weights import packed_by_lane
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula, is_narrow
 from irload.plan.backends.llvm.selector import Selector
@@ -80,8 +81,8 @@ def is_depthwise(weights: Sequence[int], width: WindowAxis, most: int = 1) -> bo
     return outputs == inputs <= most and inputs & (inputs - 1) == 0 and is_narrow(width)
 
 
-def select_depthwise(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> Launch:
-    """The kernel of a convolution that `fits_depthwise`."""
+def select_depthwise(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> list[Launch]:
+    """The kernels of a convolution that `fits_depthwise`."""
     tensors = [conv.data, *conv.tensors]
     group = conv.shape[1]
     kernel = SlidingWindows.of(Depthwise(conv.epilogue, group, zero_point), conv.windows, tensors, selector)
@@ -91,4 +92,7 @@ def select_depthwise(conv: ConvProblem, selector: Selector, zero_point: int = 0)
         padded = np.pad(weights.reshape(channels, group, taps), ((0, -channels % lanes), (0, 0), (0, 0)))
         return aligned_copy(padded.reshape(-1, lanes, group, taps).transpose(0, 3, 2, 1))
 
-    return selector.launch(kernel, [*tensors, conv.packed(selector, ("depthwise", lanes), pack)])
+    if conv.weights.is_constant:
+        return [selector.launch(kernel, [*tensors, conv.packed(selector, ("depthwise", lanes), pack)])]
+    table, packs = packed_by_lane(conv.computed(selector), lanes, selector)
+    return [*packs, selector.launch(kernel, [*tensors, table])]

@@ -218,6 +218,8 @@ def cycles_per_window(lanes: int, rows: int, run: int) -> float:
 
 def fits_few_outputs(conv: ConvProblem, selector: Selector) -> bool:
     """True for wide channels-last maps of which a run fills more lanes than the output channels would."""
+    if not conv.weights.is_constant:
+        return False
     groups, outputs, depth, *kernel = conv.shape
     data, width, lanes = conv.data, conv.windows[-1], selector.target.lanes
     column = data.strides[-1]

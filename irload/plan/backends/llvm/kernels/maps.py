@@ -198,8 +198,8 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
         moved = channels_last(weights)
         if run:
             moved = moved.reshape(*moved.shape[:-2], -1)
-        pads = [(0, 0)] * (moved.ndim - 1)
-        return np.pad(moved, [*pads, (0, (run or whole) - moved.shape[-1])])
+        missing = (run or whole) - moved.shape[-1]
+        return np.pad(moved, [*[(0, 0)] * (moved.ndim - 1), (0, missing)]) if missing else moved
 
     if run:
         windows = (*windows[:-1], replace(windows[-1], kernel=1))

@@ -24,8 +24,16 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:
-    """True if bf16 is faster than f32. False for transposed convolutions with outputs that no tap contributes to."""
-    return step.taps > 0 and not step.multiplies_integers and _is_faster(step, target)
+    """True if bf16 is faster than f32. False for transposed convolutions with outputs that no tap contributes to.
+
+    Computed weights of convolutions are packed as bf16 if no words or chunks of their channels are padded.
+    """
+    if step.taps == 0 or step.multiplies_integers or not _is_faster(step, target):
+        return False
+    if isinstance(step, MatMulStep) or step.inputs[1].is_constant:
+        return True
+    depth = step.matrix[2]
+    return not target.tiles and (depth % DEPTH == 0 or (depth < DEPTH and depth % 2 == 0))
 
 
 def _is_faster(step: ProductStep, target: Target) -> bool:

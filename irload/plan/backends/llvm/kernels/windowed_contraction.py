@@ -8,7 +8,8 @@ from math import prod
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis, merged
 from irload.plan.backends.llvm.dot import Dot
-from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernel import Launch, Temporary
+from irload.plan.backends.llvm.kernels.computed_weights import packed_in_panels
 from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
 from irload.plan.backends.llvm.kernels.contraction.nest import Contraction
@@ -75,12 +76,19 @@ def launched(conv: ConvProblem, maps: Maps, product: Contraction, selector: Sele
     if not dot.tiled and maps.chunks.step is not None:
         taps = 1  # data in place: the words of each tap follow the words of the previous tap
 
+    def arranged(weights: Array) -> Array:
+        return weights if maps.planar else maps.arrange(weights)
+
     def pack(weights: Array) -> Array:
-        moved = block_diagonal(weights if maps.planar else maps.arrange(weights), together)
+        moved = block_diagonal(arranged(weights), together)
         moved = moved.reshape(groups, channels, *moved.shape[2:])
         return pack_weights(moved, packing, selector.target, selector.threads, taps)
 
-    packed = conv.packed(selector, (packing, together, taps, maps.key), pack, stored=True)
+    packs: list[Launch] = []
+    if conv.weights.is_constant:
+        packed: Array | Temporary = conv.packed(selector, (packing, together, taps, maps.key), pack, stored=True)
+    else:
+        weights = arranged(conv.computed(selector))
+        packed, packs = packed_in_panels(weights, packing, selector, chunked=maps.chunks.step is None)
     product = build.shared(product, selector.threads, maps.nbytes)
-    launch = selector.launch(product, [maps.data, packed, *conv.tensors])
-    return [*maps.copies, launch]
+    return [*maps.copies, *packs, selector.launch(product, [maps.data, packed, *conv.tensors])]

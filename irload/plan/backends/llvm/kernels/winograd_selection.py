@@ -21,7 +21,7 @@ def fits_winograd(conv: ConvProblem, selector: Selector) -> bool:
     groups, channels, depth, *kernel = conv.shape
     if groups > 1 or kernel != [3, 3] or conv.data.strides[1] != conv.data.itemsize:
         return False
-    if selector.precise or min(channels, depth) < tuning.WINOGRAD_CHANNELS:
+    if not conv.weights.is_constant or selector.precise or min(channels, depth) < tuning.WINOGRAD_CHANNELS:
         return False
     if any(w.stride != 1 or w.dilation != 1 for w in conv.windows):
         return False

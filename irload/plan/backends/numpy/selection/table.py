@@ -34,6 +34,10 @@ def _has_instructions(step: Step) -> bool:
     )
 
 
+def _convolves(step: ir.ConvStep | ir.ConvTransposeStep) -> bool:
+    return _computes(step) and step.inputs[1].is_constant
+
+
 def _is_near(step: ir.ConvStep | ir.PoolStep) -> bool:
     """True if the span of all windows is not much larger than the data and the windows themselves."""
     return all(axis.reach <= FAR * (axis.size + axis.count * axis.kernel) for axis in step.windows)
@@ -59,8 +63,8 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
         ir.BroadcastStep: StepRow("movement.view_or_copy"),
         ir.ComputeStep: StepRow("compute.compute", copies=True),
         ir.ConcatStep: StepRow("movement.concat"),
-        ir.ConvStep: StepRow("convolutions.convolution", _computes, _is_near),
-        ir.ConvTransposeStep: StepRow("convolutions.conv_transpose", _computes),
+        ir.ConvStep: StepRow("convolutions.convolution", _convolves, _is_near),
+        ir.ConvTransposeStep: StepRow("convolutions.conv_transpose", _convolves),
         ir.CumulativeSumStep: StepRow("compute.cumulative_sum", copies=True),
         ir.ElementwiseStep: StepRow("elementwise.elementwise", _elementwise),
         ir.ExpertMatMulStep: StepRow("matrices.expert_matmul"),
