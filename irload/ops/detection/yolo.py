@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import Dim, Shape, normalize_axis
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ShapeMismatch
+from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.detection.ports import require_floats, require_shape
 
 
@@ -18,6 +21,9 @@ class RegionYolo(Op, since=1):
     Specification: RegionYolo-1. `data` is [batches, regions · (coords + 1 + classes), height, width]. With `do_softmax`
     (YOLO v2) there are `num` regions, the classes use softmax, and the axes `axis`..`end_axis` are flattened; without
     it (v3) there is one region per value of `mask`, and the classes use sigmoid. `anchors` has no effect.
+
+    More channels violate the specification. As in OpenVINO, the regions of all batches are then the first elements of
+    `data`, with a remark; YOLO v2 copies the elements behind them, v3 omits them.
     """
 
     anchors = attr.numbers(default=())
@@ -39,12 +45,15 @@ class RegionYolo(Op, since=1):
         require_shape("data", data, None, None, None, None)
         if data.rank is None:
             return data.without_value()
-        channels = self.regions * (self.coords + 1 + self.classes)
-        if not data.shape[1].contains(channels):
-            raise ShapeMismatch(
+        channels, found = self.regions * (self.coords + 1 + self.classes), data.shape[1]
+        if not found.contains(channels):
+            wrong = (
                 f"data must have {channels} channels, {self.regions} regions of {self.coords} coordinates, "
                 f"1 objectness and {self.classes} classes, found {data.shape}"
             )
+            if found.lo < channels:
+                raise ShapeMismatch(wrong)
+            remark(f"{wrong}; OpenVINO reads the regions of all batches one after another")
         if not self.do_softmax:
             return TensorType(data.element, data.shape.with_dim(1, channels))
         axis, end = normalize_axis(self.axis, 4), normalize_axis(self.end_axis, 4, "end_axis")
@@ -54,8 +63,12 @@ class RegionYolo(Op, since=1):
         return TensorType(data.element, Shape(*data.shape[:axis], merged, *data.shape[max(axis, end) + 1 :]))
 
     def compute(self, data: Array) -> Array:
-        batches, _, height, width = data.shape
-        result = data.reshape(batches, self.regions, self.coords + 1 + self.classes, height, width).copy()
+        batches, channels, height, width = data.shape
+        shape = (batches, self.regions, self.coords + 1 + self.classes, height, width)
+        if channels < self.regions * shape[2]:
+            raise ExecutionError(f"data must have {self.regions * shape[2]} channels, found {channels}")
+        elements = data.flatten()
+        result = elements[: prod(shape)].reshape(shape)
         positions, scores = result[:, :, :2], result[:, :, self.coords :]
         if self.do_softmax:
             scores, classes = scores[:, :, :1], scores[:, :, 1:]
@@ -65,9 +78,9 @@ class RegionYolo(Op, since=1):
         for part in (positions, scores):
             part[...] = 1 / (1 + np.exp(-part))
         if not self.do_softmax:
-            return result.reshape(data.shape)
+            return result.reshape(batches, -1, height, width)
         axis, end = normalize_axis(self.axis, 4), normalize_axis(self.end_axis, 4)
-        return result.reshape(*data.shape[:axis], -1, *data.shape[max(axis, end) + 1 :])
+        return elements.reshape(*data.shape[:axis], -1, *data.shape[max(axis, end) + 1 :])
 
 
 class ReorgYolo(Op, since=2, also_in=(1,)):

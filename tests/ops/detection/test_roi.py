@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from irload.core import element as et
+from irload.core.remarks import collecting
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch, TypeMismatch
@@ -136,6 +137,22 @@ def test_region_yolo() -> None:
     assert sigmoid.ravel() == pytest.approx([0.5, 0.5, 0, 0, 0.5, 0.5, 0.75])
 
 
+@pytest.mark.parametrize("softmax", [True, False])
+def test_region_yolo_of_more_channels_than_regions(softmax: bool) -> None:
+    """The regions of both batches are the first 14 of 18 elements, as in OpenVINO."""
+    op = make("RegionYolo", "opset1", classes=2, coords=4, num=1, mask=(0,), axis=0, end_axis=3, do_softmax=softmax)
+    data = np.random.default_rng(0).standard_normal((2, 9, 1, 1)).astype(np.float32)
+    with collecting() as remarks:
+        inferred = op.infer(TensorType(et.f32, Shape(2, 9, 1, 1)))
+    assert any("must have 7 channels" in text for text in remarks)
+    output = op.compute(data)
+    assert inferred.shape == Shape(*output.shape) == (Shape(18) if softmax else Shape(2, 7, 1, 1))
+    regions = op.compute(data.ravel()[:14].reshape(2, 7, 1, 1))
+    np.testing.assert_array_equal(output.ravel()[:14], regions.ravel())
+    if softmax:
+        np.testing.assert_array_equal(output[14:], data.ravel()[14:])
+
+
 def test_reorg_yolo_is_its_own_order() -> None:
     data = np.arange(16, dtype=np.int32).reshape(1, 4, 2, 2)
     output = make("ReorgYolo", "opset1", stride=(2,)).compute(data)
@@ -155,7 +172,7 @@ def test_reorg_yolo_is_its_own_order() -> None:
          [Shape(1, 4, 4, 4), Shape(2, 5)]),
         ("DeformablePSROIPooling", {"output_dim": 2}, [Shape(1, 4, 4, 4), Shape(2, 5)]),
         ("DeformablePSROIPooling", {"output_dim": 2}, [Shape(1, 2, 4, 4), Shape(2, 5), Shape(2, 3, 1, 1)]),
-        ("RegionYolo", {"num": 1, "classes": 1, "coords": 4, "do_softmax": True}, [Shape(1, 7, 4, 4)]),
+        ("RegionYolo", {"num": 1, "classes": 1, "coords": 4, "do_softmax": True}, [Shape(1, 5, 4, 4)]),
         ("RegionYolo", {"num": 1, "classes": 1, "coords": 4, "do_softmax": True, "axis": 4}, [Shape(1, 6, 4, 4)]),
         ("ReorgYolo", {"stride": (2,)}, [Shape(1, 2, 4, 4)]),
         ("ReorgYolo", {"stride": (2,)}, [Shape(1, 4, 3, 4)]),
