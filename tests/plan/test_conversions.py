@@ -46,6 +46,20 @@ def test_signed_and_unsigned_bytes_wrap(jit: str, monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(output, [249, 44, 127, 127])
 
 
+@pytest.mark.parametrize("jit", ["off", "auto"])
+@pytest.mark.parametrize("to", ["u8", "i8", "i32", "i64", "boolean"])
+@pytest.mark.parametrize("reader", ["ReLU", "Power"])
+def test_a_fused_conversion_drops_fractions(to: str, reader: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power with a computed exponent has a kernel of NumPy only."""
+    monkeypatch.setenv("IRLOAD_JIT", jit)
+    net = Net()
+    x = net.op("Convert", net.op("Convert", net.input(5), destination_type=to), destination_type="f32")
+    model = net.model(net.op("ReLU", x) if reader == "ReLU" else net.op("Power", net.constant(np.float32([2])), x))
+    data = [np.float32([0.5, 1.5, 2.25, 3.9, 7.5])]
+    actual, expected = (irload.compile_model(model, 1, optimize=o)(data)[0] for o in (True, False))
+    np.testing.assert_array_equal(actual, expected)
+
+
 def test_nf4_is_computed() -> None:
     """The values of nf4 are stored as f32."""
     net = Net()

@@ -8,6 +8,7 @@ NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 Monomial = tuple[tuple[int, float], ...]
@@ -65,6 +66,8 @@ class Algebra:
         """Return a raised to the exponent. Squares are expanded; for other exponents, a sum becomes an atom first."""
         if exponent == 2:
             return self.multiply(a, a)
+        if not isfinite(exponent):
+            raise NotRepresentable
         logistic = self._logistic(a) if exponent == -1 else None
         if logistic is not None:
             return logistic

@@ -14,12 +14,15 @@ from irload.plan.backends.numpy.measured import LARGEST_MATRIX, LONGEST_SEQUENCE
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.backends.table import StepRow, StepTable
 from irload.plan.ir import steps as ir
+from irload.plan.ir.expression import Instruction
 from irload.plan.ir.program import Step
+
+STORED = {np.dtype(np.float32), np.dtype(np.uint8)}
+"""The types of operands and results of expressions."""
 
 
 def _elementwise(step: ir.ElementwiseStep) -> bool:
-    types = {v.dtype for v in (*step.inputs, *step.outputs)}
-    return _has_instructions(step) and types <= {np.dtype(np.float32), np.dtype(np.uint8)}
+    return _has_instructions(step) and {v.dtype for v in (*step.inputs, *step.outputs)} <= STORED
 
 
 def _computes(step: Step) -> bool:
@@ -27,11 +30,18 @@ def _computes(step: Step) -> bool:
 
 
 def _has_instructions(step: Step) -> bool:
-    return all(
-        # elu multiplies alpha by 0 for positive operands, which is NaN for an infinite alpha
-        i.opcode in INSTRUCTIONS and (i.opcode != "elu" or abs(i.numbers[0]) < float(np.finfo(np.float32).max))
-        for i in step.elementwise_part.instructions
-    )
+    return all(i.opcode in INSTRUCTIONS and _is_exact(i) for i in step.elementwise_part.instructions)
+
+
+def _is_exact(instruction: Instruction) -> bool:
+    """False if temporaries in f32 would change the result of the instruction."""
+    match instruction.opcode:
+        case "convert":  # the argument of a conversion to u8 is an integer of this range, except if it is an i32
+            return instruction.dtype in STORED
+        case "elu":  # alpha is multiplied by 0 for positive operands, which is NaN for an infinite alpha
+            return abs(instruction.numbers[0]) < float(np.finfo(np.float32).max)
+        case _:
+            return True
 
 
 def _convolves(step: ir.ConvStep | ir.ConvTransposeStep) -> bool:
