@@ -157,7 +157,7 @@ INDEX: tuple[ElementType, ...] = (i32, i64)
 """The types that the specification allows for indices and shapes (T_IND, output_type)."""
 
 _BY_NAME = {e.name: e for e in ELEMENTS} | {"undefined": dynamic}
-_BY_PRECISION = {e.precision: e for e in ELEMENTS} | _BY_NAME
+_BY_PRECISION = {e.precision: e for e in ELEMENTS} | {"U1": u1} | _BY_NAME  # Model Optimizer writes U1, OpenVINO BIN
 # dtype → element type, for arrays without a declared type. Types that share the dtype of another type are omitted.
 _BY_DTYPE = {e.dtype: e for e in reversed(ELEMENTS) if e not in (nf4, i4, u6, u4, u3, u2, u1, dynamic)}
 

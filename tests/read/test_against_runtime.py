@@ -113,7 +113,9 @@ def test_element_types_of_parameters(element: str) -> None:
     assert ours(text) == theirs(text)
 
 
-@pytest.mark.parametrize("precision", ["f32", "boolean", "dynamic", "undefined", "UNSPECIFIED", "BIN", "STRING", "nf4"])
+@pytest.mark.parametrize(
+    "precision", ["f32", "boolean", "dynamic", "undefined", "UNSPECIFIED", "BIN", "U1", "STRING", "nf4"]
+)
 def test_precisions_that_both_read(precision: str) -> None:
     text = changed('<port id="1" precision="FP32"', f'<port id="1" precision="{precision}"')
     assert ours(text) == theirs(text)
