@@ -38,10 +38,10 @@ def expert_sum(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 
 
 def attention(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower ScaledDotProductAttention with a constant scale."""
+    """Lower ScaledDotProductAttention with a constant scale, over at least one feature."""
     q, k, v, *rest = inputs
     sink = rest[2:]
-    if not all_f32([q, k, v, *sink, *outputs]):
+    if not all_f32([q, k, v, *sink, *outputs]) or not q.shape[-1]:
         return None
     scale = float(q.shape[-1] ** -0.5)
     if len(rest) > 1:

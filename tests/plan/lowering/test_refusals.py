@@ -25,12 +25,17 @@ EMPTY = {
     "slice": lambda net, x: net.op(
         "Slice", x, *(net.constant(v) for v in ([0], [0], [1], [1])), version="opset8"
     ),
+    "attention without features": lambda net, x: net.op(
+        "ScaledDotProductAttention", x, x, net.weights(1, 2, 4, 3), version="opset13", causal=False
+    ),
 }  # fmt: skip
+COMPUTED = {"attention without features": (1, 2, 4, 0), "pooling": (1, 2, 0, 4)}
+"""The shapes of empty inputs whose results are not empty; all others are (0, 2, 4, 4)."""
 
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_empty_tensors_are_not_computed(name: str) -> None:
     net = Exact()
-    model = net.model(EMPTY[name](net, net.input(*((1, 2, 0, 4) if name == "pooling" else (0, 2, 4, 4)))))
-    assert kernels(model, net.shapes) == (["compute"] if name == "pooling" else [])
+    model = net.model(EMPTY[name](net, net.input(*COMPUTED.get(name, (0, 2, 4, 4)))))
+    assert kernels(model, net.shapes) == (["compute"] if name in COMPUTED else [])
     agrees(model, net.shapes)
