@@ -55,3 +55,13 @@ def test_errors_name_the_layer() -> None:
         names.append(str(caught.value).replace(f"{length}]", "n]"))
     assert names[0] == names[1] == names[2]
     compiled(inputs(2, 8))
+
+
+def test_empty_results_are_not_computed() -> None:
+    """Divisors may be zero if no element is divided."""
+    model = masked()
+    compiled, plain = (irload.compile_model(model, 1, optimize=on) for on in (True, False))
+    for batch, length in [(2, 5), (2, 0), (3, 0), (4, 0)]:
+        feed = inputs(batch, length)
+        feed[2][:] = length
+        assert compiled(feed)[0].shape == plain(feed)[0].shape == (batch, length, 24)

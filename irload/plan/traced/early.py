@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from irload.core.op import evaluate
 from irload.core.size import alike, hint
 from irload.core.tensor import Array
 from irload.errors import IRError
@@ -97,18 +96,7 @@ class EarlySteps:
             for step, value, dtype, compute in self._parts:
                 try:
                     known[value] = np.asarray(compute(sizes, known), dtype)
-                except Exception:
-                    _report(step, known, context)
-                    raise
+                except IRError as error:
+                    file = None if context is None else context.compiled.model.file
+                    raise error.at(step.origin[0].where(file)) from error.__cause__
         return [known[value] for value in self.inputs]
-
-
-def _report(step: Step, known: Mapping[Value, Array], context: Any) -> None:
-    """Repeat the evaluation of a failed step with all checks, to raise its error with the location of its layer."""
-    if isinstance(step, ComputeStep):
-        inputs = [known[v] if v.source is None else v.source.array for v in step.inputs]
-        try:
-            evaluate(step.op, inputs, step.types)
-        except IRError as error:
-            file = None if context is None else context.compiled.model.file
-            raise error.at(step.origin[0].where(file)) from error.__cause__

@@ -21,6 +21,9 @@ from irload.plan.traced.numbers import Numbers
 Compute = Callable[[Sequence[int], Mapping[Value, Array]], Array]
 """Takes the values of all sizes and the arrays of other values, and returns the array of a value."""
 
+Read = Callable[[Mapping[Value, Array]], Array]
+"""Returns one of the arrays, or a constant."""
+
 
 def computes_alone(step: ComputeStep) -> bool:
     """True if `compute` needs no conversion, check or context, and returns one array."""
@@ -38,18 +41,30 @@ def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> lis
         return [lambda values, arrays: _gathered(data(arrays), indices(arrays), step.axis)]
     if not isinstance(step, ComputeStep):
         raise TypeError(f"{step.title} is not a function of arrays")
-    if computes_alone(step):
-        compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
-        return [lambda values, arrays: compute(*[read(arrays) for read in inputs])]
     op, types = step.op, numbers.builder(step.types)
 
     def result(index: int) -> Compute:
         return lambda values, arrays: evaluate(op, [read(arrays) for read in inputs], types(values))[index]
 
+    if computes_alone(step):
+        return [_computing(step, inputs, result(0))]
     return [result(k) for k in range(len(step.outputs))]
 
 
-def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value, Array]], Array]:
+def _computing(step: ComputeStep, inputs: Sequence[Read], checked: Compute) -> Compute:
+    """Return `compute` without checks. If it fails, `checked` raises its error or returns an empty output."""
+    compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
+
+    def result(values: Sequence[int], arrays: Mapping[Value, Array]) -> Array:
+        try:
+            return compute(*[read(arrays) for read in inputs])
+        except Exception:
+            return checked(values, arrays)
+
+    return result
+
+
+def _reader(value: Value, known: AbstractSet[Value]) -> Read:
     if value in known:
         return lambda arrays: arrays[value]
     if value.source is None:
@@ -58,7 +73,7 @@ def _reader(value: Value, known: AbstractSet[Value]) -> Callable[[Mapping[Value,
     return lambda arrays: array
 
 
-def _viewing(step: ViewStep, source: Callable[[Mapping[Value, Array]], Array], numbers: Numbers) -> Compute:
+def _viewing(step: ViewStep, source: Read, numbers: Numbers) -> Compute:
     view = step.view
     if view.kind in ("reshape", "broadcast") and hashable(step.output.shape) == hashable(step.inputs[0].shape):
         return lambda values, arrays: source(arrays)
