@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -259,10 +260,13 @@ class InterpreterRun:
         return known
 
     def _check_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Sequence[TensorType], int]:
-        types = self._inferred(scheduled, inputs)
+        types = list(self._inferred(scheduled, inputs))
         for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
-            if not expected.shape.contains(tensor.shape):
+            shape = expected.shape.meet(tensor.shape)  # of a Loop, either may have the tighter bounds
+            if shape is None:
                 raise ExecutionError(f"output {k} is of shape {tensor.shape}, inferred {expected.shape}")
+            if shape != tensor.shape:
+                types[k] = replace(tensor, shape=shape)
             require_size(tensor, self.limits)
         if self.differences is not None:
             self.differences.compare_outputs(scheduled.node, types)

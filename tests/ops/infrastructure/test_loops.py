@@ -289,6 +289,33 @@ def test_variables_of_a_body_pass_from_iteration_to_iteration() -> None:
     assert request.infer([np.array([1])])[0].tolist() == [7, 8, 9]
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+def test_bounds_may_be_looser_for_a_known_shape(optimize: bool) -> None:
+    """The state is [3..], so its first 12 elements are [3..12]; from a state [15], the size is only known as [..12]."""
+    weights = bytearray()
+    body = Body(weights)
+    state = body.parameter(et.i64, "?")
+    zero, twelve, one = (body.constant(np.array([k])) for k in (0, 12, 1))
+    result = body.result(body.op("Slice", state, zero, twelve, one, version="opset8"))
+    condition = body.result(body.constant(np.bool_(True)))
+    graph = Body(weights)
+    positions = graph.op("NonZero", graph.parameter(et.f32, "?"), version="opset3", output_type="i64")
+    found = graph.op("Reshape", positions, graph.constant(np.array([-1])), special_zero=False)
+    initial = graph.op("Concat", graph.constant(np.array([7, 8, 9])), found, axis=0)
+    inputs = [graph.constant(np.int64(2)), graph.constant(np.bool_(True)), initial]
+    lines = (
+        input_entry(2, state),
+        output_entry(3, result),
+        output_entry(-1, condition, purpose="execution_condition"),
+    )
+    graph.loop(inputs, body, lines, [(result, state)], 1)
+    model = irload.read_model(*graph.model())
+    assert str(model.outputs[0].partial_shape) == "[3..12]"
+    compiled = irload.compile_model(model, optimize=optimize)
+    for count in (12, 0, 5):
+        assert compiled(np.ones(count, np.float32))[0].tolist() == [7, 8, 9, *range(min(count, 9))]
+
+
 def test_types_of_deeply_nested_bodies_settle_within_a_budget() -> None:
     model = load(loop(3, grow=True))
     model.limits = irload.Limits(body_passes=1)
