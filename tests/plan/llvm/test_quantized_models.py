@@ -128,6 +128,19 @@ def test_zero_points_that_are_no_integers(low: float) -> None:
     assert ("int8" in steps_of(model)) == (low == -127.97)
 
 
+@pytest.mark.parametrize("levels", [256, 16])
+@pytest.mark.parametrize("end", [1.0, 3.0])
+def test_zeros_between_two_levels_are_rounded_as_in_floats(end: float, levels: int) -> None:
+    """Zeros, of which a ReLU has many, are exactly between two levels of a symmetric range with an even number."""
+    net = QuantizedNet(1)
+    bounds = (net.constant(np.float32(sign * end)) for sign in (-1, 1, -1, 1))
+    x = net.op("FakeQuantize", net.op("ReLU", net.input(2, 12, 16)), *bounds, levels=levels, auto_broadcast="numpy")
+    model = net.model(net.op("MatMul", x, net.stored(24, 16), transpose_a=False, transpose_b=True))
+    data = [net.rng.integers(-4, 2, (2, 12, 16)).astype(np.float32) * end]
+    output, wanted = (irload.compile_model(model, 1, precision="auto", optimize=o)(data)[0] for o in (True, False))
+    np.testing.assert_allclose(output, wanted, 0, 1e-4 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize(
     "change",
     [

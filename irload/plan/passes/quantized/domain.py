@@ -50,12 +50,12 @@ class QuantizedValue:
         return chain.step(output)
 
 
-def quantizing(x: Value, low: Array, scale: Array, levels: int, output: Value) -> ElementwiseStep:
-    """Return the step that quantizes to u8: round((x − low) / scale), clamped to 0…levels − 1."""
+def quantizing(x: Value, factor: Array, term: Array, levels: int, output: Value) -> ElementwiseStep:
+    """Return the step that quantizes to u8: round(x · factor + term), clamped to 0…levels − 1."""
     chain = InstructionChain(x)
-    chain.append_constant("multiply", np.float32(1) / scale)
-    if np.any(low):
-        chain.append_constant("add", -low / scale)
+    chain.append_constant("multiply", factor)
+    if np.any(term):
+        chain.append_constant("add", term)
     chain.append("clamp", 0.0, float(levels - 1))
     chain.append("round")
     chain.append("convert", dtype=U8)

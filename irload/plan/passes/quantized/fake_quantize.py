@@ -39,8 +39,11 @@ def split(step: Step) -> tuple[ElementwiseStep, QuantizedValue] | None:
     if ranges is None or ranges.steps + 1 > MOST_LEVELS or not _is_increasing(ranges, output):
         return None
     value = Value(output.shape, U8, name=output.name)
-    scale = (ranges.width / np.float32(ranges.steps)).astype(np.float32)
-    quantize = quantizing(step.inputs[0], ranges.low, scale, int(ranges.steps) + 1, value)
+    # In f64, so that 0, which is frequent after a ReLU, is exactly between two levels in a symmetric range.
+    factor = ranges.steps / ranges.width.astype(np.float64)
+    term = -ranges.low * factor
+    levels = int(ranges.steps) + 1
+    quantize = quantizing(step.inputs[0], factor.astype(np.float32), term.astype(np.float32), levels, value)
     quantize.origin = step.origin
     return quantize, QuantizedValue(value, ranges.scale, ranges.out_low)
 
