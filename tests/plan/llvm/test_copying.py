@@ -9,8 +9,8 @@ pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.axes import Axis
-from irload.plan.backends.llvm.kernels.permuting import permuted_blocks
-from irload.plan.backends.llvm.kernels.transposing import contiguous_axes
+from irload.plan.backends.llvm.kernels.permuting import PermutedCopy, permuted_copy
+from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, transposed_copy
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.backends.llvm.target import AVX2, Target, _flags
 from irload.plan.ir.program import Step, Value
@@ -122,12 +122,13 @@ def test_blocks_are_permuted(dtype: np.dtype, block: tuple[int, int, int], targe
 def test_the_blocks_of_a_permuted_copy() -> None:
     rows, columns = Axis(9, (1664, 1664)), Axis(13, (64, 128))
     block = [Axis(2, (32, 4)), Axis(2, (832, 8)), Axis(8, (4, 16))]
-    assert permuted_blocks([rows, block[1], columns, block[0], block[2]], 4) == ((rows, columns), tuple(block))
+    kernel = permuted_copy([rows, block[1], columns, block[0], block[2]], 4)
+    assert kernel == PermutedCopy((rows,), columns, tuple(block), 4)
     turned = [Axis(axis.size, axis.strides[::-1]) for axis in (rows, columns, *block)]
-    assert permuted_blocks(turned, 4) == (tuple(turned[:2]), tuple(turned[2:]))
-    assert permuted_blocks([rows, Axis(26, (4, 4))], 4) is None  # a run in both
-    assert permuted_blocks([Axis(9, (4, 80)), Axis(20, (36, 4))], 4) is None  # no run of the target in a block
-    assert permuted_blocks(block, 4) is None  # one block
+    assert permuted_copy(turned, 4) == PermutedCopy((turned[0],), turned[1], tuple(turned[2:]), 4)
+    assert permuted_copy([rows, Axis(26, (4, 4))], 4) is None  # a run in both
+    assert permuted_copy([Axis(9, (4, 80)), Axis(20, (36, 4))], 4) is None  # no run of the target in a block
+    assert permuted_copy(block, 4) is None  # one block
 
 
 @targets
@@ -161,9 +162,9 @@ def test_unsupported_copies() -> None:
 
 def test_axes_of_a_transposition() -> None:
     channels, rows, columns = Axis(3, (4, 400)), Axis(5, (240, 80)), Axis(20, (12, 4))
-    assert contiguous_axes([rows, columns, channels]) == ((rows,), channels, columns)
-    assert contiguous_axes([Axis(5, (80, 80)), Axis(20, (4, 4))]) is None
-    assert contiguous_axes([Axis(5, (80, 160)), Axis(20, (4, 8))]) is None
+    assert transposed_copy([rows, columns, channels], 8) == TransposedCopy((rows,), 8, channels, columns)
+    assert transposed_copy([Axis(5, (80, 80)), Axis(20, (4, 4))], 8) is None
+    assert transposed_copy([Axis(5, (80, 160)), Axis(20, (4, 8))], 8) is None
 
 
 @pytest.mark.skipif(not AVX2.flags <= _flags(), reason="this processor has no compiled kernels")

@@ -24,11 +24,14 @@ def float_word(number: float) -> int:
 
 
 def unknown(item: Any, key: Any) -> Iterator[int]:
-    """The integers of `item`, nested tuples and records, for which the key has ANY. `Arguments.filled` reads them."""
+    """The integers of `item`, nested tuples and records, for which the key has ANY. `Arguments.filled` reads them.
+
+    An empty tuple in the key stands for any number of items, which are not listed.
+    """
     if type(key) is int:
         if key == ANY:
             yield item
-    elif isinstance(key, tuple):
+    elif isinstance(key, tuple) and key:
         for part, part_key in zip(item, key, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             yield from unknown(part, part_key)
     elif is_dataclass(key):

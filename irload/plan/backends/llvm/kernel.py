@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm.arguments import unknown
 from irload.plan.backends.llvm.builder import Function, Module
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.target import Target
@@ -70,13 +71,16 @@ class Kernel(ABC):
 
     @property
     def code(self) -> Kernel:
-        """The kernel that identifies the code: equal for all kernels that differ only in `numbers`."""
+        """The kernel that identifies the code: equal for all kernels that differ only in `numbers`.
+
+        Integers that the code reads are ANY.
+        """
         return self
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Run-time arguments, as 64-bit integers after the pointers."""
-        return ()
+        """Run-time arguments, as 64-bit integers after the pointers: by default, all that are ANY in `code`."""
+        return tuple(unknown(self, self.code))
 
     @property
     @abstractmethod

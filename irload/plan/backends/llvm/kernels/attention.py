@@ -16,9 +16,9 @@ import numpy as np
 from irload.core.size import applied, fixed, is_size
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import tuning
-from irload.plan.backends.llvm.arguments import Arguments, float_word
-from irload.plan.backends.llvm.axes import ANY, Axis, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.arguments import WORD, Arguments, float_word, unknown
+from irload.plan.backends.llvm.axes import ANY, Axis
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Launch, Temporary
@@ -70,20 +70,17 @@ class Attend(LineKernel):
     def code(self) -> Attend:
         mask = None if self.mask is None else (ANY if self.mask[0] else 0, self.mask[1])
         sink = None if self.sink is None else ANY if self.sink else 0
-        shape = (0, 0, *self.shape[2:])
+        shape = (ANY, ANY, *self.shape[2:])
         q, out = (ANY, self.q[1]), (ANY, self.out[1])
-        return replace(self, outer=(), shape=shape, q=q, out=out, mask=mask, sink=sink, sums=self.sums.code, block=0)
+        return replace(self, outer=(), shape=shape, q=q, out=out, mask=mask, sink=sink, sums=self.sums.code, block=ANY)
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        queries, keys, *_ = self.shape
-        rows = [stride for stride in (self.mask and self.mask[0], self.sink) if stride]
-        least = applied(lambda count: float_word(least_exponent(count)), keys)
-        sizes = (queries, keys, self.block, self.parts, self.q[0], self.out[0], *rows, least)
-        return (*self.sums.numbers, *sizes, *table(self.outer, self._tensors))
+    def given_numbers(self) -> tuple[int, ...]:
+        least = applied(lambda count: float_word(least_exponent(count)), self.shape[1])
+        return (*self.sums.numbers, least, *unknown(self, self.code))
 
     @property
-    def _tensors(self) -> int:
+    def tensors(self) -> int:
         return 4 + (self.mask is not None) + (self.sink is not None)
 
     @property
@@ -102,34 +99,33 @@ class Attend(LineKernel):
         scores = self.sums.layout(self.block, keys).all_bytes(self.sums.lanes)
         return self.sums.nbytes + scores + self.sums.copies(self.block, keys, width)
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        pointers, config = arguments.pointers(self._tensors), f["arguments"] + 8 * self._tensors
+    def read(self, arguments: Arguments) -> tuple[Vec, Attend]:
         arguments.integers(len(self.sums.numbers))
-        queries, keys, block, blocks, q_row, out_row = arguments.integers(6)
-        mask_row = arguments.integer() if self.mask is not None and self.mask[0] else 0
-        sink_row = arguments.integer() if self.sink else 0
-        (least,), outer = arguments.vectors(1), arguments.table(self._tensors)
-        layout, scores = self.sums.layout(block, keys), f["scratch"] + self.sums.nbytes
+        (least,) = arguments.vectors(1)
+        return least, arguments.filled(self)
+
+    def write(self, function: Function) -> None:
+        self.sums.begin(function, function["arguments"] + WORD * self.tensors, function["scratch"])
+        LineKernel.write(self, function)
+        self.sums.end(function, function["scratch"])
+
+    def write_part(self, f: Function, given: tuple[Vec, Attend], starts: list[Pointer], part: AnyInt) -> None:
+        (least, kernel), (q, k, v, out, *optional) = given, starts
+        queries, keys, width, depth = kernel.shape
+        layout, scores = kernel.sums.layout(kernel.block, keys), f["scratch"] + self.sums.nbytes
         copies = scores + layout.all_bytes(f.lanes)
+        mask = None if kernel.mask is None else optional[0], kernel.mask[0] if kernel.mask else 0
+        sink = None if kernel.sink is None else optional[-1], kernel.sink or 0
+        first, last = part * kernel.block, queries - layout.rows
+        memory = layout.of(f, queries - first), scores
+        rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, *mask, *sink)
+        block = Block(f, rows, q, *kernel.q, width, k, v, f["scratch"], copies, keys)
+        block = without_dropped_keys(block, kernel.sums, queries, depth) if self.sums.skips else block
+        kernel._write_block(block, out)
 
-        self.sums.begin(f, config, f["scratch"])
-        depth = self.shape[3]
-        for index in f.range(f["begin"], f["end"]):
-            matrix, b = divmod(index, blocks)
-            q, k, v, out, *optional = outer.pointers(matrix, pointers)
-            mask = optional[0] if self.mask is not None else None
-            sink = optional[-1] if self.sink is not None else None
-            first, last = b * block, queries - layout.rows
-            memory = layout.of(f, queries - first), scores
-            rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, mask, mask_row, sink, sink_row)
-            work = Block(f, rows, q, q_row, self.q[1], self.shape[2], k, v, f["scratch"], copies, keys)
-            work = without_dropped_keys(work, self.sums, queries, depth) if self.sums.skips else work
-            self._write_block(work, out, out_row)
-        self.sums.end(f, f["scratch"])
-
-    def _write_block(self, b: Block, out: Pointer, row: AnyInt) -> None:
-        f, rows, sums = b.f, b.rows, self.sums
+    def _write_block(self, b: Block, out: Pointer) -> None:
+        """Emit a block of queries. Fields that the code reads are run-time values."""
+        f, rows, sums, (row, column) = b.f, b.rows, self.sums, self.out
         sums.prepare(b)
         rows.begin()
 
@@ -144,11 +140,11 @@ class Attend(LineKernel):
         for panel, vectors, tail in each_panel(f, self.shape[3], sums.values):
             for s in repeat(f, 0, rows.layout.strips):
                 for r, totals in sums.results(b, s, panel, vectors):
-                    at = (rows.first(s) + r) * row + panel * (sums.values * f.lanes * self.out[1])
+                    at = (rows.first(s) + r) * row + panel * (sums.values * f.lanes * column)
                     inverse = rows.inverse(s * rows.layout.rows + r)
                     for v, total in enumerate(totals):
                         count = tail if v == vectors - 1 else None
-                        write(f, total * inverse, out, at + v * f.lanes * self.out[1], self.out[1], count)
+                        write(f, total * inverse, out, at + v * f.lanes * column, column, count)
 
 
 def each_panel(f: Function, columns: AnyInt, most: int) -> Iterator[tuple[AnyInt, Any, AnyInt | None]]:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from irload.plan.backends.llvm import bfloat16
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.dot import FMA, PAIRS, Dot
-from irload.plan.backends.llvm.elements import I64, SIZES, WORD
+from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.loops import each_vector
 from irload.plan.backends.llvm.kernels.score_rows import ScoreLayout, ScoreRows
 from irload.plan.backends.llvm.operands import read_rounded
@@ -75,7 +76,7 @@ class AttentionSums:
 
     @property
     def code(self) -> Self:
-        """The fields that determine the code, without values that `numbers` lists."""
+        """The sums in the key of code, which reads integers that are ANY, and `numbers`."""
         return self
 
     @property
@@ -216,7 +217,6 @@ class RowSums(AttentionSums):
 
     strides: tuple[int, int]
 
-    nbytes: ClassVar[int] = 2 * SIZES[I64]
     skips: ClassVar[bool] = False
 
     @staticmethod
@@ -226,19 +226,11 @@ class RowSums(AttentionSums):
 
     @property
     def code(self) -> RowSums:
-        return replace(self, strides=(0, 0))
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        return self.strides
-
-    def begin(self, f: Function, numbers: Pointer, memory: Pointer) -> None:
-        for at in (0, SIZES[I64]):
-            f.store_scalar(f.load_int(numbers, at), memory, at)
+        return replace(self, strides=(ANY, ANY))
 
     def scores(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int, target: Pointer) -> None:
         """Multiply a strip by the keys of a panel. Lanes after the last key repeat its scores."""
-        f, stride, last = b.f, b.f.load_int(b.memory), b.rows.keys - 1
+        f, stride, last = b.f, self.strides[0], b.rows.keys - 1
         first_query, row, _ = self.queries(b, strip)
         for v in f.range(0, vectors):
             first = (panel * self.keys + v) * f.lanes
@@ -252,7 +244,7 @@ class RowSums(AttentionSums):
                 f.store(folded(f, sums, Vec.__add__), target, r * self._row + v * (f.lanes * 4))
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
-        f, rows, stride = b.f, range(self.rows), b.f.load_int(b.memory, SIZES[I64])
+        f, rows, stride = b.f, range(self.rows), self.strides[1]
         wide, powers = self.keys * f.lanes, b.rows.scores_of(strip)
         values = b.values + panel * (self.values * f.lanes * 4)
         sums = [f.zero()] * (self.rows * vectors)

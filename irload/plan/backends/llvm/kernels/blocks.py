@@ -18,9 +18,24 @@ from irload.record import record
 
 @record()
 class LineKernel(Kernel):
-    """A kernel whose units are parts of lines. The code reads the axes between lines, `outer`."""
+    """A kernel whose units are parts of lines. The code reads the axes between lines, `outer`.
+
+    Pointers: `tensors` tensors that have these axes, then `others`.
+    """
 
     outer: tuple[Axis, ...]
+
+    tensors: ClassVar[int] = 2
+    others: ClassVar[int] = 0
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (*self.given_numbers, self.parts, *table(self.outer, self.tensors))
+
+    @property
+    def given_numbers(self) -> tuple[int, ...]:
+        """The numbers that `read` reads."""
+        return tuple(unknown(self, self.code))
 
     @property
     def parts(self) -> int:
@@ -30,6 +45,21 @@ class LineKernel(Kernel):
     @property
     def count(self) -> int:
         return size_of(self.outer) * self.parts
+
+    def read(self, arguments: Arguments) -> Any:
+        """Read the arguments of `given_numbers`: by default, the kernel with run-time values in place of ANY."""
+        return arguments.filled(self)
+
+    def write(self, function: Function) -> None:
+        f, arguments, tensors = function, Arguments(function), self.tensors
+        pointers, given = arguments.pointers(tensors + self.others), self.read(arguments)
+        parts, lines = arguments.integer(), arguments.table(tensors)
+        for starts, part in walk_lines(f, parts, lines, pointers[:tensors]):
+            self.write_part(f, given, [*starts, *pointers[tensors:]], part)
+
+    @abstractmethod
+    def write_part(self, f: Function, given: Any, starts: list[Pointer], part: AnyInt) -> None:
+        """Emit a part of a line. `given`: the result of `read`; `starts`: the line in each tensor, other pointers."""
 
 
 @record(eq=False)
@@ -64,16 +94,16 @@ class BlockKernel(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return (*self.row_numbers, *self._division[1])
+        return (*self.given_numbers, *self._division[1])
 
     @property
     def count(self) -> int:
         return self._division[0]
 
     @property
-    def row_numbers(self) -> tuple[int, ...]:
+    def given_numbers(self) -> tuple[int, ...]:
         """The numbers that `read` reads."""
-        return ()
+        return tuple(unknown(self, replace(self.code, axes=())))
 
     @property
     def width(self) -> int:
@@ -96,7 +126,8 @@ class BlockKernel(Kernel):
         """The axis of rows in the key of the code."""
 
     def read(self, arguments: Arguments) -> Any:
-        """Read the arguments of `row_numbers`."""
+        """Read the arguments of `given_numbers`: by default, the kernel with run-time values in place of ANY."""
+        return arguments.filled(replace(self, axes=()))
 
     def begin(self, row: Row, given: Any) -> Any:
         """Emit the start of a row. `given`: the result of `read`. The result is passed to `write_vector`."""

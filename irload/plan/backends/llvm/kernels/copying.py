@@ -13,10 +13,10 @@ from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary, address
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
 from irload.plan.backends.llvm.kernels.elementwise import Pointwise, pointwise
 from irload.plan.backends.llvm.kernels.loops import either
-from irload.plan.backends.llvm.kernels.permuting import PermutedCopy, permuted_blocks
+from irload.plan.backends.llvm.kernels.permuting import permuted_copy
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.kernels.runs import move, move_short
-from irload.plan.backends.llvm.kernels.transposing import TransposedCopy, contiguous_axes
+from irload.plan.backends.llvm.kernels.transposing import transposed_copy
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tuning import COPIED_BLOCK
 from irload.plan.ir.steps import IDENTITY, ConcatStep, RelayoutStep, ViewStep
@@ -120,20 +120,19 @@ def contiguous_rows(x: Array, selector: Selector) -> tuple[Temporary, tuple[int,
 def copy(target: CopyOperand, source: CopyOperand, itemsize: int, selector: Selector) -> Launch:
     """The kernel that copies elements of `itemsize` bytes between tensors of one shape."""
     elements = axes_of(target.strided.shape, target.strided.strides, source.strided.strides)
-    blocks = permuted_blocks(by_memory(elements), itemsize)
-    if blocks is not None:
-        return Launch(PermutedCopy(itemsize, *blocks), [target.start, source.start], [*target.keep, *source.keep])
+    kernel = permuted_copy(by_memory(elements), itemsize) or _run_copy(elements, itemsize, selector.target.lanes)
+    return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])
+
+
+def _run_copy(elements: Sequence[Axis], itemsize: int, lanes: int) -> Kernel:
+    """The kernel that copies runs of bytes, or single words."""
     axes = by_memory([*elements, Axis(itemsize, (1, 1))])
     if not axes or axes[-1].strides != (1, 1):
         axes.append(Axis(1, (1, 1)))
-    kernel: Kernel = RunCopy(selector.target.lanes, tuple(axes))
-    if itemsize == 4 and axes[-1].size == 4:
-        words = tuple(axes[:-1]) or (Axis(1, (4, 4)),)
-        ends = contiguous_axes(words)
-        kernel = Pointwise(selector.target.lanes, words, IDENTITY, (F32, F32))
-        if ends is not None:
-            kernel = TransposedCopy(ends[0], selector.target.lanes, *ends[1:])
-    return Launch(kernel, [target.start, source.start], [*target.keep, *source.keep])
+    if itemsize != 4 or axes[-1].size != 4:
+        return RunCopy(lanes, tuple(axes))
+    words = tuple(axes[:-1]) or (Axis(1, (4, 4)),)
+    return transposed_copy(words, lanes) or Pointwise(lanes, words, IDENTITY, (F32, F32))
 
 
 @record()

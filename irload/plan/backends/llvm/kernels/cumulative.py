@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, moved
+from irload.plan.backends.llvm.arguments import moved
 from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of
-from irload.plan.backends.llvm.builder import AnyInt, Int
+from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.elements import SIZES, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, Row
@@ -57,24 +57,17 @@ class CumulativeSum(BlockKernel):
         return self.lanes > 1
 
     @property
-    def row_numbers(self) -> tuple[int, ...]:
-        return self.along.size, *self.along.strides
-
-    @property
     def cycles(self) -> float:
         return size_of(self.axes) / self.lanes * self.along.size * 4  # the latency of an addition
 
-    def read(self, arguments: Arguments) -> list[Int]:
-        return arguments.integers(3)
-
-    def write_vector(self, row: Row, given: list[Int], vector: AnyInt, count: AnyInt | None) -> None:
+    def write_vector(self, row: Row, given: CumulativeSum, vector: AnyInt, count: AnyInt | None) -> None:
         """Sum along the lines of a vector."""
-        f, (size, *steps), pointers = row.f, given, row.at(vector * self.lanes)
+        f, size, pointers = row.f, given.along.size, row.at(vector * self.lanes)
         is_scalar, element = self.lanes == 1, self.element
         total = [f.zero(element, self.lanes)]
         for number in f.range(0, size, 1, total):
             at = size - 1 - number if self.reverse else number
-            x, y = moved(pointers, [at * step for step in steps])
+            x, y = moved(pointers, [at * step for step in given.along.strides])
             before = total[0]
             total[0] = before + (f.load_scalar(x, 0, element) if is_scalar else load_lanes(f, x, 0, count, element))
             result = before if self.exclusive else total[0]

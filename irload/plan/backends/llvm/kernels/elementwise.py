@@ -54,7 +54,7 @@ class Pointwise(BlockKernel):
         return replace(self, axes=(self.row,), expression=without_numbers(self.expression))
 
     @property
-    def row_numbers(self) -> tuple[int, ...]:
+    def given_numbers(self) -> tuple[int, ...]:
         return tuple(map(float_word, numbers_of(self.expression)))
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from irload.core.size import hint
 from irload.plan.backends.llvm.arguments import WORD, Arguments
-from irload.plan.backends.llvm.axes import Axis
+from irload.plan.backends.llvm.axes import ANY, Axis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
 from irload.plan.backends.llvm.dot import FMA, Dot, compressed_dot
 from irload.plan.backends.llvm.kernel import Kernel, Launch
@@ -46,11 +46,7 @@ class ExpertOrder(Kernel):
 
     @property
     def code(self) -> ExpertOrder:
-        return replace(self, rows=0, chosen=0, experts=0, strides=())
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.rows, self.chosen, self.experts, *self.strides)
+        return replace(self, rows=ANY, chosen=ANY, experts=ANY, strides=(ANY,) * len(self.strides))
 
     @property
     def count(self) -> int:
@@ -65,24 +61,23 @@ class ExpertOrder(Kernel):
         return WORD * self.experts
 
     def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        chosen, row, expert, counts, positions = given.pointers(5)
-        rows, width, experts, *strides = given.integers(10)
-        along, across, row_step, expert_step, count_step, *position_steps = strides
+        f, arguments = function, Arguments(function)
+        (chosen, row, expert, counts, positions), given = arguments.pointers(5), arguments.filled(self)
+        along, across, row_step, expert_step, count_step, *position_steps = given.strides
         ends: Pointer = f["scratch"]
 
         def pairs() -> Iterator[tuple[AnyInt, AnyInt, AnyInt]]:
             """The row, the column and the expert of each pair."""
-            for at in f.range(0, rows):
-                for k in f.range(0, width):
+            for at in f.range(0, given.rows):
+                for k in f.range(0, given.chosen):
                     yield at, k, f.load_int(chosen, at * along + k * across, f"i{8 * self.index}")
 
-        for e in f.range(0, experts):
+        for e in f.range(0, given.experts):
             f.store_scalar(0, ends, e * WORD)
         for _, _, e in pairs():
             f.store_scalar(f.load_int(ends, e * WORD) + 1, ends, e * WORD)
         start = [f.integer(0)]
-        for e in f.range(0, experts, 1, start):
+        for e in f.range(0, given.experts, 1, start):
             total = f.load_int(ends, e * WORD)
             f.store_i32(total, counts, e * count_step)
             f.store_scalar(start[0], ends, e * WORD)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import ClassVar
 
 from irload.core.size import applied
-from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, row_key, size_of, strides_key, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
+from irload.plan.backends.llvm.arguments import Arguments, float_word, moved, unknown
+from irload.plan.backends.llvm.axes import ANY, Axis, any_sizes, row_key, size_of, strides_key
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.blocks import BlockKernel, LineKernel, Row
@@ -54,12 +54,13 @@ class Formula(ABC):
 
 @record()
 class RowFormula(LineKernel):
-    """A `Formula` of all positions of the inner axes, for each position of the outer axes.
+    """A `Formula` of all positions of the inner axes, for each position of `outer` and `rows`.
 
-    Vectors are along the last inner axis. Pointers: the tensors of the formula. A unit is a position of the outer axes.
-    The code reads all sizes except for short rows.
+    Vectors are along the last inner axis. Pointers: the tensors of the formula. A unit is one of `rows`. The code reads
+    all sizes except for short rows.
     """
 
+    rows: Axis
     lanes: int
     inner: tuple[Axis, ...]
     how: Formula
@@ -72,27 +73,33 @@ class RowFormula(LineKernel):
     def code(self) -> RowFormula:
         *axes, row = self.inner
         key = row_key(row, self.lanes, [SIZES[e] for e in self.how.elements])
-        return replace(self, outer=(), inner=(*any_sizes(axes), key))
+        rows = Axis(0, (ANY,) * self.tensors)
+        return replace(self, outer=(), rows=rows, inner=(*any_sizes(axes), key))
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        tensors = len(self.how.elements)
-        *outer, rows = self.outer or [Axis(1, (0,) * tensors)]
-        inner = unknown(self.inner, self.code.inner)
-        return (self.how.parameter_word(size_of(self.inner)), *inner, rows.size, *rows.strides, *table(outer, tensors))
+    def tensors(self) -> int:
+        return len(self.how.elements)
+
+    @property
+    def given_numbers(self) -> tuple[int, ...]:
+        return (self.how.parameter_word(size_of(self.inner)), *unknown(self, self.code))
+
+    @property
+    def parts(self) -> int:
+        return self.rows.size
 
     @property
     def cycles(self) -> float:
         return self.count * (60 + size_of(self.inner) / 8 * self.how.cycles)
 
-    def write(self, function: Function) -> None:
-        f, arguments, tensors = function, Arguments(function), len(self.how.elements)
-        pointers, (parameter,) = arguments.pointers(tensors), arguments.vectors(1)
-        inner = arguments.filled(self.inner)
-        rows, strides, lines = arguments.integer(), arguments.integers(tensors), arguments.table(tensors)
-        for starts, at in walk_lines(f, rows, lines, pointers):
-            pointers_of_row = moved(starts, [at * stride for stride in strides])
-            self.how.write(f, RowPositions(f, inner, pointers_of_row), parameter)
+    def read(self, arguments: Arguments) -> tuple[Vec, RowFormula]:
+        (parameter,) = arguments.vectors(1)
+        return parameter, arguments.filled(self)
+
+    def write_part(self, f: Function, given: tuple[Vec, RowFormula], starts: list[Pointer], part: AnyInt) -> None:
+        parameter, kernel = given
+        row = moved(starts, [part * stride for stride in kernel.rows.strides])
+        self.how.write(f, RowPositions(f, kernel.inner, row), parameter)
 
 
 @record()
@@ -120,7 +127,7 @@ class ColumnFormula(BlockKernel):
         return replace(self, axes=(self.row,), inner=any_sizes(self.inner))
 
     @property
-    def row_numbers(self) -> tuple[int, ...]:
+    def given_numbers(self) -> tuple[int, ...]:
         parameter = self.how.parameter_word(self.group * size_of(self.inner))
         return (parameter, *unknown(self.inner, self.code.inner))
 
@@ -165,7 +172,8 @@ def formula_kernel(lanes: int, outer: Sequence[Axis], inner: Sequence[Axis], how
     nearest = min(abs(axis.strides[1]) for axis in inner)
     nearer = [axis for axis in outer if 0 < abs(axis.strides[1]) < nearest]
     if not nearer:
-        return RowFormula(tuple(outer), lanes, tuple(inner), how)
+        *lines, rows = outer or [Axis(1, (0,) * len(how.elements))]
+        return RowFormula(tuple(lines), rows, lanes, tuple(inner), how)
     columns = min(nearer, key=lambda axis: abs(axis.strides[1]))
     rest = [axis for axis in outer if axis is not columns]
     vectors = max(1, min(how.vectors, columns.size // lanes))  # bands of whole vectors

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from irload.core.size import is_size
-from irload.plan.backends.llvm.arguments import Arguments, unknown, walk_lines
+from irload.plan.backends.llvm.arguments import Arguments, AxisTable, unknown
 from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, axes_of, by_memory, merged, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
-from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.loops import nested, repeat
 from irload.plan.backends.llvm.kernels.runs import move_run, widen_run
 from irload.plan.backends.llvm.kernels.weights import compression_of, pack_panels
@@ -26,10 +28,10 @@ Loops = Sequence[AxisLoop]
 
 
 @record()
-class GatherSlices(Kernel):
-    """y[before…, picked…, within…] = x[before…, indices[before…, picked…], within…]. Pointers: x, indices, y.
+class GatherSlices(LineKernel):
+    """y[outer…, picked…, within…] = x[outer…, indices[outer…, picked…], within…]. Pointers: y, x, indices.
 
-    A unit is one slice. Strides in bytes: `before`, of y, x and the indices (0 for axes that they do not have);
+    A unit is one slice. Strides in bytes: `outer`, of y, x and the indices (0 for axes that they do not have);
     `within`, of y and x; `picked`, of y and the indices. The last axis of `within` counts bytes, or elements if the
     kernel `widens` f16 to f32. `size`, `pitch`: length and stride of the gathered axis of x; `index`: bytes of an
     index. Slices of indices out of range are zeros. The code reads all sizes except for runs that are
@@ -37,7 +39,6 @@ class GatherSlices(Kernel):
     """
 
     lanes: int
-    before: tuple[Axis, ...]
     picked: tuple[Axis, ...]
     within: tuple[Axis, ...]
     size: int
@@ -45,19 +46,19 @@ class GatherSlices(Kernel):
     index: int
     widens: bool
 
+    tensors: ClassVar[int] = 3
+
     @property
     def code(self) -> GatherSlices:
         *outer, run = self.within
         least = self.lanes if self.widens else 4 * self.lanes
         is_short = not is_size(run.size) and 0 <= run.size < least
         within = (*any_sizes(outer), replace(run, size=run.size if is_short else ANY))
-        return replace(self, before=(), picked=(), within=within, size=0, pitch=0)
+        return replace(self, outer=(), picked=(), within=within, size=ANY, pitch=ANY)
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        slices = size_of(self.picked)
-        outer = (*table(self.before, 3), *table(self.picked, 2))
-        return (self.size, self.pitch, slices, *unknown(self.within, self.code.within), *self._layout, *outer)
+    def given_numbers(self) -> tuple[int, ...]:
+        return (*unknown(self, self.code), *self._layout, *table(self.picked, 2))
 
     @property
     def _layout(self) -> tuple[int, ...]:
@@ -65,29 +66,28 @@ class GatherSlices(Kernel):
         return ()
 
     @property
-    def count(self) -> int:
-        return size_of((*self.before, *self.picked))
+    def parts(self) -> int:
+        return size_of(self.picked)
 
     @property
     def cycles(self) -> float:
         runs = size_of(self.within[:-1])
         return self.count * (10 + runs * (4 + self.within[-1].size / 16))
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        x, indices, y = arguments.pointers(3)
-        size, pitch, slices = arguments.integers(3)
-        within, layout = arguments.filled(self.within), arguments.integers(len(self._layout))
-        before, picked = arguments.table(3), arguments.table(2)
-        for starts, number in walk_lines(f, slices, before, [y, x, indices]):
-            target, source, entry = starts
-            target, entry = picked.pointers(number, [target, entry])
-            signed = f.load_int(entry, element=f"i{8 * self.index}")
-            index = f.integer(signed + (signed < 0).as_int() * size)
-            with f.when(index.below(size)):
-                self._write_slice(f, within, layout, [target, source + index * pitch])
-            with f.otherwise():
-                self._write_runs(f, within, [target])
+    def read(self, arguments: Arguments) -> tuple[GatherSlices, list[Int], AxisTable]:
+        return arguments.filled(self), arguments.integers(len(self._layout)), arguments.table(2)
+
+    def write_part(
+        self, f: Function, given: tuple[GatherSlices, list[Int], AxisTable], starts: list[Pointer], part: AnyInt
+    ) -> None:
+        (kernel, layout, picked), (y, source, indices) = given, starts
+        target, entry = picked.pointers(part, [y, indices])
+        signed = f.load_int(entry, element=f"i{8 * self.index}")
+        index = f.integer(signed + (signed < 0).as_int() * kernel.size)
+        with f.when(index.below(kernel.size)):
+            self._write_slice(f, kernel.within, layout, [target, source + index * kernel.pitch])
+        with f.otherwise():
+            self._write_runs(f, kernel.within, [target])
 
     def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
         self._write_runs(f, within, addresses)
@@ -172,10 +172,10 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
     within = by_memory(inner)
     if not within or within[-1].strides != beside:
         within.append(Axis(1, beside))
-    axes = tuple(merged(before)), tuple(merged(picked)), tuple(within)
+    axes = tuple(merged(picked)), tuple(within)
     gathered = data.shape[axis], data.strides[axis], indices.itemsize
-    kernel = GatherSlices(selector.target.lanes, *axes, *gathered, step.widens)
-    return [selector.launch(kernel, [data, indices, out])]
+    kernel = GatherSlices(tuple(merged(before)), selector.target.lanes, *axes, *gathered, step.widens)
+    return [selector.launch(kernel, [out, data, indices])]
 
 
 def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
@@ -191,7 +191,7 @@ def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     picked = tuple(merged(axes_of(indices.shape, out.strides[:-1], indices.strides)))
     rows, columns = data.shape
     sizes = rows, form.nbytes(columns, 1), indices.itemsize
-    kernel = GatherWidened(lanes, (), picked, (Axis(columns, (4, 0)),), *sizes, True, form)
+    kernel = GatherWidened((), lanes, picked, (Axis(columns, (4, 0)),), *sizes, True, form)
     pack = partial(pack_panels, CompressedPanel(form, columns, 1), -1, selector.target, selector.threads)
     packed = selector.packed_constant(data, ("rows", form), pack)
-    return [selector.launch(kernel, [packed, indices, out])]
+    return [selector.launch(kernel, [out, packed, indices])]

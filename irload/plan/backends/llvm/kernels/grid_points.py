@@ -12,9 +12,9 @@ from typing import Any
 from irload.ops.image.grid_sample import FAR
 from irload.plan.backends.llvm.arguments import Arguments, float_word
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
+from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.operands import read
 from irload.plan.backends.llvm.shuffles import unzipped
-from irload.plan.backends.llvm.values import SIZES
 from irload.record import record
 
 LONGEST_SIDE = 1 << 22
@@ -67,10 +67,10 @@ class ImageAxis:
     stride: Vec
 
     @staticmethod
-    def read(f: Function, arguments: Arguments, integer: str) -> ImageAxis:
+    def read(arguments: Arguments, integer: str) -> ImageAxis:
         """Read the numbers that `GridSampler.numbers` lists, the stride as `integer`."""
         size, last, period, inverse = arguments.vectors(4)
-        stride = f.integer(arguments.integer())
+        stride, f = arguments.integer(), size.function
         elements = f.splat(stride if integer == "i64" else stride.cast("trunc", "i32"))
         return ImageAxis(size, last, period, inverse, elements)
 

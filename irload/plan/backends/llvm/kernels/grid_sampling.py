@@ -13,8 +13,8 @@ from functools import partial
 
 from irload.core.size import alike
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged, table
+from irload.plan.backends.llvm.arguments import Arguments, moved, unknown
+from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, merged
 from irload.plan.backends.llvm.builder import AnyBool, AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
@@ -100,22 +100,17 @@ class GridSampling(LineKernel):
         if self.along:
             channels = Axis(ANY, (4 if self.channels.strides[0] == 4 else ANY, 4))
         samples = self.samples and Axis(1 if alike(self.samples.size, 1) else ANY, (ANY, ANY))
-        sizes = {"outer": (), "image": (), "coordinate": 0, "image_stride": 0}
-        return replace(self, points=points, channels=channels, samples=samples, **sizes)
+        strides = {"coordinate": ANY, "image_stride": ANY}
+        return replace(self, outer=(), points=points, channels=channels, image=(), samples=samples, **strides)
 
     @property
-    def _axes(self) -> tuple[Axis, Axis, Axis | None]:
-        return self.points, self.channels, self.samples
-
-    @property
-    def _tensors(self) -> int:
+    def tensors(self) -> int:
         return 3 if self.samples is None else 5
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def given_numbers(self) -> tuple[int, ...]:
         sides = [number for axis in self.image for number in self.sampler.numbers(axis.size, *axis.strides)]
-        sizes = unknown(self._axes, self.code._axes)
-        return (*sides, *sizes, self.coordinate, self.image_stride, self.parts, *table(self.outer, self._tensors))
+        return (*sides, *unknown(self, self.code))
 
     @property
     def cycles(self) -> float:
@@ -128,29 +123,28 @@ class GridSampling(LineKernel):
     def parts(self) -> int:
         return -(-self.points.size // self.lanes)
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        pointers = arguments.pointers(self._tensors)
-        sides = [ImageAxis.read(f, arguments, self.sampler.integer) for _ in range(2)]
-        points, channels, samples = arguments.filled(self._axes)
-        coordinate, image_stride, vectors = arguments.integers(3)
-        outer = arguments.table(self._tensors)
-        for starts, vector in walk_lines(f, vectors, outer, pointers):
-            first = vector * self.lanes
-            y, grid = moved(starts[:2], [first * s for s in points.strides[:2]])
-            x, rest, strides = starts[2], points.size - first, (points.strides[1], coordinate)
-            if samples is not None:
-                x = x + f.load_int(starts[4]) * image_stride
-            sampling = partial(_Sampling, f, self.along, channels, y, x, points.strides[0])
-            for count in [f.minimum(rest, self.lanes)] if self.along else either(f, rest < self.lanes, rest, None):
-                if samples is None:
-                    sampling(count).write(self.sampler.find(f, sides, grid, strides, count))
-                    continue
-                factors = starts[3] + first * points.strides[2]
-                for k in repeat(f, 0, samples.size):
-                    taps = self.sampler.find(f, sides, grid + k * samples.strides[0], strides, count)
-                    factor = read(f, factors, k * samples.strides[1], points.strides[2], count)
-                    sampling(count, factor, k > 0).write(taps)
+    def read(self, arguments: Arguments) -> tuple[list[ImageAxis], GridSampling]:
+        return [ImageAxis.read(arguments, self.sampler.integer) for _ in range(2)], arguments.filled(self)
+
+    def write_part(
+        self, f: Function, given: tuple[list[ImageAxis], GridSampling], starts: list[Pointer], part: AnyInt
+    ) -> None:
+        sides, kernel = given
+        points, samples, first = kernel.points, kernel.samples, part * self.lanes
+        y, grid = moved(starts[:2], [first * s for s in points.strides[:2]])
+        x, rest, strides = starts[2], points.size - first, (points.strides[1], kernel.coordinate)
+        if samples is not None:
+            x = x + f.load_int(starts[4]) * kernel.image_stride
+        sampling = partial(_Sampling, f, self.along, kernel.channels, y, x, points.strides[0])
+        for count in [f.minimum(rest, self.lanes)] if self.along else either(f, rest < self.lanes, rest, None):
+            if samples is None:
+                sampling(count).write(self.sampler.find(f, sides, grid, strides, count))
+                continue
+            factors = starts[3] + first * points.strides[2]
+            for k in repeat(f, 0, samples.size):
+                taps = self.sampler.find(f, sides, grid + k * samples.strides[0], strides, count)
+                factor = read(f, factors, k * samples.strides[1], points.strides[2], count)
+                sampling(count, factor, k > 0).write(taps)
 
 
 @record()

@@ -51,17 +51,15 @@ class Pack(Kernel):
 
     @property
     def code(self) -> Pack:
-        none, size = (0,) * len(self.outer), SIZES[self.source]
-        steps = (0, size) if self.steps[1] == size else (size if self.steps[0] == size else 0, 0)
+        size = SIZES[self.source]
+        steps = (ANY, size) if self.steps[1] == size else (size if self.steps[0] == size else ANY, ANY)
         columns = ANY if self.packing.tiles == 1 else self.packing.columns
-        layout = replace(self.packing, columns=columns, beside=0)
-        return replace(self, packing=layout, outer=none, strides=none, shape=(0, 0), steps=steps)
+        layout, any_axes = replace(self.packing, columns=columns, beside=0), (ANY,) * len(self.outer)
+        return replace(self, packing=layout, outer=any_axes, strides=any_axes, shape=(ANY, ANY), steps=steps)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        sizes = self._blocks, self._panels, self.matrix // self._panels
-        layout = unknown(self.packing, self.code.packing)
-        return (*self.shape, *self.steps, *sizes, *layout, *self.strides, *self.outer[1:])
+        return (self._blocks, self._panels, self.matrix // self._panels, *unknown(self, self.code))
 
     @property
     def _panels(self) -> int:
@@ -93,7 +91,7 @@ class Pack(Kernel):
         return self.nbytes / SIZES[self.packing.element] * each
 
     def write(self, function: Function) -> None:
-        _Writer(function, self.code).write()
+        _Writer(function, self).write()
 
 
 class _Writer:
@@ -101,14 +99,12 @@ class _Writer:
 
     def __init__(self, f: Function, kernel: Pack) -> None:
         self.f, self.kernel, self.size = f, kernel, SIZES[kernel.source]
-        arguments, rank = Arguments(f), len(kernel.outer)
+        arguments = Arguments(f)
         self.pointers = arguments.pointers(2)
-        self.rows, self.columns, row, column, self.blocks, self.panels, self.panel = arguments.integers(7)
-        self.packing = arguments.filled(kernel.packing)
-        self.row: AnyInt = kernel.steps[0] or row
-        self.column: AnyInt = kernel.steps[1] or column
-        self.strides = arguments.integers(rank)
-        self.sizes: list[AnyInt] = [0, *arguments.integers(rank - 1)] if rank else []
+        self.blocks, self.panels, self.panel = arguments.integers(3)
+        self.given = arguments.filled(kernel)
+        self.packing = self.given.packing
+        (self.rows, self.columns), (self.row, self.column) = self.given.shape, self.given.steps
 
     def write(self) -> None:
         f = self.f
@@ -116,13 +112,13 @@ class _Writer:
             rest, block = divmod(index, self.blocks)
             target = self.pointers[1] + rest * self.panel
             rest, panel = divmod(rest, self.panels)
-            source = self.pointers[0] + offset(self.strides, indices(rest, self.sizes))
+            source = self.pointers[0] + offset(self.given.strides, indices(rest, self.given.outer))
             begin = block * PACKED_ROWS
             end = f.minimum(begin + PACKED_ROWS, self.rows)
             target = target + begin * self.packing.row
             for v in f.range(0, self.packing.width // f.lanes):
                 first = panel * self.packing.width + v * f.lanes
-                copy = self._by_squares if self.kernel.steps[0] else self._by_rows
+                copy = self._by_rows if self.kernel.steps[0] == ANY else self._by_squares
                 copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
 
     def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
@@ -152,7 +148,7 @@ class _Writer:
     def _by_rows(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
         """Pack a matrix whose rows are contiguous in memory, or of any strides: copy or gather row by row."""
         f, element = self.f, self.kernel.source
-        if self.kernel.steps[1]:
+        if self.kernel.steps[1] != ANY:
             line, count = source + first * self.size, self.columns - first
             whole, rest = (partial(load_lanes, f, line, count=n, element=element) for n in (None, count))
             copy = partial(self._copy_rows, target, begin, end)

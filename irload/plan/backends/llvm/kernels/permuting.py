@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import product
 
 from irload.core.size import is_size
-from irload.plan.backends.llvm.arguments import Arguments, moved, unknown, walk_lines
-from irload.plan.backends.llvm.axes import ANY, Axis, size_of, table
+from irload.plan.backends.llvm.arguments import moved
+from irload.plan.backends.llvm.axes import ANY, Axis, size_of
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.loops import offset
 from irload.plan.backends.llvm.tuning import COPIED_RUN, PERMUTED_BLOCKS, PERMUTED_BYTES, PERMUTED_RUN
 from irload.record import record
@@ -24,19 +24,19 @@ INTEGERS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
 @record()
-class PermutedCopy(Kernel):
+class PermutedCopy(LineKernel):
     """Copies blocks of elements of `itemsize` bytes. Pointers: to, from.
 
-    Axes have the strides of the target and the source in bytes. `outer`: the axes between blocks, of which the last one
-    is the axis of neighbouring blocks. `inner`: the axes of a block. A unit is at most PERMUTED_BLOCKS blocks.
+    Axes have the strides of the target and the source in bytes. `blocks`: the axis of neighbouring blocks; `inner`: the
+    axes of a block. A unit is at most PERMUTED_BLOCKS blocks.
 
-    The code reads the outer axes, and the strides between runs. Compiled in are the sizes of the inner axes and the
-    strides inside runs.
+    The code reads the axes between blocks, and the strides between runs. Compiled in are the sizes of the inner axes
+    and the strides inside runs.
     """
 
-    itemsize: int
-    outer: tuple[Axis, ...]
+    blocks: Axis
     inner: tuple[Axis, ...]
+    itemsize: int
 
     @property
     def code(self) -> PermutedCopy:
@@ -45,34 +45,20 @@ class PermutedCopy(Kernel):
             Axis(axis.size, tuple(s if axis in run else ANY for s, run in zip(axis.strides, contiguous, strict=True)))
             for axis in self.inner
         )
-        return replace(self, outer=(), inner=inner)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        *lines, blocks = self.outer
-        between = unknown(self.inner, self.code.inner)
-        return (self._parts, blocks.size, *blocks.strides, *between, *table(lines, 2))
-
-    @property
-    def count(self) -> int:
-        return size_of(self.outer[:-1]) * self._parts
+        return replace(self, outer=(), blocks=Axis(ANY, (ANY, ANY)), inner=inner)
 
     @property
     def cycles(self) -> float:
-        return size_of(self.outer) * size_of(self.inner) * self.itemsize / 8
+        return size_of((*self.outer, self.blocks, *self.inner)) * self.itemsize / 8
 
     @property
-    def _parts(self) -> int:
-        return -(-self.outer[-1].size // PERMUTED_BLOCKS)
+    def parts(self) -> int:
+        return -(-self.blocks.size // PERMUTED_BLOCKS)
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        pointers = arguments.pointers(2)
-        parts, blocks, *steps = arguments.integers(4)
-        strides = [axis.strides for axis in arguments.filled(self.inner)]
-        for starts, part in walk_lines(f, parts, arguments.table(2), pointers):
-            for at in f.range(part * PERMUTED_BLOCKS, f.minimum((part + 1) * PERMUTED_BLOCKS, blocks)):
-                self._copy(f, moved(starts, [at * step for step in steps]), strides)
+    def write_part(self, f: Function, given: PermutedCopy, starts: list[Pointer], part: AnyInt) -> None:
+        strides, blocks = [axis.strides for axis in given.inner], given.blocks
+        for at in f.range(part * PERMUTED_BLOCKS, f.minimum((part + 1) * PERMUTED_BLOCKS, blocks.size)):
+            self._copy(f, moved(starts, [at * step for step in blocks.strides]), strides)
 
     def _copy(self, f: Function, addresses: list[Pointer], strides: Sequence[Sequence[AnyInt]]) -> None:
         target, source = ([along[k] for along in strides] for k in (0, 1))
@@ -97,8 +83,8 @@ class PermutedCopy(Kernel):
             yield [tuple(a + b for a, b in zip(first, at, strict=True)) for at in run]
 
 
-def permuted_blocks(axes: Sequence[Axis], itemsize: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
-    """The outer and inner axes of a copy of permuted blocks, None if other copies are as fast.
+def permuted_copy(axes: Sequence[Axis], itemsize: int) -> PermutedCopy | None:
+    """The copy of permuted blocks, None if other copies are as fast.
 
     `axes`: merged, in the order of the target's memory, with the strides of the target and the source.
     """
@@ -111,8 +97,8 @@ def permuted_blocks(axes: Sequence[Axis], itemsize: int) -> tuple[tuple[Axis, ..
         shortest = min(size_of(_run(inner, other, itemsize)) for other in (0, 1)) * itemsize
         if shortest >= PERMUTED_RUN and size_of(inner) > size_of(best):
             best = inner
-    outer = tuple(axis for axis in axes if axis not in best)
-    return (outer, tuple(best)) if best and outer else None
+    outer = [axis for axis in axes if axis not in best]
+    return PermutedCopy(tuple(outer[:-1]), outer[-1], tuple(best), itemsize) if best and outer else None
 
 
 def _run(axes: Sequence[Axis], tensor: int, itemsize: int) -> list[Axis]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import axes_of, merged, table
-from irload.plan.backends.llvm.builder import Function, Vec
+from irload.plan.backends.llvm.arguments import moved
+from irload.plan.backends.llvm.axes import ANY, axes_of, merged
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.operands import load_lanes
@@ -58,11 +58,7 @@ class QuantizeRows(LineKernel):
 
     @property
     def code(self) -> QuantizeRows:
-        return replace(self, outer=(), length=0)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.parts, self.length, *table(self.outer, 2))
+        return replace(self, outer=(), length=ANY)
 
     @property
     def cycles(self) -> float:
@@ -72,27 +68,24 @@ class QuantizeRows(LineKernel):
     def parts(self) -> int:
         return self.length // self.codes.group
 
-    def write(self, function: Function) -> None:
-        f, arguments, group = function, Arguments(function), self.codes.group
-        pointers = arguments.pointers(2)
-        groups, length = arguments.integers(2)
-        lines, vectors = arguments.table(2), range(0, group, self.lanes)
+    def write_part(self, f: Function, given: QuantizeRows, starts: list[Pointer], part: AnyInt) -> None:
+        group = self.codes.group
+        vectors = range(0, group, self.lanes)
         order = [first + k for first in range(0, self.lanes, 8) for k in INTERLEAVED]
-        for starts, number in walk_lines(f, groups, lines, pointers):
-            source, to = moved(starts, [number * (group * SIZES[self.element]), number * group])
-            factors = starts[1] + (length + number * FACTORS)
-            values = [load_lanes(f, source, at * SIZES[self.element], None, self.element) for at in vectors]
-            most = f.zero()
-            for value in values:
-                most = most.maximum(abs(value))
-            most = across(f, most, Vec.maximum)
-            factor = (LARGEST / most).where(most.compare("oge", SMALLEST), f.zero())
-            total = f.zero("i32")
-            for at, value in zip(vectors, values, strict=True):
-                code = (value * factor + ROUNDING).bits()
-                total = total + ((code << 24) >> 24)
-                narrow = code.cast("trunc", "i8")
-                f.store(f.shuffle(narrow, narrow, order) if self.codes.interleaved else narrow, to, at)
-            scale = most * (1 / LARGEST)
-            f.store_scalar(scale.lane(0), factors)
-            f.store_scalar((across(f, total, Vec.__add__).converted() * scale).lane(0), factors, SIZES[F32])
+        source, to = moved(starts, [part * (group * SIZES[self.element]), part * group])
+        factors = starts[1] + (given.length + part * FACTORS)
+        values = [load_lanes(f, source, at * SIZES[self.element], None, self.element) for at in vectors]
+        most = f.zero()
+        for value in values:
+            most = most.maximum(abs(value))
+        most = across(f, most, Vec.maximum)
+        factor = (LARGEST / most).where(most.compare("oge", SMALLEST), f.zero())
+        total = f.zero("i32")
+        for at, value in zip(vectors, values, strict=True):
+            code = (value * factor + ROUNDING).bits()
+            total = total + ((code << 24) >> 24)
+            narrow = code.cast("trunc", "i8")
+            f.store(f.shuffle(narrow, narrow, order) if self.codes.interleaved else narrow, to, at)
+        scale = most * (1 / LARGEST)
+        f.store_scalar(scale.lane(0), factors)
+        f.store_scalar((across(f, total, Vec.__add__).converted() * scale).lane(0), factors, SIZES[F32])

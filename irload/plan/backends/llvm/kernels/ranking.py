@@ -7,11 +7,11 @@ elements read so far are in registers.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irload.core.size import is_size
-from irload.plan.backends.llvm.arguments import WORD, Arguments
-from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, strides_key, table
+from irload.plan.backends.llvm.arguments import WORD
+from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, merged, size_of, strides_key
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, I32, I64, SIZES, element_of
 from irload.plan.backends.llvm.intrinsics import bits, none_of
@@ -59,14 +59,12 @@ class TopK(LineKernel):
     largest: bool
     by_position: bool
 
+    tensors: ClassVar[int] = 3
+
     @property
     def code(self) -> TopK:
         x = self.strides[0] if self.strides[0] == SIZES[F32] else ANY
-        return replace(self, outer=(), size=0, best=0, strides=(x, ANY, ANY))
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.size, self.best, *self.strides, *table(self.outer, 3))
+        return replace(self, outer=(), size=ANY, best=ANY, strides=(x, ANY, ANY))
 
     @property
     def cycles(self) -> float:
@@ -76,30 +74,25 @@ class TopK(LineKernel):
     def scratch(self) -> int:
         return WORD * self.best
 
-    def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers, (size, best, *strides) = given.pointers(3), given.integers(5)
-        if self.strides[0] != ANY:
-            strides[0] = f.integer(self.strides[0])
-        lines, heap = given.table(3), f["scratch"]
-        for number in f.range(f["begin"], f["end"]):
-            x, y, positions = lines.pointers(number, pointers)
+    def write_part(self, f: Function, given: Any, starts: list[Pointer], part: AnyInt) -> None:
+        (x, y, positions), heap = starts, f["scratch"]
+        size, best, strides = given.size, given.best, given.strides
+        for at in f.range(0, best):
+            f.store_scalar(self._key(f, x, at, strides[0]), heap, at * WORD)
+        _make_heap(f, heap, best)
+        self._scan(f, x, size, best, strides[0])
+        if self.by_position:
             for at in f.range(0, best):
-                f.store_scalar(self._key(f, x, at, strides[0]), heap, at * WORD)
+                f.store_scalar(bits(f, "and", f.load_int(heap, at * WORD), LOW), heap, at * WORD)
             _make_heap(f, heap, best)
-            self._scan(f, x, size, best, strides[0])
-            if self.by_position:
-                for at in f.range(0, best):
-                    f.store_scalar(bits(f, "and", f.load_int(heap, at * WORD), LOW), heap, at * WORD)
-                _make_heap(f, heap, best)
-            for popped in f.range(0, best):
-                last = best - 1 - popped
-                at = _worst(f, heap)
-                f.store_scalar(f.load_int(heap, last * WORD), heap)
-                _sink(f, heap, 0, last)
-                f.store_scalar(f.load_scalar(x, at * strides[0]), y, last * strides[1])
-                store = f.store_scalar if self.index == WORD else f.store_i32
-                store(at, positions, last * strides[2])
+        for popped in f.range(0, best):
+            last = best - 1 - popped
+            at = _worst(f, heap)
+            f.store_scalar(f.load_int(heap, last * WORD), heap)
+            _sink(f, heap, 0, last)
+            f.store_scalar(f.load_scalar(x, at * strides[0]), y, last * strides[1])
+            store = f.store_scalar if self.index == WORD else f.store_i32
+            store(at, positions, last * strides[2])
 
     def _key(self, f: Function, x: Pointer, at: AnyInt, stride: AnyInt) -> Int:
         order = _order(f.load_scalar(x, at * stride), GREATEST, largest=self.largest)
@@ -201,21 +194,14 @@ class TopKAcross(BlockKernel):
         return Axis(ANY, tuple(stride or ANY for stride in strides))
 
     @property
-    def row_numbers(self) -> tuple[int, ...]:
-        return self.along.size, *self.along.strides
-
-    @property
     def cycles(self) -> float:
         loads = 1 if self.axes[-1].strides[0] == SIZES[F32] else 20
         return size_of(self.axes) / self.lanes * self.along.size * (5 * self.best + loads)
 
-    def read(self, arguments: Arguments) -> list[Int]:
-        return arguments.integers(4)
-
-    def write_vector(self, row: Row, given: list[Int], vector: AnyInt, count: AnyInt | None) -> None:
-        f, strides, (size, *steps), (x, *results) = row.f, row.strides, given, row.at(vector * self.lanes)
+    def write_vector(self, row: Row, given: TopKAcross, vector: AnyInt, count: AnyInt | None) -> None:
+        f, strides, steps, (x, *results) = row.f, row.strides, given.along.strides, row.at(vector * self.lanes)
         state = [f.zero(I32).constant(LEAST), f.zero(), f.zero(I32)] * self.best  # key, value and position of each
-        for at in f.range(0, size, 1, state):
+        for at in f.range(0, given.along.size, 1, state):
             value = self._load(f, x, at * steps[0], strides[0], count)
             self._insert(state, value, f.splat(at.cast("trunc", I32)))
         if self.by_position:
@@ -269,29 +255,23 @@ class Scatter(LineKernel):
     strides: tuple[int, ...]
     index: int
 
-    @property
-    def code(self) -> Scatter:
-        return replace(self, outer=(), sizes=(0, 0), strides=())
+    tensors: ClassVar[int] = 4
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return (*self.sizes, *self.strides, *table(self.outer, 4))
+    def code(self) -> Scatter:
+        return replace(self, outer=(), sizes=(ANY, ANY), strides=(ANY,) * self.tensors)
 
     @property
     def cycles(self) -> float:
         return self.count * 2 * sum(self.sizes)
 
-    def write(self, function: Function) -> None:
-        f, given = function, Arguments(function)
-        pointers, (size, updates, *strides) = given.pointers(4), given.integers(6)
-        lines = given.table(4)
-        for number in f.range(f["begin"], f["end"]):
-            x, positions, values, y = lines.pointers(number, pointers)
-            for at in f.range(0, size):
-                f.store_scalar(f.load_scalar(x, at * strides[0]), y, at * strides[3])
-            for at in f.range(0, updates):
-                position = f.load_int(positions, at * strides[1], f"i{8 * self.index}")
-                f.store_scalar(f.load_scalar(values, at * strides[2]), y, position * strides[3])
+    def write_part(self, f: Function, given: Scatter, starts: list[Pointer], part: AnyInt) -> None:
+        (x, positions, values, y), (size, updates), strides = starts, given.sizes, given.strides
+        for at in f.range(0, size):
+            f.store_scalar(f.load_scalar(x, at * strides[0]), y, at * strides[3])
+        for at in f.range(0, updates):
+            position = f.load_int(positions, at * strides[1], f"i{8 * self.index}")
+            f.store_scalar(f.load_scalar(values, at * strides[2]), y, position * strides[3])
 
 
 def select_top_k(step: TopKStep, selector: Selector) -> list[Launch]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.dot import Dot
 from irload.plan.backends.llvm.elements import BF16, F32, SIZES
@@ -69,7 +70,7 @@ class BlockLengths:
         return self.f.load_int(self.pointer, sample * self.stride)
 
 
-Strides = tuple[AnyInt, AnyInt, int]
+Strides = Sequence[AnyInt]
 """Strides in bytes along [batch, directions, hidden]."""
 
 State = tuple[Pointer, Strides]
@@ -112,15 +113,14 @@ class Recurrence(Kernel):
 
     @property
     def code(self) -> Recurrence:
-        sizes = {"batch": 0, "length": 0, "lengths": None if self.lengths is None else 0}
-        strides = {"y": (0, 0, 0, self.y[3]), "states": tuple((0, 0, s[2]) for s in self.states)}
+        sizes = {"batch": ANY, "length": ANY, "lengths": None if self.lengths is None else ANY}
+        strides = {"y": (ANY, ANY, ANY, self.y[3]), "states": tuple((ANY, ANY, s[2]) for s in self.states)}
         return replace(self, backwards=(False,) * len(self.backwards), **sizes, **strides)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         first = (self.length - 1 if backwards else 0 for backwards in self.backwards)
-        states = (stride for s in self.states for stride in s[:2])
-        return (self._blocks, self.batch, self.length, *self.y[:3], *states, self.lengths or 0, *first)
+        return (self._blocks, *unknown(self, self.code), *first)
 
     @property
     def hidden(self) -> int:
@@ -183,10 +183,7 @@ class _Steps:
         arguments = Arguments(f)
         (self.gates, self.lengths), self.weights = arguments.pointers(2), arguments.pointers(phases)
         self.inner, self.y, *self.ends = arguments.pointers(2 + states)
-        self.blocks, self.batch, self.length, *self.y_strides = arguments.integers(6)
-        self.strides = [(arguments.integer(), arguments.integer(), s[2]) for s in kernel.states]
-        self.lengths_stride = arguments.integer()
-        self.first = arguments.rest
+        self.blocks, self.given, self.first = arguments.integer(), arguments.filled(kernel), arguments.rest
         block, row = kernel.sums.block, kernel.row
         self.state, self.cell = self.kept = [f["scratch"] + k * block * kernel.pitch for k in range(2)]
         self.inside = kernel.pitch, 0, 4
@@ -195,26 +192,26 @@ class _Steps:
 
     def write(self, unit: Int) -> None:
         """Emit all steps of a unit."""
-        f, kernel = self.f, self.kernel
+        f, kernel, given = self.f, self.kernel, self.given
         direction, block = divmod(unit, self.blocks)
         sample = block * kernel.sums.block
-        samples = f.minimum(self.batch - sample, kernel.sums.block)
-        ends = [p + (sample * s[0] + direction * s[1]) for p, s in zip(self.ends, self.strides, strict=True)]
-        before, after = (list(zip(ends[k::2], self.strides[k::2], self.kept, strict=False)) for k in range(2))
+        samples = f.minimum(given.batch - sample, kernel.sums.block)
+        ends = [p + (sample * s[0] + direction * s[1]) for p, s in zip(self.ends, given.states, strict=True)]
+        before, after = (list(zip(ends[k::2], given.states[k::2], self.kept, strict=False)) for k in range(2))
         for at in f.range(0, 3 * kernel.sums.block * kernel.row, f.lanes * 4):
             f.store(f.zero(), self.read[0], at)
         now, following, between = self.read
         self._start(before, now, samples)
-        row = self.length * (kernel.width * 4)
-        gates = self.gates + (direction * (self.batch * row) + sample * row)
-        y = self.y + (sample * self.y_strides[0] + direction * self.y_strides[1])
+        row = given.length * (kernel.width * 4)
+        gates = self.gates + (direction * (given.batch * row) + sample * row)
+        y = self.y + (sample * given.y[0] + direction * given.y[1])
         bias = self.inner + direction * kernel.pitch
         nbytes = [p.width(kernel.hidden, kernel.lanes) for p in kernel.phases]
         weights = [w + direction * (n * kernel.sums.words * 4) for w, n in zip(self.weights, nbytes, strict=True)]
-        at, state, length, lengths = f.load_int(self.first, direction * 8), [now, following], self.length, None
-        if kernel.lengths is not None:
-            pointer = self.lengths + sample * self.lengths_stride
-            lengths = BlockLengths(f, pointer, self.lengths_stride, samples, self.length, at)
+        at, state, length, lengths = f.load_int(self.first, direction * 8), [now, following], given.length, None
+        if given.lengths is not None:
+            pointer = self.lengths + sample * given.lengths
+            lengths = BlockLengths(f, pointer, given.lengths, samples, length, at)
             length = lengths.longest()
             at = f.minimum(at, length - 1)
         for turn in f.range(0, length, 1, state):
@@ -225,7 +222,7 @@ class _Steps:
             for k in range(len(kernel.phases)):
                 target = state[1] if k == len(kernel.phases) - 1 else between
                 states = [(p, kernel.pitch) for p in (self.cell, self.state)]
-                results = (y + time * self.y_strides[2], self.y_strides[0])
+                results = (y + time * given.y[2], given.y[0])
                 operands = [(gates_of, row), (target, kernel.row), *states, (bias, 0), results]
                 self._phase(k, samples, source, weights[k], operands)
                 gates_of, source = gates_of + nbytes[k] * 4, target
@@ -243,12 +240,12 @@ class _Steps:
             self._stop(after, lengths.samples)
         for index in self.f.range(0, lengths.samples):
             for time in self.f.range(lengths.of(index), lengths.limit):
-                self._clear(y + index * self.y_strides[0] + time * self.y_strides[2], self.kernel.y[3])
+                self._clear(y + index * self.given.y[0] + time * self.given.y[2], self.kernel.y[3])
         for index in lengths.each(0):
             for end, strides, _ in after:
                 self._clear(end + index * strides[0], strides[2])
 
-    def _clear(self, row: Pointer, stride: int) -> None:
+    def _clear(self, row: Pointer, stride: AnyInt) -> None:
         """Fill a state with zeros."""
         f, hidden = self.f, self.kernel.hidden
         for at, count in each_vector(f, hidden, hidden):
@@ -276,7 +273,7 @@ class _Steps:
                 value = read(f, row, at * x_strides[2], x_strides[2], count)
                 write(f, value, copy, at * y_strides[2], y_strides[2], count, element)
 
-    def _phase(self, k: int, samples: AnyInt, source: Pointer, weights: Pointer, operands: list[Operand]) -> None:
+    def _phase(self, k: int, samples: AnyInt, source: Pointer, weights: Pointer, operands: Sequence[Operand]) -> None:
         """Emit a phase of one step, panel by panel; the last panel may be partial."""
         kernel, packed = self.kernel, self.kernel.phases[k]
         last, vectors = packed.panels(kernel.hidden, kernel.lanes) - 1, packed.vectors * kernel.lanes

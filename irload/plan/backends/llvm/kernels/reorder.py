@@ -59,9 +59,8 @@ class Reorder(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        axes = (*self.front, *self.back)
-        spatial = (n for s in self.spatial for n in (s.windows.size, s.stride, s.windows.begin, s.length))
-        return (self._lines, self._pitch, self.channel, *unknown(axes, any_sizes(axes)), *spatial)
+        spatial = (n for s in self.spatial for n in (s.windows.size, s.windows.begin, s.length))
+        return (self._lines, self._pitch, *unknown(self, self.code), *spatial)
 
     @property
     def columns_contiguous(self) -> bool:
@@ -122,11 +121,11 @@ class Reorder(Kernel):
         )
 
     def write(self, function: Function) -> None:
-        f, key, arguments = function, self.code, Arguments(function)
-        (source, target), (lines, pitch, channel) = arguments.pointers(2), arguments.integers(3)
-        front, back = arguments.filled(key.front), arguments.filled(key.back)
-        *outer, last = [_AxisNumbers(axis, *arguments.integers(4)) for axis in key.spatial]
-        channel = channel if key.channel == ANY else key.channel
+        f, arguments = function, Arguments(function)
+        (source, target), (lines, pitch) = arguments.pointers(2), arguments.integers(2)
+        given = arguments.filled(self)
+        front, back, channel = given.front, given.back, given.channel
+        *outer, last = [_AxisNumbers(axis, *arguments.integers(3)) for axis in given.spatial]
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
             line = target + (rest * (last.length * self.row) + block * pitch)
@@ -139,10 +138,10 @@ class Reorder(Kernel):
             inside: AnyBool = True
             for axis, position, phase in zip(outer, at, phases, strict=False):
                 element = position * axis.axis.windows.stride + phase * axis.axis.apart - axis.begin
-                start = start + element * axis.stride
+                start = start + element * axis.axis.stride
                 if axis.axis.is_padded:
                     inside = inside & (element >= 0) & (element < axis.size)
-            copy = _Line(f, key, channel, *last.positions(f, start, phases[-1]))
+            copy = _Line(f, self, channel, *last.positions(f, start, phases[-1]))
             with f.when(inside):
                 copy.clear(line, 0, copy.first)
                 copy.copy(line, f.equal(chunk, self.chunks - 1))
@@ -153,11 +152,10 @@ class Reorder(Kernel):
 
 @record()
 class _AxisNumbers:
-    """A copied axis in the key of the code, and its run-time arguments: size, stride, padding, length of a phase."""
+    """A copied axis in the key of the code, and more run-time arguments: size, padding, length of a phase."""
 
     axis: CopiedAxis
     size: AnyInt
-    stride: AnyInt
     begin: AnyInt
     length: AnyInt
 
@@ -170,7 +168,7 @@ class _AxisNumbers:
             return f.minimum((distance + (step - 1)) // step, self.length)
 
         first, stop = (reached(0), reached(self.size)) if self.axis.is_padded else (0, self.length)
-        return start + begin * self.stride, self.stride * step, first, stop
+        return start + begin * self.axis.stride, self.axis.stride * step, first, stop
 
 
 @record(eq=False)

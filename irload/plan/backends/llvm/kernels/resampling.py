@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from irload.core.size import NotDefined, hint
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, merged, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
-from irload.plan.backends.llvm.kernel import Kernel, Launch
+from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.axes import Axis, merged
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.kernel import Launch
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.loops import each_vector, tail_key
 from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
@@ -35,8 +36,8 @@ TapAt = Callable[[Any, AnyInt, int | None], tuple[Vec, Vec]]
 
 
 @record()
-class Resampling(Kernel):
-    """y[…,j,…,i] = Σ x[…,offsets[j,tap],…,i] · weights[j,tap]. Pointers: x, offsets (i64 bytes), weights, y.
+class Resampling(LineKernel):
+    """y[…,j,…,i] = Σ x[…,offsets[j,tap],…,i] · weights[j,tap]. Pointers: x, y, offsets (i64 bytes), weights.
 
     `outer`, `inner`: the other axes, with strides of x and y in bytes; vectors are along `inner`, which is i.
     `positions`: the size of y along j; `apart`: its stride. A unit is one j of one position of the outer axes.
@@ -48,12 +49,13 @@ class Resampling(Kernel):
     """
 
     lanes: int
-    outer: tuple[Axis, ...]
     positions: int
     apart: int
     inner: Axis
     taps: int
     gathers: bool = False
+
+    others: ClassVar[int] = 2
 
     @property
     def code(self) -> Resampling:
@@ -61,12 +63,12 @@ class Resampling(Kernel):
         return replace(self, outer=(), positions=0, apart=0, inner=inner)
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.positions, self.apart, self.inner.size, *table(self.outer, 2))
+    def given_numbers(self) -> tuple[int, ...]:
+        return self.apart, self.inner.size
 
     @property
-    def count(self) -> int:
-        return size_of(self.outer) * self.positions
+    def parts(self) -> int:
+        return self.positions
 
     @property
     def cycles(self) -> float:
@@ -76,19 +78,18 @@ class Resampling(Kernel):
         slow = 1 if self.inner.strides == (4, 4) else self.lanes
         return self.count * (10 + vectors * (1 + self.taps) * slow)
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        (x, offsets, weights, y), (positions, apart, size) = arguments.pointers(4), arguments.integers(3)
-        for starts, j in walk_lines(f, positions, arguments.table(2), [x, y]):
-            source, target = moved(starts, [0, j * apart])
-            if self.gathers:
-                tap = self._columns(f, source, offsets, weights, size)
-            else:
-                row = j * self.taps
-                tap = self._lines(f, source, offsets + row * 8, weights + row * 4)
-            stride = self.inner.strides[1]
-            for at, count in each_vector(f, size, self.inner.size):
-                write(f, self._sum(f, tap, at, count), target, at * stride, stride, count)
+    def read(self, arguments: Arguments) -> list[Int]:
+        return arguments.integers(2)
+
+    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
+        (apart, size), (source, target, offsets, weights), row = given, starts, part * self.taps
+        if self.gathers:
+            tap = self._columns(f, source, offsets, weights, size)
+        else:
+            tap = self._lines(f, source, offsets + row * 8, weights + row * 4)
+        stride = self.inner.strides[1]
+        for at, count in each_vector(f, size, self.inner.size):
+            write(f, self._sum(f, tap, at, count), target + part * apart, at * stride, stride, count)
 
     @property
     def _holds(self) -> bool:
@@ -176,9 +177,9 @@ def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
         innermost = len(axes) - 1
     if innermost is not None:
         inner = axes.pop(innermost)
-        kernel = Resampling(lanes, tuple(axes), count, stride, inner, taps)
+        kernel = Resampling(tuple(axes), lanes, count, stride, inner, taps)
     else:
-        kernel = Resampling(lanes, tuple(axes), 1, 0, Axis(count, (0, stride)), taps, gathers=True)
+        kernel = Resampling(tuple(axes), lanes, 1, 0, Axis(count, (0, stride)), taps, gathers=True)
     tables = TapTables(of, taps, lanes if kernel.gathers else 0)
     offsets = computed(tables.offsets, x.strides[step.axis], *sizes)
-    return [selector.launch(kernel, [x, offsets, computed(tables.weights, *sizes), y])]
+    return [selector.launch(kernel, [x, y, offsets, computed(tables.weights, *sizes)])]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.arguments import Arguments, moved
+from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
@@ -61,8 +61,8 @@ class ShortSoftmax(LineKernel):
         return replace(self, outer=(), rows=rows, apart=0)
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.parts, self.apart, *table(self.outer, 2))
+    def given_numbers(self) -> tuple[int, ...]:
+        return self.parts, self.apart
 
     @property
     def cycles(self) -> float:
@@ -83,14 +83,15 @@ class ShortSoftmax(LineKernel):
         """The lanes per row, which is also the number of vectors per block."""
         return 1 << (self.length - 1).bit_length()
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
-        pointers, (blocks, apart), outer = arguments.pointers(2), arguments.integers(2), arguments.table(2)
-        for starts, number in walk_lines(f, blocks, outer, pointers):
-            to, source = moved(starts, [number * self.lanes * stride for stride in (4, 4 * self.length)])
-            most = self._last if self.parts == 1 else self.lanes
-            for rows in either(f, f.equal(number, blocks - 1), self._last, most):
-                self._write_rows(f, to, source, apart, rows)
+    def read(self, arguments: Arguments) -> list[Int]:
+        return arguments.integers(2)
+
+    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
+        blocks, apart = given
+        to, source = moved(starts, [part * self.lanes * stride for stride in (4, 4 * self.length)])
+        most = self._last if self.parts == 1 else self.lanes
+        for rows in either(f, f.equal(part, blocks - 1), self._last, most):
+            self._write_rows(f, to, source, apart, rows)
 
     def _write_rows(self, f: Function, to: Pointer, source: Pointer, apart: AnyInt, rows: int) -> None:
         per_vector = self.lanes // self._together

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irload.plan.backends.llvm.arguments import Arguments, moved, walk_lines
-from irload.plan.backends.llvm.axes import Axis, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.arguments import Arguments, moved
+from irload.plan.backends.llvm.axes import Axis, size_of
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import LINE
 from irload.record import record
 
 
-def contiguous_axes(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], Axis, Axis] | None:
-    """The outer axes, the axis along which the target is contiguous, and the axis along which the source is.
+def transposed_copy(axes: Sequence[Axis], lanes: int) -> TransposedCopy | None:
+    """The copy along axes with the strides of the target and the source.
 
-    None unless these are two different axes. Each axis has the strides of the target and the source.
+    None unless both are contiguous, along different axes.
     """
-    inner = next((axis for axis in axes if axis.strides[0] == 4), None)
-    other = next((axis for axis in axes if axis.strides[1] == 4), None)
-    if inner is None or other is None or inner is other:
+    rows, columns = (next((axis for axis in axes if axis.strides[k] == 4), None) for k in (0, 1))
+    if rows is None or columns is None or rows is columns:
         return None
-    return tuple(axis for axis in axes if axis is not inner and axis is not other), inner, other
+    return TransposedCopy(tuple(a for a in axes if a is not rows and a is not columns), lanes, rows, columns)
 
 
 @record()
@@ -45,9 +44,8 @@ class TransposedCopy(LineKernel):
         return replace(self, outer=(), rows=Axis(height, ()), columns=Axis(width * self._squares, ()))
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        sizes = self.rows.size, self.columns.size, self.parts
-        return (*sizes, self.rows.strides[1], self.columns.strides[0], *table(self.outer, 2))
+    def given_numbers(self) -> tuple[int, ...]:
+        return self.rows.size, self.columns.size, self.rows.strides[1], self.columns.strides[0]
 
     @property
     def cycles(self) -> float:
@@ -67,17 +65,17 @@ class TransposedCopy(LineKernel):
     def parts(self) -> int:
         return -(-self.columns.size // (self._square[1] * self._squares))
 
-    def write(self, function: Function) -> None:
-        f, arguments, (height, width) = function, Arguments(function), self._square
-        pointers = arguments.pointers(2)
-        rows, columns, bands, down, right = arguments.integers(5)
-        for starts, number in walk_lines(f, bands, arguments.table(2), pointers):
-            first = number * (width * self._squares)
-            lefts = [f.minimum(first + k * width, columns - width) for k in range(self._squares)]
-            for row in f.range(0, rows, height):
-                top = f.minimum(row, rows - height)
-                for column in lefts:
-                    self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
+    def read(self, arguments: Arguments) -> list[Int]:
+        return arguments.integers(4)
+
+    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
+        (rows, columns, down, right), (height, width) = given, self._square
+        first = part * (width * self._squares)
+        lefts = [f.minimum(first + k * width, columns - width) for k in range(self._squares)]
+        for row in f.range(0, rows, height):
+            top = f.minimum(row, rows - height)
+            for column in lefts:
+                self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
 
     def _transpose(self, f: Function, addresses: list[Pointer], down: AnyInt, right: AnyInt) -> None:
         """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""

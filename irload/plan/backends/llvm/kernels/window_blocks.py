@@ -7,8 +7,6 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irload.ops.sliding import WindowAxis
-from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.windows import clipped_taps, readers
@@ -54,27 +52,15 @@ class WindowBlock:
             for at in f.range(f["channel"], f["channels"], step):
                 channels(at, step)
 
-    def _column(self, f: Function, tensor: int) -> AnyInt:
-        """The bytes between columns of a tensor."""
-        stride = self._kernel.strides[tensor][4]
-        return f[f"column{tensor}"] if stride == ANY else stride
-
-    def _bounds(self, f: Function) -> tuple[tuple[AnyInt, AnyInt], tuple[AnyInt, AnyInt]]:
-        def emitted(axis: WindowAxis, name: str) -> tuple[AnyInt, AnyInt]:
-            return (f[name], f[f"{name}s"]) if axis.is_padded else (0, axis.kernel)
-
-        depth, height, _ = self._kernel.axes
-        return emitted(depth, "plane"), emitted(height, "row")
-
     def _totals(self, f: Function, x: Pointer, table: Pointer | None, count: int) -> list[Vec]:
         """The totals of `count` channels: for each window, the vectors of its channels."""
         kernel, windows = self._kernel, self._windows
         _, height, width = kernel.axes
         vectors = -(-count // kernel.lanes)
-        planes, rows = self._bounds(f)
+        planes, rows = kernel.bounds(f)
         how, together = kernel.how, max(kernel.how.factors, 1)
         neutral = [how.neutral(f)] * (windows * vectors)
-        channel, column, nbytes = kernel.strides[0][1], self._column(f, 0), f.target.bytes
+        channel, column, nbytes = kernel.strides[0][1], kernel.column(f, 0), f.target.bytes
 
         def elements(source: Pointer, at: AnyInt, v: int) -> list[Vec]:
             lanes = min(count - v * kernel.lanes, kernel.lanes)
@@ -140,13 +126,13 @@ class WindowBlock:
         """Store the results. Operands that are broadcast along columns or channels are read once."""
         kernel, lanes = self._kernel, self._kernel.lanes
         vectors = len(totals) // self._windows
-        (plane, planes), (row, rows) = self._bounds(f)
+        (plane, planes), (row, rows) = kernel.bounds(f)
         column = f.maximum(planes - plane, 0) * f.maximum(rows - row, 0)
         loaded: dict[tuple[int, int, int], Vec] = {}
 
         def offset(k: int, window: int, v: int) -> AnyInt:
             strides = kernel.strides[k]
-            return self._column(f, k) * window + v * lanes * strides[1]
+            return kernel.column(f, k) * window + v * lanes * strides[1]
 
         for window in range(self._windows):
             with f.when(f["windows"] > window) if self._at_end and window else nullcontext():

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
+from typing import Any
 
 from irload.ops.sliding import WindowAxis
 from irload.ops.windows import dilated
-from irload.plan.backends.llvm.builder import AnyInt, Function
-from irload.plan.backends.llvm.kernels.loops import either
+from irload.plan.backends.llvm.arguments import Arguments, unknown
+from irload.plan.backends.llvm.axes import ANY
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer
+from irload.plan.backends.llvm.kernel import Kernel
+from irload.plan.backends.llvm.kernels.loops import digits, either, offset
 from irload.record import record
 
 FARTHEST = 1 << 31
@@ -77,7 +83,7 @@ class CopiedAxis:
     def key(self) -> CopiedAxis:
         """The axis in the key of code: equal for all axes with the same steps, phases and `is_padded`."""
         size = 0 if self.is_padded else (self.phases - 1) * self.apart + 1
-        return CopiedAxis(WindowAxis(size, 1, self.phases, self.windows.stride, self.apart), 0, by_tap=True)
+        return CopiedAxis(WindowAxis(size, 1, self.phases, self.windows.stride, self.apart), ANY, by_tap=True)
 
     @property
     def is_padded(self) -> bool:
@@ -137,6 +143,108 @@ def readers(axis: WindowAxis, windows: int) -> dict[int, list[tuple[int, int]]]:
     for window, tap in product(range(windows), range(axis.kernel)):
         pairs.setdefault(window * axis.stride + tap * axis.dilation, []).append((window, tap))
     return dict(sorted(pairs.items()))
+
+
+@record(eq=False)
+class WindowRow:
+    """A part of a row of `count` windows over `size` columns.
+
+    `tensors`: the data of the first tap, then the results and operands of the first window, all at channel 0.
+    `arguments`: of the functions of windows: the table, if any; the ranges of taps; the bytes between the planes
+    (`down`) and the rows (`across`) of neighbouring taps, and between the columns of each tensor.
+    """
+
+    part: AnyInt
+    tensors: list[Pointer]
+    arguments: Mapping[str, AnyInt | Pointer]
+    size: AnyInt
+    count: AnyInt
+
+
+@record()
+class WindowKernel(Kernel):
+    """A kernel of windows of maps [N,C,D,H,W]. A unit is one of `parts` parts of a row of windows.
+
+    Pointers: data, results, operands of their shape, and a table if the kernel `has_table`. `strides`, in bytes, and
+    `elements` describe all tensors except the table.
+
+    The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
+    unrolled; whether planes and rows have padding; and short strides of columns.
+    """
+
+    lanes: int
+    batch: int
+    axes: WindowAxes
+    strides: tuple[tuple[int, ...], ...]
+    elements: tuple[str, ...]
+
+    @property
+    def has_table(self) -> bool:
+        """True if there is a table."""
+        return True
+
+    @property
+    @abstractmethod
+    def parts(self) -> int:
+        """The parts of a row of windows."""
+
+    @property
+    def axes_key(self) -> WindowAxes:
+        """The axes in the key of code."""
+        depth, height = map(axis_key, self.axes[:2])
+        return depth, height, replace(self.axes[2], size=0, count=1)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        sizes = (n for axis in self.axes for n in (axis.size, axis.count))
+        return (self.parts, *sizes, *unknown(self, self.code))
+
+    @property
+    def count(self) -> int:
+        return self.batch * self.parts * self.axes[0].count * self.axes[1].count
+
+    @property
+    def windows(self) -> int:
+        """The number of windows of all maps, for one channel."""
+        return self.batch * prod(axis.count for axis in self.axes)
+
+    def write(self, function: Function) -> None:
+        f, arguments = function, Arguments(function)
+        tensors, table = arguments.pointers(len(self.strides)), arguments.pointers(int(self.has_table))
+        parts, sizes = arguments.integer(), [arguments.integers(2) for _ in self.axes]
+        given = arguments.filled(self)
+        for index in f.range(f["begin"], f["end"]):
+            sample, (part, u, v) = digits(index, (parts, sizes[0][1], sizes[1][1]))
+            shared: dict[str, AnyInt | Pointer] = {"table": table[0]} if table else {}
+            for name, axis, at, (size, _) in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
+                shared[name], shared[f"{name}s"] = emit_taps(f, axis, at, size)
+            first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
+            positions = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (len(tensors) - 1)
+            starts = [p + offset(s, at) for p, s, at in zip(tensors, given.strides, positions, strict=True)]
+            for k, name in enumerate(("down", "across")):
+                shared[name] = self.axes[k].dilation * given.strides[0][2 + k]
+            shared |= {f"column{k}": given.strides[k][4] for k, s in enumerate(self.strides) if s[4] == ANY}
+            self.write_row(f, given, WindowRow(part, starts, shared, *sizes[2]))
+
+    @abstractmethod
+    def write_row(self, f: Function, given: Any, row: WindowRow) -> None:
+        """Emit a part of a row. `given`: the kernel with run-time values in place of ANY."""
+
+    def arguments_at(self, row: WindowRow, at: AnyInt) -> dict[str, AnyInt | Pointer]:
+        """The arguments of the functions of windows for a window of a row: the tensors, and the shared arguments."""
+        steps = [(at if k else at * self.axes[2].stride) * strides[4] for k, strides in enumerate(self.strides)]
+        tensors = {f"tensor{k}": start + step for k, (start, step) in enumerate(zip(row.tensors, steps, strict=True))}
+        return {**tensors, **row.arguments}
+
+    def column(self, f: Function, tensor: int) -> AnyInt:
+        """The bytes between columns of a tensor, in a function of windows."""
+        stride = self.strides[tensor][4]
+        return f[f"column{tensor}"] if stride == ANY else stride
+
+    def bounds(self, f: Function) -> list[tuple[AnyInt, AnyInt]]:
+        """The ranges of the taps along planes and along rows, in a function of windows."""
+        axes = zip(("plane", "row"), self.axes, strict=False)
+        return [(f[name], f[f"{name}s"]) if axis.is_padded else (0, axis.kernel) for name, axis in axes]
 
 
 def five(strides: Sequence[int]) -> tuple[int, ...]:

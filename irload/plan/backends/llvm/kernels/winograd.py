@@ -7,13 +7,13 @@ in the cache. Inputs in the padding are read from a row of zeros. Outputs beyond
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from irload.core.size import largest
-from irload.plan.backends.llvm.arguments import Arguments
+from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import SIZES
@@ -81,7 +81,7 @@ class WinogradProducts:
             f.store(value, f["y"] + row * f["wide"], vector * f.target.bytes)
 
     def write(
-        self, f: Function, pointers: tuple[Pointer, Pointer, Pointer], pitches: tuple[AnyInt, AnyInt], count: AnyInt
+        self, f: Function, pointers: tuple[Pointer, Pointer, Pointer], pitches: Sequence[AnyInt], count: AnyInt
     ) -> None:
         """Multiply the matrices of `count` tiles, `pitches` bytes apart. Pointers: inputs, weights, sums."""
         x, w, y = pointers
@@ -139,16 +139,15 @@ class Winograd(Kernel):
     @property
     def code(self) -> Winograd:
         def known(strides: tuple[int, ...]) -> tuple[int, ...]:
-            return 0, strides[1], 0, ANY if strides[3] else 0
+            return ANY, strides[1], ANY, ANY if strides[3] else 0
 
-        sizes = {"products": self.products.code, "batch": 0, "sizes": (0, 0), "outputs": (0, 0), "tiles": 0}
-        return replace(self, **sizes, strides=tuple(map(known, self.strides)))
+        sizes = {"batch": 0, "sizes": (ANY, ANY), "outputs": (ANY, ANY), "tiles": ANY}
+        return replace(self, products=self.products.code, strides=tuple(map(known, self.strides)), **sizes)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        strides = [n for s in self.strides for n in (*s[::2], *([s[3]] if s[3] else []))]
-        sizes = (self._all, self.tiles, *self.sizes, *self.outputs, *self._pitches)
-        return (*sizes, self.products.depth, self.products.channels, *strides)
+        sizes = self._all, *self._pitches, self.products.depth, self.products.channels
+        return (*sizes, *unknown(self, self.code))
 
     @property
     def count(self) -> int:
@@ -184,13 +183,10 @@ class Winograd(Kernel):
         f = function
         arguments = Arguments(f)
         x, w, y, *operands = arguments.pointers(1 + len(self.strides))
-        count, tiles, *sizes = arguments.integers(4)
-        outputs, pitches = arguments.integers(2), (arguments.integer(), arguments.integer())
-        read: Any = arguments.integers(2)  # typed as the numbers of the record
-        depth, channels = read
-        strides = [
-            (arguments.integer(), s[1], arguments.integer(), arguments.integer() if s[3] else 0) for s in self.strides
-        ]
+        read: Any = arguments.integers(5)  # typed as the numbers of the records
+        count, *pitches, depth, channels = read
+        given = arguments.filled(self)
+        tiles, outputs, strides = given.tiles, given.outputs, given.strides
         products = replace(self.products, depth=depth, channels=channels)
         deep, wide = f.integer(products.deep), f.integer(products.wide)
         table, square, zeros = (f["scratch"] + start for start in self._offsets)
@@ -215,8 +211,8 @@ class Winograd(Kernel):
                 source = x + offset(strides[0], (sample, 0, top, left))
                 target = inputs + (tile - first) * (deep * 4)
                 pointers = {"x": source, "v": target, "zeros": zeros, "table": table, "square": square}
-                position = {"top": top, "left": left, "height": sizes[0], "width": sizes[1]}
-                below = [f.maximum(size - (TILE - 1), 0) for size in sizes]
+                position = {"top": top, "left": left, "height": given.sizes[0], "width": given.sizes[1]}
+                below = [f.maximum(size - (TILE - 1), 0) for size in given.sizes]
                 inside = (f.integer(top).below(below[0]) & f.integer(left).below(below[1])).as_int()
                 position["listed"], was_inside[0] = was_inside[0] * inside, inside
                 steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0], "depth": depth}
