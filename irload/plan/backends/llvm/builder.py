@@ -38,13 +38,12 @@ REUSED = ("add ", "sub ", "mul ", "udiv ", "icmp ", "select i1", "getelementptr 
 
 def _masked(lanes: int) -> str:
     """Declarations of masked loads and stores in the syntax of LLVM 20, which later versions upgrade."""
-    vector, mask, halves = f"<{lanes} x float>", f"<{lanes} x i1>", f"<{lanes} x i16>"
-    return (
-        f"declare {vector} @llvm.masked.load.v{lanes}f32.p0(ptr, i32, {mask}, {vector})\n"
-        f"declare void @llvm.masked.store.v{lanes}f32.p0({vector}, ptr, i32, {mask})\n"
-        f"declare {halves} @llvm.masked.load.v{lanes}i16.p0(ptr, i32, {mask}, {halves})\n"
-        f"declare void @llvm.masked.store.v{lanes}i16.p0({halves}, ptr, i32, {mask})"
-    )
+    declared: list[str] = []
+    for element in ("f32", "i16", "i8"):
+        kind, name, mask = vec_type(element, lanes), f"v{lanes}{element}.p0", f"<{lanes} x i1>"
+        declared.append(f"declare {kind} @llvm.masked.load.{name}(ptr, i32, {mask}, {kind})")
+        declared.append(f"declare void @llvm.masked.store.{name}({kind}, ptr, i32, {mask})")
+    return "\n".join(declared)
 
 
 class Module:
@@ -68,11 +67,8 @@ class Module:
         attributes += f' "min-legal-vector-width"="{wide}"'
         attributes += f' "target-features"="{self.target.features}"' if self.target.features else ""
         attributes += ' "no-builtins"' if self._optimized else ""  # LLVM's passes must not call memcpy
-        functions = [function.text() for function in self.functions.values()]
+        functions = (function.text() for function in self.functions.values())
         head = _masked(self.target.lanes)
-        kind, load = f"<{self.target.lanes} x i8>", f"@llvm.masked.load.v{self.target.lanes}i8.p0"
-        if any(load in text for text in functions):
-            head += f"\ndeclare {kind} {load}(ptr, i32, <{self.target.lanes} x i1>, {kind})"
         return "\n".join([head, *self.tables.values(), *functions, f"attributes #0 = {{ {attributes} }}", ""])
 
 

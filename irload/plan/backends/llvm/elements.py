@@ -9,10 +9,11 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from irload.core.tensor import Array
+from irload.plan.backends.llvm import values
 
 F32, BF16, F16, I64, I32, I8, U8 = "f32", "bf16", "f16", "i64", "i32", "i8", "u8"
 
-SIZES = {F32: 4, BF16: 2, F16: 2, I64: 8, I32: 4, I8: 1, U8: 1}
+SIZES = values.SIZES
 """The size of each type in bytes."""
 
 WORD = 4
@@ -42,7 +43,7 @@ def element_of(array: Array) -> str:
     """The type of an array's elements. Raises TypeError for a dtype that no kernel multiplies or stores."""
     name = _OF_DTYPE.get(array.dtype)
     if name is None:
-        raise TypeError(f"kernels read and write {', '.join(SIZES)}, found an array of {array.dtype}")
+        raise TypeError(f"kernels read and write {', '.join(DTYPES)}, found an array of {array.dtype}")
     return name
 
 

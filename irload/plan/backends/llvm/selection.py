@@ -140,7 +140,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.RelayoutStep: StepRow("copying.select_relayout", _copies),
         ir.ResampleStep: StepRow("resampling.select_resample", _computes),
         ir.ReshapeStep: StepRow("copying.select_view", _copies),
-        ir.RotaryEmbeddingStep: StepRow("rotary.select_rotary_embedding", _computes),
+        ir.RotaryEmbeddingStep: StepRow("elementwise.select_rotary_embedding", _computes),
         ir.SampleStep: StepRow("grid_sampling.select_sample", _computes, _sample),
         ir.SampleSumStep: StepRow("grid_sampling.select_sample_sum", lambda s: _computes(s, s.inputs[3:]), _sample),
         ir.ScatterStep: StepRow("ranking.select_scatter", lambda s: _computes(s, s.inputs[1:2])),

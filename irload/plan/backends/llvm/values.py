@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ELEMENTS = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
 """LLVM's names of floating-point types. Names of integer types are equal."""
 _NAMES = {text: name for name, text in ELEMENTS.items()}
-SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1}
+SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "u8": 1}
 """The bytes of each type."""
 
 

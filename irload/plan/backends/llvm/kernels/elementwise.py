@@ -1,9 +1,11 @@
-"""Pointwise expressions over tensors of any strides, which broadcast."""
+"""Pointwise expressions over tensors of any strides, which broadcast. A rotary embedding is one, with two results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from irload.core.tensor import Array
 from irload.plan.backends.llvm.arguments import Arguments, float_word
@@ -17,15 +19,37 @@ from irload.plan.backends.llvm.operands import read, write
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.sized_arrays import spread
 from irload.plan.backends.llvm.tuning import LONG_EXPRESSION
-from irload.plan.ir.expression import Expression
-from irload.plan.ir.steps import ElementwiseStep
+from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.steps import ElementwiseStep, RotaryEmbeddingStep
 from irload.record import record
+
+_ROTATION = Expression(
+    6,
+    (
+        Instruction("multiply", (0, 2)),
+        Instruction("multiply", (1, 4)),
+        Instruction("subtract", (6, 7)),
+        Instruction("multiply", (1, 3)),
+        Instruction("multiply", (0, 5)),
+        Instruction("add", (9, 10)),
+    ),
+    (8, 11),
+)
+"""(x₁, x₂, cos₁, cos₂, sin₁, sin₂) → x₁·cos₁ − x₂·sin₁, x₂·cos₂ + x₁·sin₂."""
 
 
 def select_elementwise(step: ElementwiseStep, selector: Selector) -> list[Launch]:
     """The kernel of an expression with any number of results."""
     outputs, operands = ([selector.stored(v) for v in values] for values in (step.outputs, step.inputs))
     return [pointwise(step.expression, outputs, operands, selector)]
+
+
+def select_rotary_embedding(step: RotaryEmbeddingStep, selector: Selector) -> list[Launch]:
+    """The kernel of a rotary embedding, for tensors of any strides."""
+    shape, half = step.output.shape, step.output.shape[-1] // 2
+    tensors = [selector.array(step.output), *(np.broadcast_to(selector.array(v), shape) for v in step.inputs)]
+    halves = [part for t in tensors for part in (t[..., :half], t[..., half:])]
+    return [pointwise(_ROTATION, halves[:2], halves[2:], selector)]
 
 
 def pointwise(

@@ -13,8 +13,7 @@ from irload.plan.backends.llvm.elements import BF16
 from irload.plan.backends.llvm.kernel import Launch, Temporary
 from irload.plan.backends.llvm.kernels.matmul import RowContraction
 from irload.plan.backends.llvm.kernels.recurrent import Recurrence
-from irload.plan.backends.llvm.kernels.recurrent_cells import PHASES
-from irload.plan.backends.llvm.kernels.recurrent_sums import PackedPhase, StateSums, TileStateSums
+from irload.plan.backends.llvm.kernels.recurrent_sums import PHASES, PackedPhase, StateSums, TileStateSums
 from irload.plan.backends.llvm.kernels.weights import pack_weights
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.selector import Selector
