@@ -162,7 +162,7 @@ def test_unsupported_copies() -> None:
 
 def test_axes_of_a_transposition() -> None:
     channels, rows, columns = Axis(3, (4, 400)), Axis(5, (240, 80)), Axis(20, (12, 4))
-    assert transposed_copy([rows, columns, channels], 8) == TransposedCopy((rows,), 8, channels, columns)
+    assert transposed_copy([rows, columns, channels], 8) == TransposedCopy((rows,), 8, channels, columns, 3, 8, 2)
     assert transposed_copy([Axis(5, (80, 80)), Axis(20, (4, 4))], 8) is None
     assert transposed_copy([Axis(5, (80, 160)), Axis(20, (4, 8))], 8) is None
 

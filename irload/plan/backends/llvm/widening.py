@@ -148,7 +148,7 @@ class Compression:
 
     def words(self, length: int) -> int:
         """The number of words of a sum of `length` elements."""
-        return -(-length // self.members)
+        return (length + self.members - 1) // self.members
 
     def nbytes(self, length: int, columns: int) -> int:
         """The bytes of a panel: its words, scales and zero points."""

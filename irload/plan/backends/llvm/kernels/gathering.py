@@ -10,7 +10,7 @@ from typing import ClassVar
 from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import Arguments, AxisTable, unknown
 from irload.plan.backends.llvm.axes import ANY, Axis, AxisLoop, any_sizes, axes_of, by_memory, merged, size_of, table
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
@@ -23,8 +23,6 @@ from irload.plan.backends.llvm.widening import CompressedPanel, Compression
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.steps import GatherStep
 from irload.record import record
-
-Loops = Sequence[AxisLoop]
 
 
 @record()
@@ -58,12 +56,7 @@ class GatherSlices(LineKernel):
 
     @property
     def given_numbers(self) -> tuple[int, ...]:
-        return (*unknown(self, self.code), *self._layout, *table(self.picked, 2))
-
-    @property
-    def _layout(self) -> tuple[int, ...]:
-        """Arguments that describe the layout of a slice."""
-        return ()
+        return (*unknown(self, self.code), *table(self.picked, 2))
 
     @property
     def parts(self) -> int:
@@ -74,25 +67,25 @@ class GatherSlices(LineKernel):
         runs = size_of(self.within[:-1])
         return self.count * (10 + runs * (4 + self.within[-1].size / 16))
 
-    def read(self, arguments: Arguments) -> tuple[GatherSlices, list[Int], AxisTable]:
-        return arguments.filled(self), arguments.integers(len(self._layout)), arguments.table(2)
+    def read(self, arguments: Arguments) -> tuple[GatherSlices, AxisTable]:
+        return arguments.filled(self), arguments.table(2)
 
     def write_part(
-        self, f: Function, given: tuple[GatherSlices, list[Int], AxisTable], starts: list[Pointer], part: AnyInt
+        self, f: Function, given: tuple[GatherSlices, AxisTable], starts: list[Pointer], part: AnyInt
     ) -> None:
-        (kernel, layout, picked), (y, source, indices) = given, starts
+        (kernel, picked), (y, source, indices) = given, starts
         target, entry = picked.pointers(part, [y, indices])
         signed = f.load_int(entry, element=f"i{8 * self.index}")
         index = f.integer(signed + (signed < 0).as_int() * kernel.size)
         with f.when(index.below(kernel.size)):
-            self._write_slice(f, kernel.within, layout, [target, source + index * kernel.pitch])
+            self._write_slice(f, kernel.within, [target, source + index * kernel.pitch])
         with f.otherwise():
             self._write_runs(f, kernel.within, [target])
 
-    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
+    def _write_slice(self, f: Function, within: Sequence[Axis], addresses: list[Pointer]) -> None:
         self._write_runs(f, within, addresses)
 
-    def _write_runs(self, f: Function, within: Loops, addresses: list[Pointer]) -> None:
+    def _write_runs(self, f: Function, within: Sequence[Axis], addresses: list[Pointer]) -> None:
         """Copy the runs of a slice, or set them to zero if there is only the target."""
         *outer, run = within
         move = widen_run if self.widens else move_run
@@ -110,20 +103,14 @@ class GatherWidened(GatherSlices):
     form: Compression
 
     @property
-    def _layout(self) -> tuple[int, ...]:
-        columns = self.within[0].size
-        groups, row = self.form.groups(columns), CompressedPanel(self.form, columns, 1)
-        return columns // groups, groups, row.scales, row.zeros
-
-    @property
     def cycles(self) -> float:
         return self.count * (20 + self.within[0].size / 2)
 
-    def _write_slice(self, f: Function, within: Loops, layout: Sequence[AnyInt], addresses: list[Pointer]) -> None:
-        target, source = addresses
-        each, groups, scales, zeros = layout
-        for at in repeat(f, 0, groups):
-            apply = self._factors(f, source + scales, source + zeros, at)
+    def _write_slice(self, f: Function, within: Sequence[Axis], addresses: list[Pointer]) -> None:
+        (target, source), columns = addresses, within[0].size
+        row, each = CompressedPanel(self.form, columns, 1), self.form.group or columns
+        for at in repeat(f, 0, self.form.groups(columns)):
+            apply = self._factors(f, source + row.scales, source + row.zeros, at)
             first = at * each
             for k in repeat(f, 0, each, self.lanes):
                 self._vector(f, source, target, first + k, apply)

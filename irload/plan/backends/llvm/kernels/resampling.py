@@ -13,9 +13,8 @@ import numpy as np
 
 from irload.core.size import NotDefined, hint
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.arguments import Arguments
-from irload.plan.backends.llvm.axes import Axis, merged
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.axes import ANY, Axis, merged
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.loops import each_vector, tail_key
@@ -45,13 +44,15 @@ class Resampling(LineKernel):
     `gathers`: i is the resampled axis, y[…,i] = Σ x[…,offsets[tap,i]] · weights[tap,i], with one j. The tables are
     padded to whole vectors with valid offsets.
 
-    All sizes are read at run time. Compiled in are `taps`, the strides along i, and the tail of its size.
+    All sizes are read at run time. Compiled in are `taps`, the strides along i, and `known`, the `tail_key` of its
+    size.
     """
 
     lanes: int
     positions: int
     apart: int
     inner: Axis
+    known: int
     taps: int
     gathers: bool = False
 
@@ -59,12 +60,7 @@ class Resampling(LineKernel):
 
     @property
     def code(self) -> Resampling:
-        inner = Axis(tail_key(self.inner.size, self.lanes), self.inner.strides)
-        return replace(self, outer=(), positions=0, apart=0, inner=inner)
-
-    @property
-    def given_numbers(self) -> tuple[int, ...]:
-        return self.apart, self.inner.size
+        return replace(self, outer=(), positions=0, apart=ANY, inner=Axis(ANY, self.inner.strides))
 
     @property
     def parts(self) -> int:
@@ -78,18 +74,15 @@ class Resampling(LineKernel):
         slow = 1 if self.inner.strides == (4, 4) else self.lanes
         return self.count * (10 + vectors * (1 + self.taps) * slow)
 
-    def read(self, arguments: Arguments) -> list[Int]:
-        return arguments.integers(2)
-
-    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
-        (apart, size), (source, target, offsets, weights), row = given, starts, part * self.taps
+    def write_part(self, f: Function, given: Resampling, starts: list[Pointer], part: AnyInt) -> None:
+        (source, target, offsets, weights), row, size = starts, part * self.taps, given.inner.size
         if self.gathers:
             tap = self._columns(f, source, offsets, weights, size)
         else:
             tap = self._lines(f, source, offsets + row * 8, weights + row * 4)
         stride = self.inner.strides[1]
-        for at, count in each_vector(f, size, self.inner.size):
-            write(f, self._sum(f, tap, at, count), target + part * apart, at * stride, stride, count)
+        for at, count in each_vector(f, size, self.known):
+            write(f, self._sum(f, tap, at, count), target + part * given.apart, at * stride, stride, count)
 
     @property
     def _holds(self) -> bool:
@@ -175,11 +168,10 @@ def select_resample(step: ResampleStep, selector: Selector) -> list[Launch]:
     innermost = next((k for k, axis in enumerate(axes) if axis.strides == (4, 4)), None)
     if innermost is None and axes and stride != 4:
         innermost = len(axes) - 1
-    if innermost is not None:
-        inner = axes.pop(innermost)
-        kernel = Resampling(tuple(axes), lanes, count, stride, inner, taps)
-    else:
-        kernel = Resampling(tuple(axes), lanes, 1, 0, Axis(count, (0, stride)), taps, gathers=True)
-    tables = TapTables(of, taps, lanes if kernel.gathers else 0)
+    gathers = innermost is None
+    inner = Axis(count, (0, stride)) if innermost is None else axes.pop(innermost)
+    line = (1, 0, inner) if gathers else (count, stride, inner)
+    kernel = Resampling(tuple(axes), lanes, *line, tail_key(inner.size, lanes), taps, gathers)
+    tables = TapTables(of, taps, lanes if gathers else 0)
     offsets = computed(tables.offsets, x.strides[step.axis], *sizes)
     return [selector.launch(kernel, [x, y, offsets, computed(tables.weights, *sizes)])]

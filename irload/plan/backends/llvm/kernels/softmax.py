@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from irload.plan.backends.llvm.arguments import Arguments, moved
-from irload.plan.backends.llvm.axes import Axis, axes_of, by_memory
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.arguments import moved
+from irload.plan.backends.llvm.axes import ANY, Axis, axes_of, by_memory
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32
 from irload.plan.backends.llvm.kernel import Kernel, Launch
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
-from irload.plan.backends.llvm.kernels.loops import either
+from irload.plan.backends.llvm.kernels.loops import either, tail_key
 from irload.plan.backends.llvm.kernels.positions import Positions
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.shuffles import across, unzipped
@@ -36,7 +36,7 @@ def select_softmax(step: SoftmaxStep, selector: Selector) -> list[Launch]:
     *outer, rows = others or [Axis(1, (0, 0))]
     kernel: Kernel = formula_kernel(lanes, others, [row], Softmax())
     if row.size <= lanes and row.strides[1] == 4 and rows.strides == (4, 4 * row.size):
-        kernel = ShortSoftmax(tuple(outer), lanes, rows.size, row.size, row.strides[0])
+        kernel = ShortSoftmax(tuple(outer), lanes, rows.size, tail_key(rows.size, lanes), row.size, row.strides[0])
     return [selector.launch(kernel, [out, x])]
 
 
@@ -46,23 +46,19 @@ class ShortSoftmax(LineKernel):
 
     Rows of `length` are contiguous in the input. Columns are contiguous in the output, with a stride of `apart` bytes,
     as for a softmax over few channels whose output is planar: road-segmentation-adas-0001 takes 8 % less time (Zen 3).
-    In a vector, each row takes a power of 2 of lanes. The code reads the number of blocks of rows and `apart`; the
-    length and the rows of the last block are compiled in.
+    In a vector, each row takes a power of 2 of lanes. The code reads the number of rows and `apart`; the length and
+    `known`, the `tail_key` of the rows, are compiled in.
     """
 
     lanes: int
     rows: int
+    known: int
     length: int
     apart: int
 
     @property
     def code(self) -> ShortSoftmax:
-        rows = self._last + (self.lanes if self.parts > 1 else 0)
-        return replace(self, outer=(), rows=rows, apart=0)
-
-    @property
-    def given_numbers(self) -> tuple[int, ...]:
-        return self.parts, self.apart
+        return replace(self, outer=(), rows=ANY, apart=ANY)
 
     @property
     def cycles(self) -> float:
@@ -74,24 +70,16 @@ class ShortSoftmax(LineKernel):
         return -(-self.rows // self.lanes)
 
     @property
-    def _last(self) -> int:
-        """Rows of the last block."""
-        return self.rows - (self.parts - 1) * self.lanes
-
-    @property
     def _together(self) -> int:
         """The lanes per row, which is also the number of vectors per block."""
         return 1 << (self.length - 1).bit_length()
 
-    def read(self, arguments: Arguments) -> list[Int]:
-        return arguments.integers(2)
-
-    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
-        blocks, apart = given
-        to, source = moved(starts, [part * self.lanes * stride for stride in (4, 4 * self.length)])
-        most = self._last if self.parts == 1 else self.lanes
-        for rows in either(f, f.equal(part, blocks - 1), self._last, most):
-            self._write_rows(f, to, source, apart, rows)
+    def write_part(self, f: Function, given: ShortSoftmax, starts: list[Pointer], part: AnyInt) -> None:
+        first, last = part * self.lanes, self.known % self.lanes or self.lanes
+        to, source = moved(starts, [first * stride for stride in (4, 4 * self.length)])
+        whole = self.lanes if self.known >= self.lanes else last
+        for rows in either(f, first + self.lanes > given.rows, last, whole):
+            self._write_rows(f, to, source, given.apart, rows)
 
     def _write_rows(self, f: Function, to: Pointer, source: Pointer, apart: AnyInt, rows: int) -> None:
         per_vector = self.lanes // self._together

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irload.plan.backends.llvm.arguments import Arguments, moved
-from irload.plan.backends.llvm.axes import Axis, size_of
-from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
+from irload.plan.backends.llvm.arguments import moved
+from irload.plan.backends.llvm.axes import ANY, Axis, size_of
+from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.blocks import LineKernel
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.target import LINE
@@ -22,7 +22,10 @@ def transposed_copy(axes: Sequence[Axis], lanes: int) -> TransposedCopy | None:
     rows, columns = (next((axis for axis in axes if axis.strides[k] == 4), None) for k in (0, 1))
     if rows is None or columns is None or rows is columns:
         return None
-    return TransposedCopy(tuple(a for a in axes if a is not rows and a is not columns), lanes, rows, columns)
+    height, width = (min(lanes, axis.size) for axis in (rows, columns))
+    squares = min(max(1, LINE // (4 * lanes)), -(-columns.size // width))  # a cache line of the source per row
+    outer = tuple(axis for axis in axes if axis is not rows and axis is not columns)
+    return TransposedCopy(outer, lanes, rows, columns, height, width, squares)
 
 
 @record()
@@ -30,59 +33,44 @@ class TransposedCopy(LineKernel):
     """Transposes squares of `lanes` × `lanes` elements in registers. Pointers: to, from.
 
     `rows`: the axis along which the target is contiguous; `columns`: the axis along which the source is. A unit is a
-    band of columns with all rows. The last squares overlap their neighbours. The code reads all sizes and strides;
-    sizes smaller than a square, and the squares per band, are compiled in.
+    band of `squares` squares of columns with all rows. A square has the `height` and `width` of small tensors, which
+    are compiled in. The last squares overlap their neighbours. The code reads all sizes and strides.
     """
 
     lanes: int
     rows: Axis
     columns: Axis
+    height: int
+    width: int
+    squares: int
 
     @property
     def code(self) -> TransposedCopy:
-        height, width = self._square
-        return replace(self, outer=(), rows=Axis(height, ()), columns=Axis(width * self._squares, ()))
-
-    @property
-    def given_numbers(self) -> tuple[int, ...]:
-        return self.rows.size, self.columns.size, self.rows.strides[1], self.columns.strides[0]
+        return replace(self, outer=(), rows=Axis(ANY, (4, ANY)), columns=Axis(ANY, (ANY, 4)))
 
     @property
     def cycles(self) -> float:
         return size_of((*self.outer, self.rows, self.columns))
 
     @property
-    def _square(self) -> tuple[int, int]:
-        """The rows and columns of a square."""
-        return min(self.lanes, self.rows.size), min(self.lanes, self.columns.size)
-
-    @property
-    def _squares(self) -> int:
-        """The squares per row of a band: a cache line of the source, if there are enough columns."""
-        return min(max(1, LINE // (4 * self.lanes)), -(-self.columns.size // self._square[1]))
-
-    @property
     def parts(self) -> int:
-        return -(-self.columns.size // (self._square[1] * self._squares))
+        return -(-self.columns.size // (self.width * self.squares))
 
-    def read(self, arguments: Arguments) -> list[Int]:
-        return arguments.integers(4)
-
-    def write_part(self, f: Function, given: list[Int], starts: list[Pointer], part: AnyInt) -> None:
-        (rows, columns, down, right), (height, width) = given, self._square
-        first = part * (width * self._squares)
-        lefts = [f.minimum(first + k * width, columns - width) for k in range(self._squares)]
-        for row in f.range(0, rows, height):
-            top = f.minimum(row, rows - height)
-            for column in lefts:
-                self._transpose(f, moved(starts, [top * 4 + column * right, top * down + column * 4]), down, right)
+    def write_part(self, f: Function, given: TransposedCopy, starts: list[Pointer], part: AnyInt) -> None:
+        rows, columns, first = given.rows, given.columns, part * (self.width * self.squares)
+        lefts = [f.minimum(first + k * self.width, columns.size - self.width) for k in range(self.squares)]
+        for row in f.range(0, rows.size, self.height):
+            top = f.minimum(row, rows.size - self.height)
+            for left in lefts:
+                steps = [top * r + left * c for r, c in zip(rows.strides, columns.strides, strict=True)]
+                self._transpose(f, moved(starts, steps), rows.strides[1], columns.strides[0])
 
     def _transpose(self, f: Function, addresses: list[Pointer], down: AnyInt, right: AnyInt) -> None:
         """Transpose one square. `down`: row stride of the source; `right`: column stride of the target."""
-        (target, source), (height, width) = addresses, self._square
-        square = [f.load(source, down * k, width) for k in range(height)] + [f.zero()] * (self.lanes - height)
-        for k, line in enumerate(transposed(f, square)[:width]):
-            _store_first(f, line, target + right * k, height)
+        (target, source), missing = addresses, [f.zero()] * (self.lanes - self.height)
+        square = [f.load(source, down * k, self.width) for k in range(self.height)] + missing
+        for k, line in enumerate(transposed(f, square)[: self.width]):
+            _store_first(f, line, target + right * k, self.height)
 
 
 def _store_first(f: Function, value: Vec, pointer: Pointer, count: int) -> None:

@@ -19,7 +19,7 @@ from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Ve
 from irload.plan.backends.llvm.elements import SIZES
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset, tail_key
+from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
 from irload.plan.backends.llvm.kernels.winograd_transforms import transform_inputs, transform_outputs
 from irload.plan.backends.llvm.operands import load_lanes, read, write
 from irload.plan.backends.llvm.target import LINE, odd_pitch
@@ -38,7 +38,8 @@ class WinogradProducts:
     """The 36 matrix products [tiles, depth] by [depth, channels] of a block of any number of tiles, in scratch memory.
 
     The tiles are divided into register tiles of `rows` and `rows` − 1 rows. The products are not `Product` kernels,
-    since a block is transformed, multiplied and transformed back in the cache. The code reads `depth` and `channels`.
+    since a block is transformed, multiplied and transformed back in the cache. The code reads `depth` and `channels`;
+    `known`: the `tail_key` of both.
 
     `rows` × `vectors`: the register tile. `spread`: the number of register tiles, at most two, that prefetch parts of
     the next panel; a single burst would occupy all line fill buffers.
@@ -47,14 +48,10 @@ class WinogradProducts:
     lanes: int
     depth: int
     channels: int
+    known: tuple[int, int]
     rows: int
     vectors: int
     spread: int
-
-    @property
-    def code(self) -> WinogradProducts:
-        """The key of the code: the tails of the depth and of the channels, and whether there are whole vectors."""
-        return replace(self, depth=tail_key(self.depth, self.lanes), channels=tail_key(self.channels, self.lanes))
 
     @property
     def deep(self) -> int:
@@ -141,13 +138,13 @@ class Winograd(Kernel):
         def known(strides: tuple[int, ...]) -> tuple[int, ...]:
             return ANY, strides[1], ANY, ANY if strides[3] else 0
 
+        products = replace(self.products, depth=ANY, channels=ANY)
         sizes = {"batch": 0, "sizes": (ANY, ANY), "outputs": (ANY, ANY), "tiles": ANY}
-        return replace(self, products=self.products.code, strides=tuple(map(known, self.strides)), **sizes)
+        return replace(self, products=products, strides=tuple(map(known, self.strides)), **sizes)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        sizes = self._all, *self._pitches, self.products.depth, self.products.channels
-        return (*sizes, *unknown(self, self.code))
+        return (self._all, *self._pitches, *unknown(self, self.code))
 
     @property
     def count(self) -> int:
@@ -183,11 +180,8 @@ class Winograd(Kernel):
         f = function
         arguments = Arguments(f)
         x, w, y, *operands = arguments.pointers(1 + len(self.strides))
-        read: Any = arguments.integers(5)  # typed as the numbers of the records
-        count, *pitches, depth, channels = read
-        given = arguments.filled(self)
-        tiles, outputs, strides = given.tiles, given.outputs, given.strides
-        products = replace(self.products, depth=depth, channels=channels)
+        (count, *pitches), given = arguments.integers(3), arguments.filled(self)
+        products, tiles, outputs, strides = given.products, given.tiles, given.outputs, given.strides
         deep, wide = f.integer(products.deep), f.integer(products.wide)
         table, square, zeros = (f["scratch"] + start for start in self._offsets)
         inputs = zeros + deep * 4
@@ -215,7 +209,8 @@ class Winograd(Kernel):
                 below = [f.maximum(size - (TILE - 1), 0) for size in given.sizes]
                 inside = (f.integer(top).below(below[0]) & f.integer(left).below(below[1])).as_int()
                 position["listed"], was_inside[0] = was_inside[0] * inside, inside
-                steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0], "depth": depth}
+                steps = {"stride": strides[0][2], "across": strides[0][3], "pitch": pitches[0]}
+                steps["depth"] = products.depth
                 f.call("inputs", {**pointers, **position, **steps}, self._write_inputs)
             products.write(f, (inputs, w, sums), pitches, last - first)
             for tile in f.range(first, last):
@@ -228,7 +223,7 @@ class Winograd(Kernel):
                 rows, columns = (f.minimum(n - at, 4) for n, at in zip(outputs, (top, left), strict=True))
                 source = sums + (tile - first) * (wide * 4)
                 shape = {"m": source, "square": square, "pitch": pitches[1], "rows": rows, "columns": columns}
-                shape |= {"channels": channels}
+                shape["channels"] = products.channels
                 f.call("outputs", {**shape, **results}, self._write_outputs)
 
     @property
@@ -251,7 +246,7 @@ class Winograd(Kernel):
                     distance = f.select(inside, f.integer(i * f["stride"] + j * f["across"]), outside)
                     f.store_scalar(distance, f["table"], offset((8 * TILE, 8), (i, j)))
         nbytes, element, size = f.target.bytes, self.elements[0], SIZES[self.elements[0]]
-        for at, count in each_vector(f, f["depth"], self.products.depth):
+        for at, count in each_vector(f, f["depth"], self.products.known[0]):
             for column in f.range(0, 6):
                 distances, vectors = f["table"] + column * 8, f["square"] + column * nbytes
                 inputs = [f["x"] + f.load_int(distances, 8 * TILE * i) for i in range(TILE)]
@@ -269,7 +264,7 @@ class Winograd(Kernel):
         """Emit the function that transforms the sums of a tile to outputs, `rows` × `columns` of them on the map."""
         nbytes = f.target.bytes
         line = f["square"] + MATRICES * nbytes
-        for at, count in each_vector(f, f["channels"], self.products.channels):
+        for at, count in each_vector(f, f["channels"], self.products.known[1]):
             operands = list(zip(self._results[1:], self.strides[2:], self.elements[2:], strict=True))
 
             def address(name: str, strides: tuple[int, ...], i: Int, j: AnyInt) -> Pointer:

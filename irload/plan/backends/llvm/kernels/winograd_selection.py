@@ -10,6 +10,7 @@ from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.elements import elements_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
+from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.kernels.winograd import Winograd, WinogradProducts, count_tiles, filled
 from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
@@ -57,7 +58,8 @@ def select_winograd(conv: ConvProblem, selector: Selector, zero_point: int = 0) 
     (down, across), tensors = conv.windows, (data, *conv.tensors)
     maps = (down.size, across.size), (height, width), (down.begin, across.begin)
     types = tuple(t.strides for t in tensors), elements_of((data, out, *conv.operands))
-    products = WinogradProducts(lanes, depth, channels, rows, vectors, together)
+    known = tail_key(depth, lanes), tail_key(channels, lanes)
+    products = WinogradProducts(lanes, depth, channels, known, rows, vectors, together)
     kernel = Winograd(products, n, *maps, *types, conv.epilogue, tiles, zero_point)
 
     def pack(weights: Array) -> Array:
