@@ -310,7 +310,7 @@ class TileSum:
 def write_sums(
     f: Function,
     tile: RegisterTile,
-    x: Pointer | Sequence[Pointer],
+    x: list[Pointer],
     w: Pointer,
     bounds: dict[int, tuple[AnyInt, AnyInt]],
     ahead: Pointer | None = None,
@@ -319,16 +319,15 @@ def write_sums(
 ) -> list[Vec]:
     """Emit the sums of a tile, and return them: the vectors of row 0, then of row 1, and so on.
 
-    `x`: the address of the data, or one address per row. `bounds`: the ranges of levels that skip iterations. `ahead`:
-    the address of the weights to prefetch. `start`: the initial sums, by default zeros. `windows`: the windows of rows
-    on several lines, or with padding.
+    `x`: the address of the data, or of each row. `bounds`: the ranges of levels that skip iterations. `ahead`: the
+    address of the weights to prefetch. `start`: the initial sums, by default zeros. `windows`: the windows of rows on
+    several lines, or with padding.
     """
     sums = start or [f.zero(tile.dot.sums)] * (tile.rows * tile.vectors)
     loops = TileSum(f, tile, bounds, windows)
     if len(tile.levels) == 1:
         loops.enter(w, 0)
-    data = [x] if isinstance(x, Pointer) else list(x)
-    return loops.level(0, data, w, [ahead or w, *sums])[1:]
+    return loops.level(0, x, w, [ahead or w, *sums])[1:]
 
 
 @lru_cache(1024)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from irload.plan.backends.llvm.builder import Function, Pointer, Vec
@@ -12,13 +11,10 @@ from irload.plan.backends.llvm.tile import RegisterTile, TileSum
 from irload.plan.memory.layout import FACTORS
 
 
-def write_grouped_sums(
-    f: Function, tile: RegisterTile, x: Pointer | Sequence[Pointer], w: Pointer, ahead: Pointer
-) -> list[Vec]:
+def write_grouped_sums(f: Function, tile: RegisterTile, x: list[Pointer], w: Pointer, ahead: Pointer) -> list[Vec]:
     """Emit the sums of a tile as `write_sums` does, in f32."""
     sums = [f.zero()] * (tile.rows * tile.vectors)
-    data = [x] if isinstance(x, Pointer) else list(x)
-    return GroupedSum(f, tile, {}, None).groups(data, w, [ahead, *sums])[1:]
+    return GroupedSum(f, tile, {}, None).groups(x, w, [ahead, *sums])[1:]
 
 
 class GroupedSum(TileSum):

@@ -61,12 +61,13 @@ class Tiles:
         else:
             intrinsics.on_tiles(self._f, "tilerelease")
 
-    def zero(self, tile: int) -> None:
-        """Set a tile to zero."""
-        if self._emulated:
-            self._clear(self._tile(tile), NBYTES)
-        else:
-            intrinsics.on_tiles(self._f, "tilezero", tile)
+    def zero(self, tiles: int) -> None:
+        """Set the first `tiles` tiles to zero."""
+        for tile in range(tiles):
+            if self._emulated:
+                self._clear(self._tile(tile), NBYTES)
+            else:
+                intrinsics.on_tiles(self._f, "tilezero", tile)
 
     def load(self, tile: int, pointer: Pointer, stride: AnyInt, *, once: bool = False) -> None:
         """Load a tile from rows `stride` bytes apart. `once`: a non-temporal load, for rows not read again soon."""
@@ -82,6 +83,12 @@ class Tiles:
             self._copy(tile, pointer, stride, to_tile=False)
         else:
             intrinsics.on_tiles(self._f, "tilestored64", tile, pointer, self._f.integer(stride))
+
+    def store_block(self, height: int, width: int, pointer: Pointer, strip: AnyInt, stride: AnyInt) -> None:
+        """Store the first tiles, [height, width], to strips of rows `strip` bytes apart. `stride`: between rows."""
+        for a in range(height):
+            for b in range(width):
+                self.store(a * width + b, pointer + (a * strip + b * BYTES), stride)
 
     def dot(self, sums: int, data: int, weights: int) -> None:
         """sums[r, o] += Σ data[r, k] · weights[k, o], where weights are stored as words of consecutive k."""

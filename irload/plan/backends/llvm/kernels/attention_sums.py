@@ -135,7 +135,7 @@ class AttentionSums:
         (x, row, column), words = self.queries(b, strip), self.dot.words(b.width)
         tile = RegisterTile(self.rows, row, vectors, self.keys, (SumLevel(words, column),), dot=self.dot)
         w = b.keys + panel * (words * self._row)
-        for k, value in enumerate(write_sums(b.f, tile, x, w, {})):
+        for k, value in enumerate(write_sums(b.f, tile, [x], w, {})):
             b.f.store(value, target, k // vectors * self._row + k % vectors * self.lanes * 4)
 
     def results(self, b: Block, strip: AnyInt, panel: AnyInt, vectors: int) -> Iterator[SumsOfRow]:
@@ -145,10 +145,10 @@ class AttentionSums:
         x, w = b.rows.scores_of(strip), b.values + panel * (self.dot.words(b.packed_keys) * row)
         levels = SumLevel(1, step), SumLevel(words, WORD)
         panels = RegisterTile(self.rows, self._row, vectors, self.values, levels, dot=self.dot)
-        sums = write_sums(b.f, panels, x, w, {0: (0, whole)})
+        sums = write_sums(b.f, panels, [x], w, {0: (0, whole)})
         single = RegisterTile(self.rows, self._row, vectors, self.values, (SumLevel(1, WORD),), dot=self.dot)
         x, w, rest = x + whole * step, w + whole * (words * row), self.dot.words(b.rows.keys - whole * wide)
-        sums = write_sums(b.f, single, x, w, {0: (0, rest)}, start=sums)
+        sums = write_sums(b.f, single, [x], w, {0: (0, rest)}, start=sums)
         for r in range(self.rows):
             yield r, sums[r * vectors : (r + 1) * vectors]
 

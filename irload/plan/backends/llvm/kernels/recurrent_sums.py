@@ -184,7 +184,7 @@ class StateSums:
     def _write_tile(self, f: Function, panel: PhasePanel, rows: int, row: int) -> None:
         width = panel.packed.panel
         tile = RegisterTile(rows, row, width, width, (SumLevel(self.words, 4),), dot=self.dot)
-        sums = write_sums(f, tile, f["h"], f["w"], {})
+        sums = write_sums(f, tile, [f["h"]], f["w"], {})
         for r in range(rows):
             panel.write_row(f, r, sums[r * width : (r + 1) * width])
 
@@ -254,8 +254,7 @@ class TileStateSums(StateSums):
     def _write_sum(self, f: Function, count: int, row: int) -> None:
         """Write the function for the sums of a panel of all samples, the same for all panels of a phase."""
         registers = self._registers(f, f["sums"])
-        for tile in range(count):
-            registers.zero(tile)
+        registers.zero(count)
         for at in f.range(0, self.chunks):
             registers.load(_STATE, f["h"] + at * tiles.BYTES, row)
             for tile in range(count):
@@ -263,5 +262,4 @@ class TileStateSums(StateSums):
                 weights = f["w"] + (at * (count * tiles.NBYTES) + tile * tiles.NBYTES)
                 registers.load(_WEIGHTS, weights, tiles.BYTES, once=True)
                 registers.dot(tile, _STATE, _WEIGHTS)
-        for tile in range(count):
-            registers.store(tile, f["sums"] + tile * tiles.BYTES, count * tiles.BYTES)
+        registers.store_block(1, count, f["sums"], 0, count * tiles.BYTES)

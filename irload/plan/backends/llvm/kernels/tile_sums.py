@@ -101,8 +101,7 @@ class TileSums(RoundedSums):
         """Multiply all rows of data by the first `count` tiles of a panel; the sums are in tiles."""
         f, registers, pitch, nbytes = b.f, self._registers(b.f, b.memory), odd_pitch(chunks), self.keys * tiles.NBYTES
         weights, rows = panels + panel * chunks * nbytes, b.rows.layout.rows // self.height
-        for tile in range(self.height * count):
-            registers.zero(tile)
+        registers.zero(self.height * count)
         for chunk in f.range(0, chunks):
             for a in range(self.height):
                 registers.load(_DATA + a, data + chunk * tiles.BYTES + rows * pitch * a, pitch)
@@ -112,11 +111,8 @@ class TileSums(RoundedSums):
                     registers.dot(a * count + k, _DATA + a, _WEIGHTS + k % 2)
 
     def _store(self, b: Block, target: Pointer, pitch: AnyInt, count: int) -> None:
-        rows = b.rows.layout.rows // self.height
-        for a in range(self.height):
-            for k in range(count):
-                tile_start = target + rows * pitch * a + k * tiles.BYTES
-                self._registers(b.f, b.memory).store(a * count + k, tile_start, pitch)
+        strip = b.rows.layout.rows // self.height * pitch
+        self._registers(b.f, b.memory).store_block(self.height, count, target, strip, pitch)
 
 
 def _chunks(length: Any) -> Any:

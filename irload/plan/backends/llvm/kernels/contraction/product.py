@@ -190,7 +190,7 @@ class Product(RegisterBlocks):
         )
         epilogue.prefetch(f)
         bounds = self._bounds(f, grid, position, rows if isinstance(rows, GridRows) else None)
-        data = f["x"] if rows is None else rows.data(f["x"])
+        data = [f["x"]] if rows is None else rows.data(f["x"])
 
         def sums(start: Sequence[Vec]) -> list[Vec]:
             if dot.group:

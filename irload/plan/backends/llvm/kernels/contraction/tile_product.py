@@ -316,8 +316,7 @@ class TileProduct(Contraction):
         waiting = epilogue.waiting(f, memory)
         rows = self.height * self.rows
         part = -(-rows // self.steps)
-        for sums in range(self.height * self.width):
-            registers.zero(sums)
+        registers.zero(self.height * self.width)
         for k in f.range(0, self.steps):
             offset = self._offset(f, k)
             w = f["w"] + k * self.step_bytes
@@ -333,9 +332,6 @@ class TileProduct(Contraction):
             stop = f.minimum(first + part, waiting)
             with f.when(first < stop):
                 epilogue.finish(f, memory, first, stop)
-        free = epilogue.free(f, memory)
-        for a in range(self.height):
-            for b in range(self.width):
-                address = free + (a * self.rows * self.width + b) * tiles.BYTES
-                registers.store(a * self.width + b, address, self.width * tiles.BYTES)
+        row = self.width * tiles.BYTES
+        registers.store_block(self.height, self.width, epilogue.free(f, memory), self.rows * row, row)
         epilogue.stored(f, memory)
