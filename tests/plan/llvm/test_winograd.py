@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.kernels.winograd_transforms import A, B
-from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
+from irload.plan.backends.llvm.kernels.winograd_transforms import A, B, winograd_weights
 from irload.plan.backends.llvm.target import Target
 from tests.plan.llvm.convolutions import convolution
 from tests.plan.llvm.harness import TARGETS, channels_last, kernel_names, run_step

@@ -59,8 +59,8 @@ class Reorder(Kernel):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        spatial = (n for s in self.spatial for n in (s.windows.size, s.windows.begin, s.length))
-        return (self._lines, self._pitch, *unknown(self, self.code), *spatial)
+        plain = replace(self, spatial=tuple(axis.plain for axis in self.spatial))
+        return (self._lines, self._pitch, *unknown(plain, self.code))
 
     @property
     def columns_contiguous(self) -> bool:
@@ -124,24 +124,23 @@ class Reorder(Kernel):
         f, arguments = function, Arguments(function)
         (source, target), (lines, pitch) = arguments.pointers(2), arguments.integers(2)
         given = arguments.filled(self)
-        front, back, channel = given.front, given.back, given.channel
-        *outer, last = [_AxisNumbers(axis, *arguments.integers(3)) for axis in given.spatial]
+        front, back, channel, (*outer, last) = given.front, given.back, given.channel, given.spatial
         for index in f.range(f["begin"], f["end"]):
             block, rest = divmod(index, lines)
             line = target + (rest * (last.length * self.row) + block * pitch)
             rest, at = digits(rest, [a.length for a in outer])
-            rest, phases = digits(rest, [a.axis.phases for a in (*outer, last)])
+            rest, phases = digits(rest, [a.phases for a in (*outer, last)])
             block, chunk = divmod(block, self.chunks)
             indexed = [*indices(block, [a.size for a in front]), *indices(rest, [a.size for a in back])]
             start = source + offset([s for axis in (*front, *back) for s in axis.strides], indexed)
             start = start + channel * self.members * chunk
             inside: AnyBool = True
             for axis, position, phase in zip(outer, at, phases, strict=False):
-                element = position * axis.axis.windows.stride + phase * axis.axis.apart - axis.begin
-                start = start + element * axis.axis.stride
-                if axis.axis.is_padded:
-                    inside = inside & (element >= 0) & (element < axis.size)
-            copy = _Line(f, self, channel, *last.positions(f, start, phases[-1]))
+                element = position * axis.windows.stride + phase * axis.apart - axis.windows.begin
+                start = start + element * axis.stride
+                if axis.is_padded:
+                    inside = inside & (element >= 0) & (element < axis.windows.size)
+            copy = _Line(f, self, channel, *_positions(f, last, start, phases[-1]))
             with f.when(inside):
                 copy.clear(line, 0, copy.first)
                 copy.copy(line, f.equal(chunk, self.chunks - 1))
@@ -150,25 +149,16 @@ class Reorder(Kernel):
                 copy.clear(line, 0, last.length)
 
 
-@record()
-class _AxisNumbers:
-    """A copied axis in the key of the code, and more run-time arguments: size, padding, length of a phase."""
+def _positions(f: Function, axis: CopiedAxis, start: Pointer, phase: AnyInt) -> tuple[Pointer, AnyInt, AnyInt, AnyInt]:
+    """The positions of a phase that are inside the data, which starts at `start`: the last fields of `_Line`."""
+    begin, step = phase * axis.apart - axis.windows.begin, axis.windows.stride
 
-    axis: CopiedAxis
-    size: AnyInt
-    begin: AnyInt
-    length: AnyInt
+    def reached(position: AnyInt) -> AnyInt:
+        distance = f.maximum(position - begin, 0)
+        return f.minimum((distance + (step - 1)) // step, axis.length)
 
-    def positions(self, f: Function, start: Pointer, phase: AnyInt) -> tuple[Pointer, AnyInt, AnyInt, AnyInt]:
-        """The positions of a phase that are inside the data, which starts at `start`: the last fields of `_Line`."""
-        begin, step = phase * self.axis.apart - self.begin, self.axis.windows.stride
-
-        def reached(position: AnyInt) -> AnyInt:
-            distance = f.maximum(position - begin, 0)
-            return f.minimum((distance + (step - 1)) // step, self.length)
-
-        first, stop = (reached(0), reached(self.size)) if self.axis.is_padded else (0, self.length)
-        return start + begin * self.axis.stride, self.axis.stride * step, first, stop
+    first, stop = (reached(0), reached(axis.windows.size)) if axis.is_padded else (0, axis.length)
+    return start + begin * axis.stride, axis.stride * step, first, stop
 
 
 @record(eq=False)

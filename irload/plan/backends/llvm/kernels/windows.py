@@ -54,12 +54,13 @@ class CopiedAxis:
     stride are contiguous and form a phase. The copy omits the last phases if no tap reads them.
 
     `by_tap`: the copy has one phase per tap, with the positions that the tap reads. Then the outputs of consecutive
-    lines are contiguous, too.
+    lines are contiguous, too. `padded`: whether some positions are padding, in the key of code.
     """
 
     windows: WindowAxis
     stride: int
     by_tap: bool = False
+    padded: bool | None = None
 
     @property
     def phases(self) -> int:
@@ -80,14 +81,24 @@ class CopiedAxis:
         return self.windows.dilation if self.by_tap else 1
 
     @property
+    def plain(self) -> CopiedAxis:
+        """The axis with the same copy, as an axis with a tap for each phase."""
+        windows = WindowAxis(
+            self.windows.size, self.length, self.phases, self.windows.stride, self.apart, self.windows.begin
+        )
+        return CopiedAxis(windows, self.stride, by_tap=True)
+
+    @property
     def key(self) -> CopiedAxis:
-        """The axis in the key of code: equal for all axes with the same steps, phases and `is_padded`."""
-        size = 0 if self.is_padded else (self.phases - 1) * self.apart + 1
-        return CopiedAxis(WindowAxis(size, 1, self.phases, self.windows.stride, self.apart), ANY, by_tap=True)
+        """The `plain` axis in the key of code, which reads sizes, padding and strides."""
+        windows = replace(self.plain.windows, size=ANY, count=ANY, begin=ANY)
+        return CopiedAxis(windows, ANY, by_tap=True, padded=self.is_padded)
 
     @property
     def is_padded(self) -> bool:
         """True if some positions of the copy are padding."""
+        if self.padded is not None:
+            return self.padded
         last = (self.length - 1) * self.windows.stride + (self.phases - 1) * self.apart
         return self.windows.begin > 0 or last - self.windows.begin >= self.windows.size
 

@@ -12,7 +12,7 @@ from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.loops import tail_key
 from irload.plan.backends.llvm.kernels.winograd import Winograd, WinogradProducts, count_tiles, filled
-from irload.plan.backends.llvm.kernels.winograd_weights import winograd_weights
+from irload.plan.backends.llvm.kernels.winograd_transforms import winograd_weights
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.tile import tile_shape
 
