@@ -64,8 +64,8 @@ class ChosenKernel(Kernel):
     def cycles(self) -> float:
         return self.here.cycles
 
-    def write(self, function: Function) -> None:
-        self.here.write(function)
+    def write(self, f: Function) -> None:
+        self.here.write(f)
 
 
 def chosen(choose: Callable[..., Chosen], *arguments: Any) -> tuple[ChosenKernel, Chosen]:

@@ -103,7 +103,7 @@ class Kernel(ABC):
         return None
 
     @abstractmethod
-    def write(self, function: Function) -> None:
+    def write(self, f: Function) -> None:
         """Generate the body of `kernel` for the units begin…end−1."""
 
     def text(self, target: Target) -> str:

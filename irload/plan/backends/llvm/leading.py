@@ -46,8 +46,8 @@ class Runner(Standalone):
         self.write(module.function("kernel", parameters, internal=False))
         return module.text()
 
-    def write(self, function: Function) -> None:
-        f, team, threads = function, function["team"], function["threads"]
+    def write(self, f: Function) -> None:
+        team, threads = f["team"], f["threads"]
         several = threads > 1
         lead = _Lead(f, team, threads, 0 if self.sparing else PATIENT_CYCLES)
         with f.when(several):

@@ -66,11 +66,11 @@ class MultiplyLoop(Kernel):
         sums = TILE_TURNS * TILES * tiles.ROWS**2 if self.dot.tiled else TURNS * SUMS
         return UNITS * sums * self.lanes * 2 * self.dot.k
 
-    def write(self, function: Function) -> None:
+    def write(self, f: Function) -> None:
         if self.dot.tiled:
-            self._write_tiles(function)
+            self._write_tiles(f)
         else:
-            self._write_vectors(function)
+            self._write_vectors(f)
 
     def _write_vectors(self, f: Function) -> None:
         out = f.load_pointer(f["arguments"])

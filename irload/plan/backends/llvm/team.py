@@ -109,8 +109,8 @@ class Help(Standalone):
     Arguments: the team. `begin`: the index of the thread.
     """
 
-    def write(self, function: Function) -> None:
-        f, team, number = function, function["arguments"], function["begin"]
+    def write(self, f: Function) -> None:
+        team, number = f["arguments"], f["begin"]
         work, seen, suspensions = Work(f, team, number), f.local(8), f.local(16)
         waits = work.waits
         f.store_scalar(0, seen)

@@ -104,10 +104,10 @@ class Attend(LineKernel):
         (least,) = arguments.vectors(1)
         return least, arguments.filled(self)
 
-    def write(self, function: Function) -> None:
-        self.sums.begin(function, function["arguments"] + WORD * self.tensors, function["scratch"])
-        LineKernel.write(self, function)
-        self.sums.end(function, function["scratch"])
+    def write(self, f: Function) -> None:
+        self.sums.begin(f, f["arguments"] + WORD * self.tensors, f["scratch"])
+        LineKernel.write(self, f)
+        self.sums.end(f, f["scratch"])
 
     def write_part(self, f: Function, given: tuple[Vec, Attend], starts: list[Pointer], part: AnyInt) -> None:
         (least, kernel), (q, k, v, out, *optional) = given, starts

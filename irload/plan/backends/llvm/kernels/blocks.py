@@ -50,8 +50,8 @@ class LineKernel(Kernel):
         """Read the arguments of `given_numbers`: by default, the kernel with run-time values in place of ANY."""
         return arguments.filled(self)
 
-    def write(self, function: Function) -> None:
-        f, arguments, tensors = function, Arguments(function), self.tensors
+    def write(self, f: Function) -> None:
+        arguments, tensors = Arguments(f), self.tensors
         pointers, given = arguments.pointers(tensors + self.others), self.read(arguments)
         parts, lines = arguments.integer(), arguments.table(tensors)
         for starts, part in walk_lines(f, parts, lines, pointers[:tensors]):
@@ -155,8 +155,8 @@ class BlockKernel(Kernel):
         lines = table(outer, len(row.strides))
         return size_of(outer) * parts, (parts, down, height, rows.size, *length, *strides, *rows.strides, *lines)
 
-    def write(self, function: Function) -> None:
-        f, arguments, key = function, Arguments(function), self.row
+    def write(self, f: Function) -> None:
+        arguments, key = Arguments(f), self.row
         pointers = arguments.pointers(len(key.strides))
         given = self.read(arguments)
         parts, down, height, rows = arguments.integers(4)

@@ -30,8 +30,8 @@ class BagSums(Standalone):
 
     weighted: bool
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        arguments = Arguments(f)
         (table, indices, ends, weights, y), columns = arguments.pointers(5), arguments.integer()
 
         def add_rows(bag: Int, column: AnyInt, vectors: int, count: AnyInt | None = None) -> None:

@@ -60,8 +60,8 @@ class ExpertOrder(Kernel):
     def scratch(self) -> int:
         return WORD * self.experts
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        arguments = Arguments(f)
         (chosen, row, expert, counts, positions), given = arguments.pointers(5), arguments.filled(self)
         along, across, row_step, expert_step, count_step, *position_steps = given.strides
         ends: Pointer = f["scratch"]
@@ -136,8 +136,8 @@ class ExpertMatMul(Kernel):
     def cycles(self) -> float:
         return self.rows * self.single.cycles
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        arguments = Arguments(f)
         x, counts, y = arguments.pointers(3)
         weights = arguments.rest
         arguments.pointers(self.experts)

@@ -90,8 +90,8 @@ class Pack(Kernel):
         each = 1 / 8 if self.steps[1] == size else 1 / 4 if self.steps[0] == size else 2
         return self.nbytes / SIZES[self.packing.element] * each
 
-    def write(self, function: Function) -> None:
-        _Writer(function, self).write()
+    def write(self, f: Function) -> None:
+        _Writer(f, self).write()
 
 
 class _Writer:

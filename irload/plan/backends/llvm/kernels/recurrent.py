@@ -166,8 +166,8 @@ class Recurrence(Kernel):
     def scratch(self) -> int:
         return self.kept + 3 * self.sums.block * self.row + self.sums.memory
 
-    def write(self, function: Function) -> None:
-        f, steps = function, _Steps(function, self)
+    def write(self, f: Function) -> None:
+        steps = _Steps(f, self)
         self.sums.begin(f, steps.memory)
         for unit in f.range(f["begin"], f["end"]):
             steps.write(unit)

@@ -120,8 +120,8 @@ class Reorder(Kernel):
             *(prod(inner[k + 1 :]) * self.row for k in range(len(inner))),
         )
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        arguments = Arguments(f)
         (source, target), (lines, pitch) = arguments.pointers(2), arguments.integers(2)
         given = arguments.filled(self)
         front, back, channel, (*outer, last) = given.front, given.back, given.channel, given.spatial

@@ -50,8 +50,7 @@ class BoxSuppression(Standalone):
     shrinks: bool
     finite: bool
 
-    def write(self, function: Function) -> None:
-        f = function
+    def write(self, f: Function) -> None:
         arguments = Arguments(f)
         boxes, indices, columns, floats, selected, cells, ranges = arguments.pointers(7)
         n, limit, nbytes = arguments.integers(3)

@@ -219,8 +219,8 @@ class WindowKernel(Kernel):
         """The number of windows of all maps, for one channel."""
         return self.batch * prod(axis.count for axis in self.axes)
 
-    def write(self, function: Function) -> None:
-        f, arguments = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        arguments = Arguments(f)
         tensors, table = arguments.pointers(len(self.strides)), arguments.pointers(int(self.has_table))
         parts, sizes = arguments.integer(), [arguments.integers(2) for _ in self.axes]
         given = arguments.filled(self)

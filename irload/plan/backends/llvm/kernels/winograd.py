@@ -176,8 +176,7 @@ class Winograd(Kernel):
     def scratch(self) -> int:
         return self._offsets[-1] + self.products.deep * 4 + MATRICES * sum(self._pitches)
 
-    def write(self, function: Function) -> None:
-        f = function
+    def write(self, f: Function) -> None:
         arguments = Arguments(f)
         x, w, y, *operands = arguments.pointers(1 + len(self.strides))
         (count, *pitches), given = arguments.integers(3), arguments.filled(self)

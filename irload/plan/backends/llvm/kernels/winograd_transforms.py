@@ -83,8 +83,7 @@ class WinogradWeights(Standalone):
     def scratch(self) -> int:
         return (9 * self.lanes + 36) * self.lanes * 4
 
-    def write(self, function: Function) -> None:
-        f = function
+    def write(self, f: Function) -> None:
         arguments = Arguments(f)
         (source, target), (vectors, channels, depth, pitch) = arguments.pointers(2), arguments.integers(4)
         size, nbytes = SIZES[self.source], self.lanes * 4

@@ -122,8 +122,7 @@ class Contraction(Kernel):
         """The bytes of all packed weights."""
         return self.matrix_bytes * prod(size for size, stride in zip(self.outer, self.weights, strict=True) if stride)
 
-    def write(self, function: Function) -> None:
-        f = function
+    def write(self, f: Function) -> None:
         arguments = Arguments(f)
         pointers, sizes = arguments.pointers(3 + len(self.operands)), self._read(arguments)
         begin, end, first, last = f["begin"], f["end"], 0, sizes.panels

@@ -72,8 +72,8 @@ class TokenizeWords(TextKernel):
     word, the index of its first id, i64, and its count of ids, i32; scratch memory; then the arguments of the model.
     """
 
-    def write(self, function: Function) -> None:
-        f, a = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        a = Arguments(f)
         chars, begins, lengths, ids, used, starts, sizes, scratch = a.pointers(8)
         v = LocalIntegers(f, "used")
         v["used"] = f.load_int(used)

@@ -25,8 +25,8 @@ class SplitTexts(TextKernel):
     gaps between matches; start each gap at the match before it; emit texts that are not split.
     """
 
-    def write(self, function: Function) -> None:
-        f, a = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        a = Arguments(f)
         chars, begins, ends, skips, classes, steps, firsts, lasts, counts, total = a.pointers(10)
         texts, columns, matches, gaps, merges, whole = a.integers(6)
         v = LocalIntegers(f, "parts", "at", "gap", "last", "state", "next", "match", "symbol", "length")
@@ -115,8 +115,8 @@ class ReplaceMatches(TextKernel):
     and suffix, and 1 to keep matches.
     """
 
-    def write(self, function: Function) -> None:
-        f, a = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        a = Arguments(f)
         chars, begins, ends, counts, firsts, lasts, prefix, suffix, out, new_begins, new_ends = a.pointers(11)
         texts, prefix_length, suffix_length, keeps = a.integers(4)
         v = LocalIntegers(f, "match", "at", "size")

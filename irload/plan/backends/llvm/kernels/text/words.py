@@ -28,8 +28,8 @@ class NumberWords(TextKernel):
     words, the maximum length of a word, and the maximum number of words and bytes in the table.
     """
 
-    def write(self, function: Function) -> None:
-        f, a = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        a = Arguments(f)
         chars, begins, ends = a.pointers(3)
         table = WordTable.of(a)
         numbers, state = a.pointers(2)
@@ -79,8 +79,8 @@ class CopyIds(TextKernel):
     results, i32; the number of words.
     """
 
-    def write(self, function: Function) -> None:
-        f, a = function, Arguments(function)
+    def write(self, f: Function) -> None:
+        a = Arguments(f)
         numbers, starts, sizes, ids, out, counts = a.pointers(6)
         words = a.integer()
         v = LocalIntegers(f, "size")
