@@ -80,9 +80,9 @@ class Resampling(LineKernel):
             tap = self._columns(f, source, offsets, weights, size)
         else:
             tap = self._lines(f, source, offsets + row * 8, weights + row * 4)
-        stride = self.inner.strides[1]
+        stride, line = self.inner.strides[1], target + part * given.apart
         for at, count in each_vector(f, size, self.known):
-            write(f, self._sum(f, tap, at, count), target + part * given.apart, at * stride, stride, count)
+            write(f, self._sum(f, tap, at, count), line, at * stride, stride, count)
 
     @property
     def _holds(self) -> bool:

@@ -33,8 +33,9 @@ class TransposedCopy(LineKernel):
     """Transposes squares of `lanes` × `lanes` elements in registers. Pointers: to, from.
 
     `rows`: the axis along which the target is contiguous; `columns`: the axis along which the source is. A unit is a
-    band of `squares` squares of columns with all rows. A square has the `height` and `width` of small tensors, which
-    are compiled in. The last squares overlap their neighbours. The code reads all sizes and strides.
+    band of `squares` squares of columns with all rows. The last squares overlap their neighbours. A square has
+    `height` rows and `width` columns, fewer than `lanes` if the tensor has fewer. The code reads all sizes and strides;
+    the sizes of a square and `squares` are compiled in.
     """
 
     lanes: int

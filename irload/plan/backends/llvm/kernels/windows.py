@@ -32,13 +32,11 @@ def axis_key(axis: WindowAxis) -> WindowAxis:
     return replace(axis, size=0 if axis.is_padded else dilated(axis.kernel, axis.dilation) - axis.begin, count=1)
 
 
-def emit_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
-    """Emit `WindowAxis.taps`: the range of taps inside the data, whose end may precede its begin."""
-    return clipped_taps(f, axis, position, size) if axis.is_padded else (0, axis.kernel)
-
-
 def clipped_taps(f: Function, axis: WindowAxis, position: AnyInt, size: AnyInt) -> tuple[AnyInt, AnyInt]:
-    """Emit the range of taps inside the data for an axis with padding. Does not use `axis.size` and `axis.count`."""
+    """Emit `WindowAxis.taps` of an axis with padding: the range of taps inside the data. Its end may precede its begin.
+
+    Does not use `axis.size` and `axis.count`.
+    """
     start = position * axis.stride - axis.begin
     first, last = f.maximum(0 - start, 0), f.maximum(size - start, 0)
     if axis.dilation > 1:
@@ -228,7 +226,8 @@ class WindowKernel(Kernel):
             sample, (part, u, v) = digits(index, (parts, sizes[0][1], sizes[1][1]))
             shared: dict[str, AnyInt | Pointer] = {"table": table[0]} if table else {}
             for name, axis, at, (size, _) in zip(("plane", "row"), self.axes, (u, v), sizes, strict=False):
-                shared[name], shared[f"{name}s"] = emit_taps(f, axis, at, size)
+                taps = clipped_taps(f, axis, at, size) if axis.is_padded else (0, axis.kernel)
+                shared[name], shared[f"{name}s"] = taps
             first_tap = [at * axis.stride - axis.begin for axis, at in zip(self.axes, (u, v, 0), strict=True)]
             positions = [(sample, 0, *first_tap)] + [(sample, 0, u, v, 0)] * (len(tensors) - 1)
             starts = [p + offset(s, at) for p, s, at in zip(tensors, given.strides, positions, strict=True)]
