@@ -12,11 +12,11 @@ from typing import ClassVar
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.arguments import Arguments, unknown
-from irload.plan.backends.llvm.axes import ANY
-from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
+from irload.plan.backends.llvm.axes import ANY, axes_of, size_of
+from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, WORD
-from irload.plan.backends.llvm.kernel import Kernel
-from irload.plan.backends.llvm.kernels.loops import indices, lines_of, offset, repeat
+from irload.plan.backends.llvm.kernels.blocks import LineKernel
+from irload.plan.backends.llvm.kernels.loops import lines_of, repeat
 from irload.plan.backends.llvm.operands import load_lanes, load_lines
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.shuffles import transposed
@@ -25,17 +25,15 @@ from irload.record import record
 
 
 @record()
-class Pack(Kernel):
+class Pack(LineKernel):
     """Packs matrices [outer…, rows, columns] of f32, bf16 or f16. Pointers: from, to.
 
-    Strides in bytes: `strides`, of the outer axes; `steps`, of the rows and columns of a matrix. The code reads all
-    sizes and strides, and the number of columns of panels that are not divided into tiles. Compiled in: the rest of the
-    packing, the type, and whether rows or columns are contiguous.
+    A unit is a block of rows of a panel. `steps`: the strides of the rows and columns of a matrix in bytes. The code
+    reads all sizes and strides, and the number of columns of panels that are not divided into tiles. Compiled in: the
+    rest of the packing, the type, and whether rows or columns are contiguous.
     """
 
     packing: Packing
-    outer: tuple[int, ...]
-    strides: tuple[int, ...]
     shape: tuple[int, int]
     steps: tuple[int, int]
     source: str = F32
@@ -47,19 +45,20 @@ class Pack(Kernel):
         """The kernel for matrices as they are stored."""
         *outer, rows, columns = matrices.shape
         *strides, row, column = matrices.strides
-        return Pack(packing, tuple(outer), tuple(strides), (rows, columns), (row, column), source)
+        to = [prod(outer[k + 1 :]) * packing.nbytes(rows, columns) for k in range(len(outer))]
+        return Pack(tuple(axes_of(outer, strides, to)), packing, (rows, columns), (row, column), source)
 
     @property
     def code(self) -> Pack:
         size = SIZES[self.source]
         steps = (ANY, size) if self.steps[1] == size else (size if self.steps[0] == size else ANY, ANY)
         columns = ANY if self.packing.tiles == 1 else self.packing.columns
-        layout, any_axes = replace(self.packing, columns=columns, beside=0), (ANY,) * len(self.outer)
-        return replace(self, packing=layout, outer=any_axes, strides=any_axes, shape=(ANY, ANY), steps=steps)
+        layout = replace(self.packing, columns=columns, beside=0)
+        return replace(self, outer=(), packing=layout, shape=(ANY, ANY), steps=steps)
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return (self._blocks, self._panels, self.matrix // self._panels, *unknown(self, self.code))
+    def given_numbers(self) -> tuple[int, ...]:
+        return (self._blocks, self.matrix // self._panels, *unknown(self, self.code))
 
     @property
     def _panels(self) -> int:
@@ -67,7 +66,7 @@ class Pack(Kernel):
 
     @property
     def _blocks(self) -> int:
-        """The number of blocks of rows of a panel. A block is a unit of work."""
+        """The number of blocks of rows of a panel."""
         return -(-self.shape[0] // PACKED_ROWS)
 
     @property
@@ -78,11 +77,11 @@ class Pack(Kernel):
     @property
     def nbytes(self) -> int:
         """The bytes of all packed matrices."""
-        return prod(self.outer) * self.matrix
+        return size_of(self.outer) * self.matrix
 
     @property
-    def count(self) -> int:
-        return prod(self.outer) * self._panels * self._blocks
+    def parts(self) -> int:
+        return self._panels * self._blocks
 
     @property
     def cycles(self) -> float:
@@ -90,36 +89,30 @@ class Pack(Kernel):
         each = 1 / 8 if self.steps[1] == size else 1 / 4 if self.steps[0] == size else 2
         return self.nbytes / SIZES[self.packing.element] * each
 
-    def write(self, f: Function) -> None:
-        _Writer(f, self).write()
+    def read(self, arguments: Arguments) -> tuple[list[Int], Pack]:
+        return arguments.integers(2), arguments.filled(self)
+
+    def write_part(self, f: Function, given: tuple[list[Int], Pack], starts: list[Pointer], part: AnyInt) -> None:
+        (blocks, nbytes), kernel = given
+        panel, block = divmod(part, blocks)
+        _Writer(f, self, kernel).write_block(starts[0], starts[1] + panel * nbytes, panel, block * PACKED_ROWS)
 
 
 class _Writer:
-    """The code of a `Pack`."""
+    """Emits the code of a `Pack`. `given`: the kernel with run-time values in place of ANY."""
 
-    def __init__(self, f: Function, kernel: Pack) -> None:
-        self.f, self.kernel, self.size = f, kernel, SIZES[kernel.source]
-        arguments = Arguments(f)
-        self.pointers = arguments.pointers(2)
-        self.blocks, self.panels, self.panel = arguments.integers(3)
-        self.given = arguments.filled(kernel)
-        self.packing = self.given.packing
-        (self.rows, self.columns), (self.row, self.column) = self.given.shape, self.given.steps
+    def __init__(self, f: Function, kernel: Pack, given: Pack) -> None:
+        self.f, self.kernel, self.size, self.packing = f, kernel, SIZES[kernel.source], given.packing
+        (self.rows, self.columns), (self.row, self.column) = given.shape, given.steps
 
-    def write(self) -> None:
-        f = self.f
-        for index in f.range(f["begin"], f["end"]):
-            rest, block = divmod(index, self.blocks)
-            target = self.pointers[1] + rest * self.panel
-            rest, panel = divmod(rest, self.panels)
-            source = self.pointers[0] + offset(self.given.strides, indices(rest, self.given.outer))
-            begin = block * PACKED_ROWS
-            end = f.minimum(begin + PACKED_ROWS, self.rows)
-            target = target + begin * self.packing.row
-            for v in f.range(0, self.packing.width // f.lanes):
-                first = panel * self.packing.width + v * f.lanes
-                copy = self._by_rows if self.kernel.steps[0] == ANY else self._by_squares
-                copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
+    def write_block(self, source: Pointer, target: Pointer, panel: AnyInt, begin: AnyInt) -> None:
+        """Emit a block of the rows from `begin` on. `source`: the matrix; `target`: the packed panel."""
+        f, end = self.f, self.f.minimum(begin + PACKED_ROWS, self.rows)
+        target = target + begin * self.packing.row
+        for v in f.range(0, self.packing.width // f.lanes):
+            first = panel * self.packing.width + v * f.lanes
+            copy = self._by_rows if self.kernel.steps[0] == ANY else self._by_squares
+            copy(source, target + v * self.packing.vector(f.lanes), first, begin, end)
 
     def _by_squares(self, source: Pointer, target: Pointer, first: AnyInt, begin: AnyInt, end: AnyInt) -> None:
         """Pack a matrix whose columns are contiguous in memory: transpose squares of words in registers."""
