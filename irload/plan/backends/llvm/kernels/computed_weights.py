@@ -28,7 +28,7 @@ def packed_in_panels(
         weights = np.moveaxis(split, -2, 2)
     rows, (group, column, *_), copies = contiguous_rows(weights, selector)
     groups, columns, *sums = weights.shape
-    pack = Pack(packing, (groups,), (group,), (prod(sums), columns), (WORD, column))
+    pack = Pack.of(packing, Strided((groups, prod(sums), columns), (group, WORD, column)))
     panels = selector.temporary(pack.nbytes)
     return panels, [*copies, selector.launch(pack, [rows, panels])]
 

@@ -21,6 +21,7 @@ from irload.plan.backends.llvm.operands import load_lanes, load_lines
 from irload.plan.backends.llvm.packing import Packing
 from irload.plan.backends.llvm.shuffles import transposed
 from irload.plan.backends.llvm.tuning import PACKED_ROWS
+from irload.plan.ir.strides import Strided
 from irload.record import record
 
 
@@ -41,7 +42,7 @@ class Pack(LineKernel):
     prepares: ClassVar[bool] = True
 
     @staticmethod
-    def of(packing: Packing, matrices: Array, source: str = F32) -> Pack:
+    def of(packing: Packing, matrices: Array | Strided, source: str = F32) -> Pack:
         """The kernel for matrices as they are stored."""
         *outer, rows, columns = matrices.shape
         *strides, row, column = matrices.strides
