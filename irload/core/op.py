@@ -97,9 +97,6 @@ class Op:
     folds: ClassVar[bool] = True
     """False if the result is not a function of the inputs alone (state, random numbers, control flow)."""
 
-    infers_from_scalars: ClassVar[bool] = False
-    """True if `infer` reads values only of integer inputs with one element."""
-
     replaceable: ClassVar[bool] = False
     """True if back ends may replace inner functions of `compute`."""
 

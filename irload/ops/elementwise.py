@@ -45,8 +45,6 @@ def prefer_float(name: str, element: ElementType) -> None:
 class Unary(Op):
     """One numeric input, one output of the same type and shape."""
 
-    infers_from_scalars = True
-
     def infer(self, x: TensorType) -> TensorType:
         require_numeric("x", x.element)
         return x.without_value()
@@ -54,8 +52,6 @@ class Unary(Op):
 
 class FloatUnary(Op):
     """One floating-point input, one output of the same type and shape."""
-
-    infers_from_scalars = True
 
     def infer(self, x: TensorType) -> TensorType:
         (prefer_float if self.rounds else require_float)("x", x.element)
@@ -85,8 +81,6 @@ class AutoBroadcast(Op):
     `auto_broadcast`: `numpy` rules, `none` (equal shapes), or `pdpd` (b is aligned with a at axis
     `auto_broadcast_axis`, −1: at the end, and only b is broadcast).
     """
-
-    infers_from_scalars = True
 
     auto_broadcast = attr.choice("numpy", "none", "pdpd", default="numpy", aliases={"explicit": "none"})
     auto_broadcast_axis = attr.integer(default=0, name="auto_broadcast.auto_broadcast_axis")

@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 from irload.analysis.memory import VIEWS
 from irload.core.context import RunBody
 from irload.core.element import ElementType, dynamic, element_of_dtype
-from irload.core.op import Op, evaluate, infer_outputs
+from irload.core.op import Op, evaluate, infer_outputs, is_builtin
 from irload.core.shape import shape_of
 from irload.core.subgraph import Accumulator, Body, Subgraph
 from irload.core.tensor import Array, TensorType
@@ -26,6 +26,7 @@ from irload.model import Model
 from irload.plan.accumulators import Accumulation
 from irload.plan.cached_attention import operation_of
 from irload.plan.held_body import HeldBody
+from irload.plan.inferred_types import Outputs, UnreadType, form_of
 from irload.plan.memory_tracker import MemoryTracker
 from irload.plan.schedule import Schedule, ScheduledNode, StaticPart, TailPart
 from irload.plan.size_limits import require_size
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from irload.plan.executor import Executor
 
 
-INFERRED = 16
-"""Maximum number of results of inference at run time that are cached for each node."""
 RunPart = Callable[[Sequence[Array]], tuple[Array, ...]]
 """Returns the results of the planned part of a schedule; 16-bit floats are f32."""
 
@@ -220,7 +219,8 @@ class InterpreterRun:
             self.deadline.check()
             types, nbytes = scheduled.types, scheduled.nbytes
             if not scheduled.known:
-                types, nbytes = self._checked_types(scheduled, inputs)
+                outputs = self._checked_types(scheduled, inputs)
+                types, nbytes = outputs.types, outputs.nbytes
             if scheduled.node.type not in VIEWS:
                 self.tracker.require(nbytes)
             self.outputs = types
@@ -242,25 +242,23 @@ class InterpreterRun:
             map(widened_array, evaluate(op, list(map(widened_array, inputs)), list(map(wide_type, types)), self))
         )
 
-    def _checked_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Sequence[TensorType], int]:
+    def _checked_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> Outputs:
         """Return the output types, for shapes that are known only at run time, and their bytes.
 
         Runs the checks of `infer`, and compares the types with the schedule, the limits, and the file.
         """
-        if not scheduled.node.op.infers_from_scalars:
-            return self._check_types(scheduled, inputs)
-        arrays = [(a.dtype, a.shape, a.tobytes() if a.size == 1 and a.dtype.kind in "biu" else b"") for a in inputs]
-        key = self.differences is None, *arrays
-        known = scheduled.inferred.get(key)
-        if known is None:
-            known = self._check_types(scheduled, inputs)
-            if len(scheduled.inferred) >= INFERRED:
-                scheduled.inferred.clear()
-            scheduled.inferred[key] = known
-        return known
+        form = (self.differences is None, *form_of(inputs))
+        outputs = scheduled.inferred.find(form, inputs)
+        if outputs is None:
+            given = list(map(UnreadType, scheduled.input_types, inputs))
+            outputs = self._check_types(scheduled, given)
+            if is_builtin(scheduled.node.op):
+                scheduled.inferred.keep(form, inputs, given, outputs)
+        return outputs
 
-    def _check_types(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[Sequence[TensorType], int]:
-        types = list(self._inferred(scheduled, inputs))
+    def _check_types(self, scheduled: ScheduledNode, given: Sequence[TensorType]) -> Outputs:
+        inference = Inference(self.compiled.model.file, limits=self.limits)
+        types = list(infer_outputs(scheduled.node.op, given, inference))
         for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
             shape = expected.shape.meet(tensor.shape)  # of a Loop, either may have the tighter bounds
             if shape is None:
@@ -270,14 +268,7 @@ class InterpreterRun:
             require_size(tensor, self.limits)
         if self.differences is not None:
             self.differences.compare_outputs(scheduled.node, types)
-        return types, sum(t.nbytes or 0 for t in types)
-
-    def _inferred(self, scheduled: ScheduledNode, inputs: Sequence[Array]) -> tuple[TensorType, ...]:
-        known = [
-            TensorType(_element(t, a), shape_of(a.shape), rounded_array(a, t))
-            for t, a in zip(scheduled.input_types, inputs, strict=True)
-        ]
-        return infer_outputs(scheduled.node.op, known, Inference(self.compiled.model.file, limits=self.limits))
+        return Outputs(tuple(t.without_value() for t in types), sum(t.nbytes or 0 for t in types))
 
     def run_plan(self, plan: Executor, arrays: Sequence[Array], *, wide: bool) -> tuple[Array, ...]:
         """Return the results of the plan of the graph or of a body."""

@@ -13,6 +13,7 @@ from irload.inference import Inference, Inferred
 from irload.plan.accumulators import LoopBody
 from irload.plan.experts.merging import with_experts
 from irload.plan.folding import Folding, stored
+from irload.plan.inferred_types import InferredTypes
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.islands import islands
 from irload.plan.size_limits import require_peak, require_sizes
@@ -47,10 +48,8 @@ class ScheduledNode:
     """True if the type of an input or output is known and a 16-bit float."""
     nbytes: int = 0
     """The bytes of all outputs, if known."""
-    inferred: dict[Hashable, tuple[Sequence[TensorType], int]] = field(
-        default_factory=dict[Hashable, tuple[Sequence[TensorType], int]], repr=False
-    )
-    """The output types of the last inferences at run time, and their bytes, keyed by the inputs of the node."""
+    inferred: InferredTypes = field(default_factory=InferredTypes, repr=False)
+    """The output types of the last inferences at run time."""
 
 
 @record(eq=False)

@@ -21,8 +21,6 @@ class NonZero(Op, since=3):
 
     output_type = attr.element_type(default=i64, among=INDEX)
 
-    infers_from_scalars = True
-
     def infer(self, x: TensorType) -> TensorType:
         if not (x.element.is_numeric or x.element.kind == "boolean"):
             raise TypeMismatch(f"x must be numeric or boolean, found {x.element}")

@@ -34,7 +34,6 @@ class Iterated(Op):
 
     folds = False
     widens = False
-    infers_from_scalars = True
     hasty: ClassVar[bool] = False
     """True if the bounds of a merged input that is also an output are dropped as soon as they change."""
     equal_parts: ClassVar[bool] = False

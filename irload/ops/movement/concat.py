@@ -26,7 +26,6 @@ class Concat(Op, since=1):
     axis = attr.integer(default=0, spec_required=True)
 
     widens = False
-    infers_from_scalars = True
 
     def infer(self, *inputs: TensorType) -> TensorType:
         if not inputs:

@@ -56,7 +56,6 @@ class GatherND(Op, since=8):
     batch_dims = attr.integer(default=0, rule=attr.non_negative)
 
     widens = False
-    infers_from_scalars = True
 
     def infer(self, data: TensorType, indices: TensorType) -> TensorType:
         require_integer(indices=indices)

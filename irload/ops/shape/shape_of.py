@@ -15,8 +15,6 @@ from irload.core.tensor import Array, Bounds, TensorType
 class ShapeOf(Op, since=1):
     """The shape of `data` as a 1-D tensor of i64 (ShapeOf-1). Folded if the shape is static."""
 
-    infers_from_scalars = True
-
     @property
     def index_type(self) -> ElementType:
         """The element type of the output."""

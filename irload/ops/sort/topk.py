@@ -23,8 +23,6 @@ class TopKBase(Op):
     sort = attr.choice("none", "index", "value", default="none", spec_required=True)
     index_element_type = attr.element_type(default=i32, among=INDEX)
 
-    infers_from_scalars = True
-
     def infer(self, x: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         self.check_k_type(k.element)
         if k.rank not in (None, 0):

@@ -6,6 +6,4 @@ from irload.core.op import Op
 
 
 class Text(Op):
-    """Base of operations on texts. Output types depend only on lengths, so inference at run time is cached."""
-
-    infers_from_scalars = True
+    """Base of operations on texts, whose output types depend only on lengths."""

@@ -27,7 +27,6 @@ class Convert(Op, since=1):
     destination_type = attr.element_type(default=dynamic, spec_required=True)
 
     widens = False
-    infers_from_scalars = True
 
     def infer(self, x: TensorType) -> TensorType:
         _check_strings(x.element, self.destination_type)
