@@ -19,7 +19,8 @@ NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 COMPARISONS = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
 LOGICAL = ("LogicalAnd", "LogicalOr", "LogicalXor")
 BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
-ARITHMETIC = ("Add", "Subtract", "Multiply", "Minimum", "Maximum")
+ARITHMETIC = ("Add", "Subtract", "Multiply", "Minimum", "Maximum", "SquaredDifference")
+SHIFTS = ("BitwiseLeftShift", "BitwiseRightShift")
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +60,14 @@ class Masks:
             lambda: net.op(self._pick(ARITHMETIC), a, b, **NUMPY),
             lambda: net.op(self._pick(ARITHMETIC), a, b, **NUMPY),
             lambda: net.op("Divide", a, divisor, m_pythondiv=True, **NUMPY),
-            lambda: net.op("Negative", a),
+            lambda: net.op(self._pick(("FloorMod", "Mod")), a, divisor, **NUMPY),
+            lambda: net.op(self._pick(BITWISE), a, b, version="opset13", **NUMPY),
+            lambda: net.op(self._pick(SHIFTS), a, self._pick((b, divisor)), version="opset15", **NUMPY),
+            lambda: net.op(self._pick(("Negative", "Abs", "Sign", "ReLU")), a),
+            lambda: net.op("BitwiseNot", a, version="opset13"),
+            lambda: net.op("Clamp", a, min=-1e30, max=self._pick((2.5, 3e9, 1e30))),
+            lambda: net.op("Clamp", a, min=-1.5, max=2.5),
+            lambda: net.op("Ceiling", a),
             lambda: net.op("Select", self._pick(self.masks), a, b, **NUMPY),
             lambda: self._converted(self._pick(self.integers["i64" if t == "i32" else "i32"]), t),
             lambda: self._converted(self._pick(self.numbers), t),
@@ -176,6 +184,23 @@ def test_divisors_that_are_not_positive_are_not_compiled(divisor: int) -> None:
     else:
         with pytest.raises(irload.IRError, match="zero"):
             compiled([x])
+
+
+def test_hashes_of_integers_are_one_kernel() -> None:
+    """Operations that only integers have, at the ends of the range, where results wrap, and with all counts of bits."""
+    net, limits = Net(), np.iinfo(np.int64)
+    x = net.integers(9, 40)
+    high = net.op("BitwiseRightShift", x, net.constant(np.array(13)), version="opset15", **NUMPY)
+    mixed = net.op("Abs", net.op("BitwiseXor", x, high, version="opset13", **NUMPY))
+    counts = net.constant(np.arange(-3, 77, 2))
+    mixed = net.op("BitwiseLeftShift", mixed, counts, version="opset15", **NUMPY)
+    squares = net.op("SquaredDifference", mixed, x, **NUMPY)
+    model = net.model(net.op("FloorMod", squares, net.constant(np.array(1000)), **NUMPY))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    numbers = np.random.default_rng(0).integers(limits.min, limits.max, (9, 40), endpoint=True)
+    numbers[0, :3] = limits.min, limits.max, -1
+    np.testing.assert_array_equal(compiled([numbers])[0], plain([numbers])[0])
+    assert [step.kernel for step in compiled.profile([numbers])] == ["Pointwise"]
 
 
 @pytest.mark.parametrize("order", ["power first", "selection first"])

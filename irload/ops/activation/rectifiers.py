@@ -44,7 +44,7 @@ class Clamp(Unary, since=1):
         low, high = self.min, self.max
         if x.dtype.kind != "f":
             info = np.iinfo(x.dtype)
-            low, high = _whole(low, math.ceil, info), _whole(high, math.floor, info)
+            low, high = whole(low, math.ceil, info), whole(high, math.floor, info)
         return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
@@ -148,7 +148,7 @@ def _by_channel(x: Shape, slope: Shape) -> bool:
     return len(slope) == 1 and len(x) > 1 and x[1].meet(slope[0]) is not None
 
 
-def _whole(bound: float, rounding: Callable[[float], int], limits: Any) -> int:
+def whole(bound: float, rounding: Callable[[float], int], limits: Any) -> int:
     """Round a bound, clipped to the limits of a type. Clips before rounding: the greatest i64 is not a float."""
     if bound <= limits.min:
         return int(limits.min)

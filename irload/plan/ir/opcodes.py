@@ -30,6 +30,7 @@ _UNARY = (
     "mish", "softplus",
 )  # fmt: skip
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+_OF_INTEGERS = ("remainder", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")
 _COMPARISONS = ("equal", "less", "less_equal")
 _WITH_NUMBER = (
     "add_number", "multiply_number", "divide_number", "maximum_number", "minimum_number", "power_number",
@@ -40,7 +41,7 @@ OPCODES: dict[str, Opcode] = {
     opcode.name: opcode
     for opcode in (
         *(Opcode(name, 1) for name in _UNARY),
-        *(Opcode(name, 2) for name in _BINARY),
+        *(Opcode(name, 2) for name in (*_BINARY, *_OF_INTEGERS)),
         *(Opcode(name, 2, result="bool") for name in _COMPARISONS),
         *(Opcode(name, 1, (1,)) for name in _WITH_NUMBER),
         Opcode("clamp", 1, (2,)),
@@ -58,5 +59,7 @@ OPCODES: dict[str, Opcode] = {
 `clip` is `clamp` with operands as bounds, which must not be NaN. `number_subtract` and `number_divide` use the number
 as their first operand. `round_f16` and the like round to the nearest number of the type; 8-bit types clamp to their
 finite numbers. `nonzero` is True for NaN. `not` negates booleans; `minimum` and `maximum` of booleans are conjunction
-and disjunction. Integers wrap; `divide` of integers is the floor of the quotient by a positive number.
+and disjunction. Integers wrap. `divide` of integers is the floor of the quotient by a positive number; `remainder`, by
+a positive number, has the sign of the dividend. Shifts by counts outside 0..bits − 1 shift all bits out; `shift_right`
+repeats the sign.
 """

@@ -54,6 +54,9 @@ EXPRESSIONS: Mapping[str, Callable[[Mapping[str, Any]], Expression | None]] = {
 }
 """The expression of an operation with these attributes; None if there is none."""
 
+ROUNDINGS = ("Ceiling", "Floor", "Round")
+"""Operations that round to whole numbers."""
+
 PARAMETRIC: Mapping[str, Callable[..., Expression]] = {
     "HardSigmoid": lambda alpha, beta: expression_of("hard_sigmoid", alpha, beta),
     "Selu": lambda alpha, factor: _chain(
@@ -69,8 +72,10 @@ def _chain(operands: int, *instructions: Instruction) -> Expression:
 
 
 def elementwise(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | None:
-    """Lower an operation of EXPRESSIONS."""
+    """Lower an operation of EXPRESSIONS. Rounding is the identity of integers."""
     known = node.op.attributes
+    if node.type in ROUNDINGS and inputs[0].dtype.kind in "iu":
+        return ReshapeStep(inputs, outputs)
     if not all_f32([*inputs, *outputs]) or known.get("auto_broadcast") == "pdpd":
         return None
     expression = EXPRESSIONS[node.type](known)

@@ -6,11 +6,13 @@ compute masks from shapes or integers alone: NumPy computes these masks before t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from irload.core.op import is_builtin
+from irload.ops.activation.rectifiers import whole
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ElementwiseStep
@@ -39,6 +41,11 @@ COMPARISONS: Mapping[str, tuple[str, ...]] = {
 """Operations on two operands of any type, in the form of LOGIC."""
 ARITHMETIC: Mapping[str, tuple[str, ...]] = {
     "Add": ("add",),
+    "BitwiseAnd": ("bit_and",),
+    "BitwiseLeftShift": ("shift_left",),
+    "BitwiseOr": ("bit_or",),
+    "BitwiseRightShift": ("shift_right",),
+    "BitwiseXor": ("bit_xor",),
     "Maximum": ("maximum",),
     "Minimum": ("minimum",),
     "Multiply": ("multiply",),
@@ -63,12 +70,17 @@ def _lowered(step: Step) -> ElementwiseStep | None:
         return None
     if any(v.dtype not in (BOOL, F32, *INTEGERS, *BYTES) or not v.size for v in (*step.inputs, *step.outputs)):
         return None
-    instructions = _instructions(step)
-    if not instructions or step.op.attributes.get("auto_broadcast") == "pdpd":
+    if step.op.attributes.get("auto_broadcast") == "pdpd":
         return None
     inputs = step.inputs[:1] if step.op.type == "ConvertLike" else step.inputs
-    expression = Expression(len(inputs), instructions)
-    return ElementwiseStep(inputs, step.outputs, expression=expression, origin=step.origin)
+    instructions, constants = _instructions(step), list[Value]()
+    if not instructions and step.inputs[0].dtype in INTEGERS:
+        instructions, numbers = _of_integers(step)
+        constants = [Value.of(np.array(number, step.inputs[0].dtype), step.output.name) for number in numbers]
+    if not instructions:
+        return None
+    expression = Expression(len(inputs) + len(constants), instructions)
+    return ElementwiseStep([*inputs, *constants], step.outputs, expression=expression, origin=step.origin)
 
 
 def _instructions(step: ComputeStep) -> tuple[Instruction, ...]:
@@ -88,14 +100,44 @@ def _instructions(step: ComputeStep) -> tuple[Instruction, ...]:
             return (Instruction(NOT, (0,)),)
         case "IsNaN":
             return Instruction("equal", (0, 0)), Instruction(NOT, (1,))
-        case "Divide" if dtype in INTEGERS and step.op.attributes["m_pythondiv"] and _is_positive(step.inputs[1]):
-            return (Instruction("divide", (0, 1)),)
-        case "Negative" if dtype in INTEGERS:
-            return (Instruction("negative", (0,)),)
         case "Convert" | "ConvertLike":
             return _conversion(dtype, step.output.dtype) if step.types[0].element.bits >= 8 else ()
         case _:
             return ()
+
+
+def _of_integers(step: ComputeStep) -> tuple[tuple[Instruction, ...], tuple[int, ...]]:
+    """Return the instructions of an operation on integers, and the numbers that are its operands after the inputs."""
+    known, limits = step.op.attributes, np.iinfo(step.inputs[0].dtype)
+    match step.op.type:
+        case "Negative":
+            return (Instruction("negative", (0,)),), ()
+        case "Abs":
+            return (Instruction("negative", (0,)), Instruction("maximum", (0, 1))), ()
+        case "Sign":
+            return _bounded(-1, 1)
+        case "ReLU":
+            return _bounded(0, int(limits.max))
+        case "Clamp":
+            return _bounded(whole(known["min"], math.ceil, limits), whole(known["max"], math.floor, limits))
+        case "BitwiseNot":
+            return (Instruction("bit_xor", (0, 1)),), (-1,)
+        case "SquaredDifference":
+            return (Instruction("subtract", (0, 1)), Instruction("multiply", (2, 2))), ()
+        case "Divide" if known["m_pythondiv"] and _is_positive(step.inputs[1]):
+            return (Instruction("divide", (0, 1)),), ()
+        case "Mod" if _is_positive(step.inputs[1]):
+            return (Instruction("remainder", (0, 1)),), ()
+        case "FloorMod" if _is_positive(step.inputs[1]):
+            floored = Instruction("divide", (0, 1)), Instruction("multiply", (2, 1)), Instruction("subtract", (0, 3))
+            return floored, ()
+        case _:
+            return (), ()
+
+
+def _bounded(low: int, high: int) -> tuple[tuple[Instruction, ...], tuple[int, ...]]:
+    """Return the instructions that clamp to two numbers, and these numbers."""
+    return (Instruction("maximum", (0, 1)), Instruction("minimum", (3, 2))), (low, high)
 
 
 def _is_positive(divisor: Value) -> bool:

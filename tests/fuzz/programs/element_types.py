@@ -132,11 +132,48 @@ def through_integers(b: Build, x: Value) -> Value:
     """Exact values converted to integers, some arithmetic, and a conversion back."""
     if x.exact is None or x.exact.grain > 20 or b.odd:
         raise DoesNotFit("rounding decides")
-    whole = b.op("Convert", b.op("Floor", x), destination_type=b.pick(("i32", "i64")))
-    one = b.const(np.full((1,) * b.pick((0, 1)), b.number(1, 3)).astype(whole.element.dtype), whole.element)
-    whole = b.op(b.pick(("Add", "Multiply", "Maximum")), whole, one, auto_broadcast="numpy")
-    y = b.op("Convert", whole, destination_type=b.element.name)
-    return _known(b, y, Exact(0, (abs(x.exact.largest) + 3) * 3))
+    y = b.op("Convert", b.op("Floor", x), destination_type=b.pick(("i32", "i64")))
+    largest = abs(x.exact.largest) + 1
+    for _ in range(b.number(1, 3)):
+        y, largest = _whole(b, y, largest)
+    return _known(b, b.op("Convert", y, destination_type=b.element.name), Exact(0, largest))
+
+
+def _whole(b: Build, x: Value, largest: float) -> tuple[Value, float]:
+    """An operation on integers of at most this magnitude, and the greatest magnitude of its results."""
+    n = b.number(1, 5)
+    number = b.const(np.full((1,) * b.pick((0, 1)), n).astype(x.element.dtype), x.element)
+    with_number = {
+        "Add": ("opset1", largest + n),
+        "Multiply": ("opset1", largest * n),
+        "Maximum": ("opset1", max(largest, n)),
+        "Divide": ("opset1", largest),
+        "FloorMod": ("opset1", n),
+        "Mod": ("opset1", n),
+        "SquaredDifference": ("opset1", (largest + n) ** 2),
+        "BitwiseAnd": ("opset13", n),
+        "BitwiseOr": ("opset13", largest + n),
+        "BitwiseXor": ("opset13", largest + n),
+        "BitwiseLeftShift": ("opset15", largest * 2**n),
+        "BitwiseRightShift": ("opset15", largest),
+    }
+    alone = {
+        "Abs": ("opset1", largest),
+        "BitwiseNot": ("opset13", largest + 1),
+        "Clamp": ("opset1", 7),
+        "Floor": ("opset1", largest),
+        "Negative": ("opset1", largest),
+        "ReLU": ("opset1", largest),
+        "Sign": ("opset1", 1),
+    }
+    name = b.pick((*with_number, *alone))
+    if name in alone:
+        version, greatest = alone[name]
+        bounds = {"min": -2.5, "max": 6.5} if name == "Clamp" else {}
+        return b.op(name, x, version=version, **bounds), greatest
+    version, greatest = with_number[name]
+    division = {"m_pythondiv": True} if name == "Divide" else {}
+    return b.op(name, x, number, version=version, auto_broadcast="numpy", **division), greatest
 
 
 def _known(b: Build, value: Value, exact: Exact) -> Value:

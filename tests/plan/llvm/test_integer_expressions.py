@@ -27,6 +27,12 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
     "divide": np.floor_divide,
+    "remainder": np.fmod,
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
     "equal": np.equal,
     "less": np.less,
     "less_equal": np.less_equal,
@@ -66,7 +72,7 @@ def test_two_operands(opcode: str, dtype: np.dtype[np.generic]) -> None:
     for _ in range(12):
         shape = shape_of(rng)
         arrays = [numbers(rng, dtype, s) for s in (shape, shape[int(rng.integers(len(shape) + 1)) :])]
-        if opcode == "divide":
+        if opcode in ("divide", "remainder"):
             arrays[1] = np.maximum(arrays[1] & np.iinfo(dtype).max, 1)  # type: ignore[type-var]
         with np.errstate(over="ignore"):
             expected = BINARY[opcode](*arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,12 +46,35 @@ def _truth(mask: Bool, like: Vec) -> Vec:
     return like.constant(1.0).where(mask, 0.0)
 
 
+def _divisor(y: Vec) -> Vec:
+    """A divisor y > 0. Lanes without an element, where y may be 0, must not divide by it."""
+    return y.where(y.compare("sgt", 0), 1)
+
+
 def _floor_quotient(x: Vec, y: Vec) -> Vec:
-    """⌊x / y⌋ of integers, for y > 0. Lanes without an element, where y may be 0, must not divide by it."""
-    y = y.where(y.compare("sgt", 0), 1)
+    """⌊x / y⌋ of integers, for y > 0."""
+    y = _divisor(y)
     quotient = x / y
     below = (x - quotient * y).compare("slt", 0)
     return (quotient - 1).where(below, quotient)
+
+
+def _remainder(x: Vec, y: Vec) -> Vec:
+    """x − trunc(x / y) · y of integers, for y > 0."""
+    y = _divisor(y)
+    return x - x / y * y
+
+
+def _shifted_left(x: Vec, count: Vec) -> Vec:
+    """x · 2^count; 0 for counts outside 0..width − 1."""
+    inside = count.compare("ult", 8 * SIZES[x.element])
+    return (x << count.where(inside, 0)).where(inside, 0)
+
+
+def _shifted_right(x: Vec, count: Vec) -> Vec:
+    """⌊x / 2^count⌋; for counts outside 0..width − 1, all bits are the sign."""
+    width = 8 * SIZES[x.element]
+    return x >> count.where(count.compare("ult", width), width - 1)
 
 
 def _converted(x: Vec, dtype: Any) -> Vec:
@@ -152,6 +175,12 @@ Registers are f32: reads convert from u8, writes convert to u8. Booleans are 0 a
 _INTEGERS: dict[str, Emit] = {
     **{name: _TABLE[name] for name in ("add", "subtract", "multiply")},
     "divide": _floor_quotient,
+    "remainder": _remainder,
+    "bit_and": lambda x, y: x & y,
+    "bit_or": lambda x, y: x | y,
+    "bit_xor": lambda x, y: x ^ y,
+    "shift_left": _shifted_left,
+    "shift_right": _shifted_right,
     "maximum": lambda x, y: x.where(x.compare("sgt", y), y),
     "minimum": lambda x, y: x.where(x.compare("slt", y), y),
     "negative": lambda x: x.constant(0) - x,
@@ -183,32 +212,29 @@ _CYCLES: dict[str, float] = {
     "convert": 0, "divide": 5, "divide_number": 5, "number_divide": 5, "sqrt": 6, "power_number": 8, "exp": 10,
     "log": 14, "tanh": 15, "sin": 60, "cos": 60, "sigmoid": 15, "swish": 15, "erf": 28, "gelu": 25, "gelu_tanh": 17,
     "elu": 10, "mish": 17, "softplus": 20, "round_f16": 2, "round_bf16": 6,
-    "round_f8e4m3": 7, "round_f8e5m2": 7,
+    "round_f8e4m3": 7, "round_f8e5m2": 7, "remainder": 5,
 }  # fmt: skip
 """Cycles per vector of 8 lanes; 1 by default."""
 
 
 def supports_expression(expression: Expression) -> bool:
     """True if every instruction can be computed on vectors of f32."""
-    return all(_supports(i) for i in expression.instructions)
+    return all(_supports(i, _TABLE) for i in expression.instructions)
 
 
 def supports_integers(expression: Expression, operands: Sequence[np.dtype[Any]]) -> bool:
     """True if every instruction can be computed on vectors, for operands of these types."""
     types = expression.types(operands)
-    return all(
-        _supports(i) and (types[i.args[-1]] not in _WHOLE or i.opcode == "convert" or i.opcode in _INTEGERS)
-        for i in expression.instructions
-    )
+    return all(_supports(i, _INTEGERS if types[i.args[-1]] in _WHOLE else _TABLE) for i in expression.instructions)
 
 
-def _supports(instruction: Instruction) -> bool:
+def _supports(instruction: Instruction, functions: Mapping[str, Emit]) -> bool:
     opcode, numbers = instruction.opcode, instruction.numbers
     if opcode == "power_number" and numbers[0] not in _POWERS:
         return False
-    if opcode == "convert" and instruction.dtype not in _REGISTERS:
-        return False
-    return (opcode in _TABLE or opcode == "convert") and not any(math.isnan(n) for n in numbers)
+    if opcode == "convert":
+        return instruction.dtype in _REGISTERS
+    return opcode in functions and not any(math.isnan(n) for n in numbers)
 
 
 def numbers_of(expression: Expression) -> list[float]:
