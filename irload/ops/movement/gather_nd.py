@@ -43,7 +43,7 @@ class GatherElements(Op, since=6):
         return TensorType(data.element, met)
 
     def compute(self, data: Array, indices: Array) -> Array:
-        return data[element_grid(data, indices, np.array(self.axis))]
+        return data[element_grid(data, indices, self.axis % data.ndim)]
 
 
 class GatherND(Op, since=8):

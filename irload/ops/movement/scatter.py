@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class ScatterElementsUpdate(Op, since=3):
         along = int(axis.reshape(())) % data.ndim
         slices = index_of_slices(indices, along)
         if slices is None:
-            reduce_at(result, element_grid(data, indices, axis), updates, "none")
+            reduce_at(result, element_grid(data, indices, along), updates, "none")
         else:
             where = [slice(n) for n in indices.shape]
             result[(*where[:along], normalize_indices(slices, data.shape[along]), *where[along + 1 :])] = updates
@@ -136,17 +136,30 @@ def index_of_slices(indices: Array, axis: int) -> Array | None:
     return slices[:, 0] if not slices.strides[1] or (slices == slices[:, :1]).all() else None
 
 
-def element_grid(data: Array, indices: Array, axis: Array) -> tuple[Array, ...]:
-    """One index array per axis: `indices` for `axis`, and the element's position for all others.
+def element_grid(data: Array, indices: Array, along: int) -> tuple[Array, ...]:
+    """One index array per axis: `indices` for the axis `along`, and the element's position for all others.
 
-    If `indices` selects whole slices, there are no arrays for the axes after `axis`.
+    If `indices` selects whole slices, there are no arrays for the axes after `along`.
     """
-    along = int(axis.reshape(())) % data.ndim
     slices = index_of_slices(indices, along) if indices.shape[along + 1 :] == data.shape[along + 1 :] else None
     selected = indices if slices is None else slices.reshape(*(1,) * along, -1)
     grid: list[Any] = list(np.indices(indices.shape[: selected.ndim], sparse=True))
     grid[along] = normalize_indices(selected, data.shape[along])
     return tuple(grid)
+
+
+def reduce_along(result: Array, indices: Array, updates: Array, axis: int, reduction: str) -> None:
+    """Reduce elements of `result` (contiguous) in place with updates, at `indices` along an axis.
+
+    Raises ExecutionError for an index out of range.
+    """
+    reduce_at(result, element_grid(result, indices, axis), updates, reduction)
+
+
+class ReduceAlong(Protocol):
+    """The signature of `reduce_along`."""
+
+    def __call__(self, result: Array, indices: Array, updates: Array, axis: int, reduction: str) -> None: ...
 
 
 class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate", since=12):
@@ -160,17 +173,20 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate
     use_init_val = attr.boolean(default=True)
 
     widens = True
+    replaceable = True
+    reduce_along: ClassVar[ReduceAlong] = staticmethod(reduce_along)
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         if self.reduction == "none":
             return super().compute(data, indices, updates, axis)
-        grid = element_grid(data, indices, axis)
+        along = int(axis.reshape(())) % data.ndim
         result = data.copy()
         if not self.use_init_val:
-            result[grid] = neutral(self.reduction, data.dtype)
-        reduce_at(result, grid, updates, self.reduction)
+            result[element_grid(data, indices, along)] = neutral(self.reduction, data.dtype)
+        self.reduce_along(result, indices, updates, along, self.reduction)
         if self.reduction == "mean":
-            added = np.bincount(flat_index(data.shape, grid), minlength=data.size).reshape(data.shape)
+            at = flat_index(data.shape, element_grid(data, indices, along))
+            added = np.bincount(at, minlength=data.size).reshape(data.shape)
             count = added + int(self.use_init_val)
             divide: Callable[[Array, Array], Array] = np.divide if data.dtype.kind == "f" else np.floor_divide
             result = divide(result, np.maximum(count, 1)).astype(data.dtype)

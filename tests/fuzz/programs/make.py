@@ -82,6 +82,7 @@ EMITTERS: Sequence[tuple[float, tuple[int, ...], Emitter]] = (
     (0.5, ROWS, moves.chosen_rows),
     (0.8, ROWS, moves.of_sizes),
     (0.7, ROWS, moves.elements),
+    (0.4, ROWS, moves.scattered),
     (0.5, ROWS, moves.batches),
     (1.5, ROWS, rows.layer_norm),
     (1, ROWS, rows.rms_norm),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from irload.core import element as et
 from tests.fuzz.programs.build import Build, DoesNotFit, Value
+from tests.fuzz.programs.exact import Exact
 from tests.fuzz.programs.operands import recent_value, split_sizes
 
 
@@ -144,6 +146,26 @@ def indices(b: Build, low: int, high: int, *shape: int) -> Value:
         return b.const(b.rng.integers(low, high + 1, shape).astype(np.int64))
     whole = b.const(b.rng.integers(low - 4, high + 5, shape).astype(np.int64))
     return b.op("Clamp", whole, min=low, max=high)
+
+
+def scattered(b: Build, x: Value) -> Value:
+    """Elements of x reduced into the elements at indices, as messages of a graph network are added to nodes."""
+    if b.dynamic or not prod(x.shape):
+        raise DoesNotFit("the indices have the shape of x")
+    axis = b.number(0, x.rank - 1)
+    count, n = b.number(1, 5), x.shape[axis]
+    data = b.parameter((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.element)
+    if b.chance(0.5):
+        column = indices(b, -count, count - 1, *(n if k == axis else 1 for k in range(x.rank)))
+        where = b.op("Broadcast", column, b.ints(*x.shape), version="opset3", mode="numpy")
+    else:
+        where = indices(b, -count, count - 1, *x.shape)
+    known = {"reduction": b.pick(("sum", "sum", "min", "max", "mean")), "use_init_val": b.chance(0.7)}
+    y = b.op("ScatterElementsUpdate", data, where, x, b.const(np.int64(axis)), version="opset12", **known)
+    if y.exact is None or known["reduction"] in ("min", "max"):
+        return y
+    total = Exact(y.exact.grain, y.exact.largest * (n + 1))
+    return replace(y, exact=total if known["reduction"] == "sum" and total.fits(y.element) else None)
 
 
 def elements(b: Build, x: Value) -> Value:

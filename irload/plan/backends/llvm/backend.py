@@ -75,6 +75,7 @@ class LlvmBackend:
 
     def operation(self, op: Op) -> Op:
         from irload.ops.detection.boxes import Suppressing
+        from irload.ops.movement.scatter import ScatterElementsUpdate12
         from irload.ops.sparse.embedding import EmbeddingBag
         from irload.ops.text.tools import TextOp
 
@@ -86,6 +87,10 @@ class LlvmBackend:
             from irload.plan.backends.llvm.kernels.embedding_bags import row_summer  # rarely used
 
             return _with(op, "sum_rows", row_summer(self.target))
+        if isinstance(op, ScatterElementsUpdate12):
+            from irload.plan.backends.llvm.kernels.scattering import along_reducer  # rarely used
+
+            return _with(op, "reduce_along", along_reducer(self.target))
         if isinstance(op, TextOp):
             from irload.plan.backends.llvm.kernels.text.tools import CompiledTools
 
