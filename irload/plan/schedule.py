@@ -17,7 +17,7 @@ from irload.plan.inferred_types import InferredTypes
 from irload.plan.ir.constant import SMALL, Constant
 from irload.plan.islands import islands
 from irload.plan.size_limits import require_peak, require_sizes
-from irload.plan.tail import FEW, Tail, tail_of
+from irload.plan.tail import Tail, fewest_planned, tail_of
 from irload.plan.wide import is_short
 from irload.record import record
 from irload.safety.limits import DEFAULT, Limits
@@ -322,11 +322,13 @@ def _part(
 ) -> StaticPart | None:
     """Return the part to plan: all nodes of a static graph, otherwise the `planned` nodes.
 
-    None if there are fewer than FEW planned nodes, and none of them computes products.
+    None if there are few planned nodes (`fewest_planned`), and none of them computes products.
     """
     key: Hashable = object()  # unique, since a plan of all nodes belongs to one schedule
     if not is_static:
-        if len(planned) < FEW and all(macs(s.node) == 0 for s in planned):
+        if len(planned) < fewest_planned(t for s in planned for t in s.types) and all(
+            macs(s.node) == 0 for s in planned
+        ):
             return None
         needed = {i for s in planned for i in s.node.inputs}
         parameters, results = [o for o in parameters if o in needed], _left(planned, nodes, results)

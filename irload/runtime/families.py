@@ -50,7 +50,8 @@ class Variant:
 
     `template`: the plan of the first nodes, None if they are too few; `remainder`: the nodes that run after the plan,
     None if it runs the entire graph. `passed`: for a tail that calculates nothing, the inputs that are its results.
-    `holds`: returns True if all guards hold for values of the symbols.
+    `holds`: returns True if all guards hold for values of the symbols. `read`: the inputs that the plan of an entire
+    tail reads, all except values that are known from shapes; None for other graphs, whose plans read all inputs.
     """
 
     template: Template | None
@@ -59,6 +60,7 @@ class Variant:
     elements: Sequence[ElementType]
     remainder: InterpretedRemainder | None = None
     passed: tuple[int, ...] | None = None
+    read: Sequence[int] | None = None
     idle: list[Workspace] = field(default_factory=list["Workspace"])
 
     @property
@@ -306,6 +308,6 @@ class PlanFamilies:
         holds = trace.test() if template is None else template.holds
         if not holds(symbols.values):
             raise AssertionError("the guards do not hold for the traced shape")
-        entire = schedule.is_static and not any(t.value is not None for t in given)
-        remainder = None if entire else InterpretedRemainder(schedule, trace)
-        return Variant(template, holds, symbols, [t.element for t in types], remainder)
+        remainder = None if schedule.entire is not None else InterpretedRemainder(schedule, trace)
+        read = None if self._tail is None else [k for k, tensor in enumerate(given) if tensor.value is None]
+        return Variant(template, holds, symbols, [t.element for t in types], remainder, read=read)

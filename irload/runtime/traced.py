@@ -188,9 +188,9 @@ class TracedPlans:
         self, shape: BoundShape, arrays: Sequence[Array], run: InterpreterRun, *, wide: bool = False
     ) -> tuple[Array, ...]:
         """Return the results of the graph for a shape."""
-        template, remainder = shape.variant.template, shape.variant.remainder
+        template, remainder, read = shape.variant.template, shape.variant.remainder, shape.variant.read
         if remainder is None:
-            return self._planned(shape, arrays, run, wide=wide)
+            return self._planned(shape, arrays if read is None else [arrays[k] for k in read], run, wide=wide)
         schedule = remainder.at(shape.values)
         plan = None if template is None else lambda inputs: self._planned(shape, inputs, run, wide=True)
         return run.run_nodes(schedule, arrays, plan, wide=wide)

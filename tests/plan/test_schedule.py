@@ -233,3 +233,16 @@ def test_a_fault_is_detected_repeatedly() -> None:
     assert len(faults) == 1
     with pytest.raises(irload.ShapeMismatch):
         irload.compile_model(model, 1)
+
+
+@pytest.mark.parametrize(("layers", "expected"), [(2, False), (3, True)])
+def test_few_layers_of_known_shapes_are_planned(layers: int, expected: bool) -> None:
+    """Before layers whose shapes depend on values."""
+    net = Net()
+    x = net.input(2, 3)
+    for _ in range(layers):
+        x = net.op("Negative", x)
+    model = net.model(net.op("NonZero", x, version="opset3", output_type="i64"))
+    schedule = planned(net, model, fold=True)
+    assert (schedule.part is not None) == expected
+    assert [s.node.type for s in schedule.rest][-1] == "NonZero"

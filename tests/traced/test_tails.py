@@ -119,6 +119,9 @@ def test_numbers_that_depend_on_shapes_cross() -> None:
     compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
     for seed, (batch, width) in enumerate(((2, 5), (3, 5), (2, 9), (4, 12), (3, 7))):
         agrees(compiled, plain, values(batch, 4, width, seed=seed))
+    variants = [variant for plans in compiled._tails.values() for variant in plans.families.recent]
+    assert all(variant.remainder is None for variant in variants)
+    assert any(variant.read is not None and len(variant.read) < len(variant.elements) for variant in variants)
 
 
 @pytest.mark.parametrize("element", [et.f16, et.bf16], ids=lambda e: e.name)
