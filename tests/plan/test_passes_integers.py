@@ -203,6 +203,45 @@ def test_hashes_of_integers_are_one_kernel() -> None:
     assert [step.kernel for step in compiled.profile([numbers])] == ["Pointwise"]
 
 
+@pytest.mark.parametrize("keep_dims", [True, False])
+@pytest.mark.parametrize("axes", [[0], [-1], [1, 0], [2, -3]], ids=str)
+@pytest.mark.parametrize("type", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceLogicalAnd", "ReduceLogicalOr"])
+def test_reductions_are_kernels(type: str, axes: list[int], *, keep_dims: bool) -> None:
+    net, limits = Net(), np.iinfo(np.int64)
+    x = net.integers(3, 5, 20)
+    source = net.op("Greater", x, net.constant(np.array(0)), **NUMPY) if "Logical" in type else x
+    reduced = net.op(type, source, net.constant(axes), keep_dims=keep_dims)
+    model = net.model(reduced)
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    numbers = np.random.default_rng(0).integers(limits.min, limits.max, (3, 5, 20), endpoint=True)
+    numbers[1], numbers[:, 2] = 7, limits.min
+    np.testing.assert_array_equal(compiled([numbers])[0], plain([numbers])[0])
+    assert "compute" not in {step.kernel for step in compiled.profile([numbers])}
+
+
+def test_one_plan_reduces_any_number_of_integers() -> None:
+    """As the lengths of sentences, which are sums of their masks."""
+    net = Net()
+    x = net.integers(-1, -1)
+    lengths = net.op("ReduceSum", x, net.constant([1]), keep_dims=True)
+    largest = net.op("ReduceMax", x, net.constant([0]), keep_dims=False)
+    model = net.model(net.op("Subtract", net.op("Multiply", x, lengths, **NUMPY), largest, **NUMPY))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    for shape in ((2, 5), (3, 7), (1, 40), (9, 300), (4, 1)):
+        x = np.random.default_rng(0).integers(-(2**62), 2**62, shape)
+        np.testing.assert_array_equal(compiled([x])[0], plain([x])[0])
+
+
+def test_means_and_products_of_integers_are_computed() -> None:
+    net = Net()
+    x = net.integers(3, 20)
+    model = net.model(*(net.op(name, x, net.constant([1]), keep_dims=False) for name in ("ReduceMean", "ReduceProd")))
+    compiled, plain = irload.compile_model(model, 1), irload.compile_model(model, 1, optimize=False)
+    numbers = np.arange(-30, 30).reshape(3, 20)
+    for actual, expected in zip(compiled([numbers]).values(), plain([numbers]).values(), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
 @pytest.mark.parametrize("order", ["power first", "selection first"])
 @pytest.mark.parametrize("kind", ["Select", "FakeQuantize"])
 @pytest.mark.parametrize("producer", ["none", "conv", "matmul"])

@@ -92,6 +92,9 @@ BROKEN: dict[str, Callable[[], Step]] = {
     ),
     "not sorted": lambda: ReduceStep([value(2, 3, 4)], [value(3)], kind="sum", axes=(2, 0)),
     "axes (-1, 1) are": lambda: ReduceStep([value(2, 3, 4)], [value(2, 1, 4)], kind="sum", axes=(-1, 1)),
+    "the mean is of int32": lambda: ReduceStep(
+        [Value((4,), np.dtype(np.int32))], [Value((), np.dtype(np.int32))], kind="mean", axes=(0,)
+    ),
     "expected (2, 1, 4) or (2, 4)": lambda: ReduceStep([value(2, 3, 4)], [value(3, 4)], kind="sum", axes=(1,)),
     "out of range": lambda: SoftmaxStep([value(2, 3)], [value(2, 3)], axis=2),
     "the axes": lambda: NormalizeStep([value(2, 3)], [value(2, 3)], axes=(0,), eps=1.0),

@@ -1,4 +1,4 @@
-"""Convert operations on booleans and integers, and comparisons of f32, from Compute to Elementwise steps.
+"""Convert operations on booleans and integers, and comparisons of f32, from Compute to Elementwise and Reduce steps.
 
 Only steps that a back end supports are converted. Traced plans run this pass after they have removed the steps that
 compute masks from shapes or integers alone: NumPy computes these masks before the kernels run.
@@ -7,7 +7,7 @@ compute masks from shapes or integers alone: NumPy computes these masks before t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from irload.core.op import is_builtin
 from irload.ops.activation.rectifiers import whole
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
-from irload.plan.ir.steps import ComputeStep, ElementwiseStep
+from irload.plan.ir.steps import ComputeStep, ElementwiseStep, ReduceStep
 from irload.plan.passes.fusions import fuse_elementwise
 
 BOOL, F32, I32 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int32)
@@ -56,22 +56,35 @@ SWAPPED: Mapping[str, str] = {"Greater": "less", "GreaterEqual": "less_equal"}
 """Operations on two operands whose opcodes have the operands in reverse order."""
 
 
+REDUCTIONS: Mapping[str, tuple[str, Sequence[np.dtype[np.generic]]]] = {
+    "ReduceLogicalAnd": ("min", (BOOL,)),
+    "ReduceLogicalOr": ("max", (BOOL,)),
+    "ReduceMax": ("max", INTEGERS),
+    "ReduceMin": ("min", INTEGERS),
+    "ReduceSum": ("sum", INTEGERS),
+}
+"""The kind of the Reduce step of an operation, and the types that it reduces."""
+
+
 def lower_integers(program: Program, supports: Callable[[Step], bool]) -> None:
     """Convert the steps, and fuse them with adjacent Elementwise steps. `supports`: True if a back end runs a step."""
-    lowered = [(step, new) for step in program.steps if (new := _lowered(step)) is not None and supports(new)]
+    new_steps = [(step, _lowered(step)) for step in program.steps]
+    lowered = [(step, new) for step, new in new_steps if new is not None and supports(new)]
     for step, new in lowered:
         program.replace([step], [new])
     if lowered:
         fuse_elementwise(program, supports)
 
 
-def _lowered(step: Step) -> ElementwiseStep | None:
+def _lowered(step: Step) -> ElementwiseStep | ReduceStep | None:
     if not isinstance(step, ComputeStep) or step.op.namespace != "opset" or not is_builtin(step.op) or not step.inputs:
         return None
     if any(v.dtype not in (BOOL, F32, *INTEGERS, *BYTES) or not v.size for v in (*step.inputs, *step.outputs)):
         return None
     if step.op.attributes.get("auto_broadcast") == "pdpd":
         return None
+    if step.op.type in REDUCTIONS:
+        return _reduction(step)
     inputs = step.inputs[:1] if step.op.type == "ConvertLike" else step.inputs
     instructions, constants = _instructions(step), list[Value]()
     if not instructions and step.inputs[0].dtype in INTEGERS:
@@ -81,6 +94,15 @@ def _lowered(step: Step) -> ElementwiseStep | None:
         return None
     expression = Expression(len(inputs) + len(constants), instructions)
     return ElementwiseStep([*inputs, *constants], step.outputs, expression=expression, origin=step.origin)
+
+
+def _reduction(step: ComputeStep) -> ReduceStep | None:
+    x, axes = step.inputs
+    kind, dtypes = REDUCTIONS[step.op.type]
+    if axes.constant is None or not axes.constant.size or not x.shape or x.dtype not in dtypes:
+        return None
+    along = {int(axis) % len(x.shape) for axis in axes.constant.flat}
+    return ReduceStep([x], step.outputs, kind=kind, axes=tuple(sorted(along)), origin=step.origin)
 
 
 def _instructions(step: ComputeStep) -> tuple[Instruction, ...]:

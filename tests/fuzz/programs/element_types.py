@@ -166,6 +166,10 @@ def _whole(b: Build, x: Value, largest: float) -> tuple[Value, float]:
         "ReLU": ("opset1", largest),
         "Sign": ("opset1", 1),
     }
+    if x.rank and not b.dynamic and b.chance(0.15):
+        axis = b.number(0, x.rank - 1)
+        reduced = b.op(b.pick(("ReduceSum", "ReduceMax", "ReduceMin")), x, b.ints(axis), keep_dims=True)
+        return b.op("Subtract", x, reduced, auto_broadcast="numpy"), largest * (x.shape[axis] + 1)
     name = b.pick((*with_number, *alone))
     if name in alone:
         version, greatest = alone[name]

@@ -1,4 +1,4 @@
-"""Expressions of i32 and i64, over tensors of random shapes and strides between protected pages."""
+"""Expressions and reductions of i32 and i64, over tensors of random shapes and strides between protected pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irload.ops.casting import convert
 from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
-from irload.plan.ir.steps import ElementwiseStep
+from irload.plan.ir.steps import ElementwiseStep, ReduceStep
 from tests.plan.llvm.harness import TARGETS, run_step
 from tests.plan.llvm.strides import strided
 
@@ -121,6 +121,25 @@ def test_several_types_in_one_expression(dtype: np.dtype[np.generic]) -> None:
             actual = run_step(step, [a, b, x], target, laid=strided(rng))
             np.testing.assert_array_equal(actual[0], chosen)
             np.testing.assert_array_equal(actual[1], chosen != 0)
+
+
+@pytest.mark.parametrize("kind", ["sum", "min", "max"])
+@pytest.mark.parametrize("dtype", [I32, I64, BOOL], ids=str)
+def test_reductions(dtype: np.dtype[np.generic], kind: str) -> None:
+    if (kind, dtype) == ("sum", BOOL):
+        pytest.skip("booleans are not added")
+    rng = np.random.default_rng(len(kind))
+    for _ in range(20):
+        shape = (*shape_of(rng), int(rng.choice([1, 7, 16, 40, 300])))
+        axes = tuple(sorted({int(rng.integers(len(shape))) for _ in range(int(rng.integers(1, 4)))}))
+        x = numbers(rng, dtype, shape)
+        expected = {"sum": np.add, "min": np.minimum, "max": np.maximum}[kind].reduce(x, axes, dtype)
+        step = ReduceStep([Value(shape, dtype)], [Value(expected.shape, dtype)], kind=kind, axes=axes)
+        assert TABLE.supports(step)
+        for target in TARGETS:
+            lay = strided(rng) if rng.random() < 0.6 else None
+            (actual,) = run_step(step, [x], target, at_end=bool(rng.random() < 0.5), laid=lay)
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_functions_of_numbers_are_not_supported() -> None:

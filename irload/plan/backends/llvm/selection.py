@@ -46,6 +46,10 @@ def _maps(step: ir.ElementwiseStep) -> bool:
     return supports_integers(step.expression, [v.dtype for v in step.inputs])
 
 
+def _reduces(step: ir.ReduceStep) -> bool:
+    return bool(step.inputs[0].size and step.output.size)
+
+
 def _sums(step: ir.CumulativeSumStep) -> bool:
     return step.output.size > 0 and step.output.dtype in (F32, I32, I64)
 
@@ -136,7 +140,7 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.NormalizeStep: StepRow("normalization.select_normalize", _computes),
         ir.PoolStep: StepRow("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
         ir.RecurrentStep: StepRow("recurrent_selection.select_recurrent", lambda s: _computes(s, s.lengths)),
-        ir.ReduceStep: StepRow("reduction.select_reduce", _computes, stored={BF16: lambda s, *_: s.inputs}),
+        ir.ReduceStep: StepRow("reduction.select_reduce", _reduces, stored={BF16: lambda s, *_: s.inputs}),
         ir.RelayoutStep: StepRow("copying.select_relayout", _copies),
         ir.ResampleStep: StepRow("resampling.select_resample", _computes),
         ir.ReshapeStep: StepRow("copying.select_view", _copies),

@@ -19,16 +19,30 @@ if TYPE_CHECKING:
     from irload.ops.image.taps import Taps
 
 
+REDUCED = {
+    "sum": ("int32", "int64"),
+    "mean": (),
+    "max": ("int32", "int64", "bool"),
+    "min": ("int32", "int64", "bool"),
+}
+"""The types other than f32 of each kind of reduction."""
+
+
 @record(frozen=False, eq=False, kw_only=True)
 class ReduceStep(Step):
-    """Sum, mean, maximum or minimum over axes; the output keeps each reduced axis with length 1, or drops it."""
+    """Sum, mean, maximum or minimum over axes; the output keeps each reduced axis with length 1, or drops it.
+
+    The values are f32, or of one of the types in `REDUCED`. Sums of integers wrap.
+    """
 
     kind: str
     axes: tuple[int, ...]
 
     def check(self) -> None:
         rules.counts(self, 1)
-        rules.f32(*self.inputs, self.output)
+        rules.equal("the dtype", self.output.dtype, self.inputs[0].dtype)
+        if self.output.dtype.name not in ("float32", *REDUCED[self.kind]):
+            raise PlanInvalid(f"the {self.kind} is of {self.output.dtype}")
         shape, axes = self.inputs[0].shape, self.axes
         if not axes or not all(a < b for a, b in pairwise(axes)) or not 0 <= axes[0] <= axes[-1] < len(shape):
             raise PlanInvalid(f"axes {axes} are not sorted, or out of range")

@@ -40,15 +40,15 @@ class Vectors:
     first: int = 0
 
     def read(self, tensor: int, element: str = F32) -> list[Vec]:
-        """The vectors of a tensor, as f32."""
+        """The vectors of a tensor: i32 and i64 unchanged, others as f32."""
         address, stride = self.addresses[tensor], self.strides[tensor]
         return [read(self.f, address, stride * at, stride, count, element) for at, count in self._positions]
 
-    def write(self, tensor: int, values: Sequence[Vec]) -> None:
-        """Store vectors of f32."""
+    def write(self, tensor: int, values: Sequence[Vec], element: str = F32) -> None:
+        """Store vectors of a tensor."""
         address, stride = self.addresses[tensor], self.strides[tensor]
         for value, (at, count) in zip(values, self._positions, strict=True):
-            write(self.f, value, address, stride * at, stride, count)
+            write(self.f, value, address, stride * at, stride, count, element)
 
     def of(self, values: Sequence[Vec]) -> Sequence[Vec]:
         """The part of a list with one item per vector that belongs to the vectors of this iteration."""
@@ -84,7 +84,7 @@ class Positions(ABC):
         """`for vectors in positions.walk()`: all vectors."""
 
     @abstractmethod
-    def store(self, totals: Sequence[Vec]) -> None:
+    def store(self, totals: Sequence[Vec], element: str = F32) -> None:
         """Store the results of a `fold`, one per row or column, in tensor 0."""
 
 
@@ -105,8 +105,8 @@ class RowPositions(Positions):
         for vectors, _ in self._run([]):
             yield vectors
 
-    def store(self, totals: Sequence[Vec]) -> None:
-        Vectors(self.f, self.addresses, [0], [1]).write(0, totals)
+    def store(self, totals: Sequence[Vec], element: str = F32) -> None:
+        Vectors(self.f, self.addresses, [0], [1]).write(0, totals, element)
 
     @property
     def _chains(self) -> int:
@@ -162,8 +162,8 @@ class ColumnPositions(Positions):
             for addresses in nested(self.f, self.axes, self.addresses):
                 yield self._vectors(first, addresses)
 
-    def store(self, totals: Sequence[Vec]) -> None:
-        Vectors(self.f, self.addresses, self.strides, self.counts).write(0, totals)
+    def store(self, totals: Sequence[Vec], element: str = F32) -> None:
+        Vectors(self.f, self.addresses, self.strides, self.counts).write(0, totals, element)
 
     def _vectors(self, first: int, addresses: list[Pointer]) -> Vectors:
         return Vectors(self.f, addresses, self.strides, self.counts[first : first + self.together], first)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from irload.plan.backends.llvm.axes import Axis, by_memory
 from irload.plan.backends.llvm.builder import Function, Vec
-from irload.plan.backends.llvm.elements import F32, element_of
+from irload.plan.backends.llvm.elements import INTEGERS, SIZES, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.formulas import Formula, formula_kernel
 from irload.plan.backends.llvm.kernels.positions import Positions
@@ -27,15 +27,19 @@ def select_reduce(step: ReduceStep, selector: Selector) -> list[Launch]:
     outer = by_memory([Axis(x.shape[k], (s, x.strides[k])) for k, s in zip(outer_axes, strides, strict=True)])
     inner = by_memory([Axis(x.shape[k], (x.strides[k],)) for k in step.axes])
     inner = [Axis(axis.size, (0, *axis.strides)) for axis in inner]
-    kernel = formula_kernel(selector.target.lanes, outer, inner, ReductionFormula(step.kind, element_of(x)))
-    return [selector.launch(kernel, [out, x])]
+    how = ReductionFormula(step.kind, element_of(out), element_of(x))
+    return [selector.launch(formula_kernel(selector.target.lanes, outer, inner, how), [out, x])]
 
 
 @record()
 class ReductionFormula(Formula):
-    """A sum, mean, maximum or minimum (`kind`) of x, which is stored as `element`. Maxima and minima ignore NaN."""
+    """A sum, mean, maximum or minimum (`kind`) of x. Maxima and minima ignore NaN.
+
+    `result` and `element`: the stored types of the result and of x; i32 and i64 are reduced as such, others as f32.
+    """
 
     kind: str
+    result: str
     element: str
 
     name: ClassVar[str] = "Reduce"
@@ -43,22 +47,30 @@ class ReductionFormula(Formula):
 
     @property
     def elements(self) -> Sequence[str]:
-        return F32, self.element
+        return self.result, self.element
 
     @property
     def cycles(self) -> float:
         return 4 / 3
 
     def write(self, f: Function, positions: Positions, parameter: Vec) -> None:
-        # for a maximum, the result is the lowest finite f32 if all are NaN or −∞
-        totals = [f.number({"max": -LARGEST, "min": float("inf")}.get(self.kind, 0.0))]
+        totals = [self._neutral(f)]
         for vectors in positions.fold(totals, self._combine):
             values = vectors.read(1, self.element)
             totals[:] = [self._combine(total, value) for total, value in zip(totals, values, strict=True)]
-        positions.store([total / parameter for total in totals] if self.kind == "mean" else totals)
+        positions.store([total / parameter for total in totals] if self.kind == "mean" else totals, self.result)
+
+    def _neutral(self, f: Function) -> Vec:
+        """The result of no elements."""
+        if self.element in INTEGERS:
+            greatest = (1 << (8 * SIZES[self.element] - 1)) - 1
+            return f.zero(self.element).constant({"max": -greatest - 1, "min": greatest}.get(self.kind, 0))
+        # for a maximum, the result is the lowest finite f32 if all are NaN or −∞
+        return f.number({"max": -LARGEST, "min": float("inf")}.get(self.kind, 0.0))
 
     def _combine(self, total: Vec, value: Vec) -> Vec:
         """The total with one more value."""
         if self.kind in ("sum", "mean"):
             return total + value
-        return value.where(value.compare("ogt" if self.kind == "max" else "olt", total), total)
+        order = ("ogt", "olt") if value.is_float else ("sgt", "slt")
+        return value.where(value.compare(order[self.kind == "min"], total), total)

@@ -57,6 +57,10 @@ def _pool(step: ir.PoolStep) -> bool:
     return max(step.kernel) <= LONGEST_WINDOW and _is_near(step)
 
 
+def _reduces(step: ir.ReduceStep) -> bool:
+    return _computes(step) and step.output.dtype == np.float32
+
+
 def _reduce(step: ir.ReduceStep) -> bool:
     """True for consecutive axes; others would require a transpose."""
     return all(b == a + 1 for a, b in pairwise(step.axes))
@@ -89,7 +93,7 @@ TABLE = StepTable[Callable[[Any, NumpySelector], Selected]](
             lambda s: _computes(s) and not s.lengths,
             lambda s: s.inputs[0].shape[1] <= LONGEST_SEQUENCE,
         ),
-        ir.ReduceStep: StepRow("rows.reduce", _computes, _reduce),
+        ir.ReduceStep: StepRow("rows.reduce", _reduces, _reduce),
         ir.RelayoutStep: StepRow("movement.relayout"),
         ir.ResampleStep: StepRow("resampling.resample", _computes, _resample),
         ir.ReshapeStep: StepRow("movement.view_or_copy"),
