@@ -37,7 +37,13 @@ def require_scalar(name: str, tensor: TensorType) -> None:
 
 def as_i64(indices: Array) -> Array:
     """Indices as i64. u64 values beyond i64 become its maximum, which is out of range for every axis."""
-    return (np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices).astype(np.int64)
+    bounded = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
+    return bounded.astype(np.int64, copy=False)
+
+
+def all_within(indices: Array, size: int) -> bool:
+    """True if all indices, in i64, are in 0..size − 1. As unsigned integers, negative ones are greater."""
+    return not indices.size or bool(indices.view(np.uint64).max() < size)
 
 
 def known_axis(axis: TensorType, rank: int | None, name: str = "axis") -> int | None:

@@ -31,7 +31,7 @@ class NonZero(Op, since=3):
     def compute(self, x: Array) -> Array:
         if x.ndim == 0:
             return np.zeros((1, 1) if x else (0, 0), self.output_type.dtype)
-        return np.stack(np.nonzero(x)).astype(self.output_type.dtype)
+        return np.array(np.nonzero(x), self.output_type.dtype)
 
 
 class Bucketize(Op, since=3):

@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.ports import as_i64, known_axis, require_integer
+from irload.ops.ports import all_within, as_i64, known_axis, require_integer
 
 
 class Gather(Op, since=1):
@@ -63,6 +63,8 @@ class Gather(Op, since=1):
         batches = self.batches % indices.ndim if self.batches < 0 else self.batches
         size = data.shape[along]
         at = as_i64(indices)
+        if not batches and at.size and all_within(at, size):
+            return np.take(data, at, along)
         at = np.where(at < 0, at + size, at)
         outside = (at < 0) | (at >= size)
         shape = data.shape[:along] + indices.shape[batches:] + data.shape[along + 1 :]

@@ -84,6 +84,8 @@ class GatherND(Op, since=8):
         batches = self.batch_dims
         sizes = data.shape[batches:]
         coordinates = [normalize_indices(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
+        if coordinates and not batches:
+            return data[tuple(coordinates)]
         grid = np.indices(indices.shape[:-1], sparse=True)[:batches]
         # Empty coordinates select all of the data.
         result = np.broadcast_to(data[(*grid, *coordinates)], indices.shape[:-1] + sizes[len(coordinates) :])

@@ -15,7 +15,7 @@ from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ExecutionError, ShapeMismatch
-from irload.ops.ports import as_i64, known_axis, require_integer
+from irload.ops.ports import all_within, as_i64, known_axis, require_integer
 
 REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -30,6 +30,8 @@ REDUCTIONS: dict[str, np.ufunc] = {
 def normalize_indices(indices: Array, size: int) -> Array:
     """The indices counted from the front. Raises ExecutionError for an index out of range."""
     at = as_i64(indices)
+    if all_within(at, size):
+        return at
     if at.size and (at.min() < -size or at.max() >= size):
         wrong = at.min() if at.min() < -size else at.max()
         raise ExecutionError(f"index {wrong} is out of range for an axis of {size}")
@@ -132,8 +134,10 @@ def index_of_slices(indices: Array, axis: int) -> Array | None:
     """
     if not indices.size:
         return None
-    slices = np.moveaxis(indices, axis, 0).reshape(indices.shape[axis], -1)
-    return slices[:, 0] if not slices.strides[1] or (slices == slices[:, :1]).all() else None
+    others = [k for k in range(indices.ndim) if k != axis and indices.shape[k] > 1]
+    first = indices[tuple(slice(None) if k == axis else slice(1) for k in range(indices.ndim))]
+    is_uniform = not any(indices.strides[k] for k in others) or (indices == first).all()
+    return first.reshape(-1) if is_uniform else None
 
 
 def element_grid(data: Array, indices: Array, along: int) -> tuple[Array, ...]:

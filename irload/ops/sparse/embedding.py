@@ -15,7 +15,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
 from irload.ops.elementwise import require_numeric
 from irload.ops.movement.scatter import reduce_at
-from irload.ops.ports import require_element, require_rank
+from irload.ops.ports import all_within, as_i64, require_element, require_rank
 from irload.ops.reduction.reduce import divide_truncating
 
 TOGETHER = 1 << 16
@@ -44,7 +44,7 @@ def require_one(name: str, tensor: TensorType | None) -> None:
 
 def require_rows(indices: Array, rows: int) -> None:
     """Raise ExecutionError for an index outside the rows of the table."""
-    if indices.size and (indices.min() < 0 or indices.max() >= rows):
+    if not all_within(as_i64(indices), rows):
         wrong = indices[(indices < 0) | (indices >= rows)]
         raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {rows} rows of emb_table")
 
@@ -139,11 +139,11 @@ class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
         per_sample_weights: Array | None = None,
     ) -> Array:
         ends = np.append(offsets, len(indices))
-        if np.any(ends[1:] < ends[:-1]) or np.any(offsets < 0):
+        sizes, weights = np.diff(ends), per_sample_weights
+        if ends[0] < 0 or sizes.min(initial=0) < 0:
             raise ExecutionError(
                 f"offsets must increase from 0 to at most {len(indices)}, found {offsets[:8].tolist()}"
             )
-        sizes, weights = np.diff(ends), per_sample_weights
         if len(offsets) and offsets[0]:
             indices = indices[offsets[0] :]
             weights = None if weights is None else weights[offsets[0] :]
