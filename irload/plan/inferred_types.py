@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from irload.core.element import dynamic, element_of_dtype
 from irload.core.shape import shape_of
@@ -22,12 +22,17 @@ class UnreadType(TensorType):
 
     __slots__ = ("_array", "is_read")
 
-    def __init__(self, stored: TensorType, array: Array) -> None:
+    is_read: bool
+
+    @classmethod
+    def of_stored(cls, array: Array, stored: TensorType) -> Self:
+        """Return the type of an array that was inferred as the type `stored`."""
         element = element_of_dtype(array.dtype) if stored.element is dynamic else stored.element
-        super().__init__(element, shape_of(array.shape))
-        object.__setattr__(self, "_array", array)
-        object.__setattr__(self, "is_read", False)
-        object.__delattr__(self, "value")  # reading a missing slot calls __getattr__
+        unread = cls(element, shape_of(array.shape))
+        object.__setattr__(unread, "_array", array)
+        object.__setattr__(unread, "is_read", False)
+        object.__delattr__(unread, "value")  # reading a missing slot calls __getattr__
+        return unread
 
     def __getattr__(self, name: str) -> Any:
         if name != "value":

@@ -250,7 +250,7 @@ class InterpreterRun:
         form = (self.differences is None, *form_of(inputs))
         outputs = scheduled.inferred.find(form, inputs)
         if outputs is None:
-            given = list(map(UnreadType, scheduled.input_types, inputs))
+            given = list(map(UnreadType.of_stored, inputs, scheduled.input_types))
             outputs = self._check_types(scheduled, given)
             if is_builtin(scheduled.node.op):
                 scheduled.inferred.keep(form, inputs, given, outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,9 @@ def test_types_without_unread_values(row: tuple[str, str]) -> None:
     for case in (generate(rng) for _ in range(CASES_A_ROW) for generate in GENERATORS[row]):
         op = next(n for n in load(case).nodes if n.type == row[0]).op
         expected = infer_outputs(op, [TensorType.of(i.value, i.element) for i in case.inputs], Inference())
-        unread = [UnreadType(TensorType(i.element, TensorType.of(i.value).shape), i.value) for i in case.inputs]
+        unread = [
+            UnreadType.of_stored(i.value, TensorType(i.element, TensorType.of(i.value).shape)) for i in case.inputs
+        ]
         first = infer_outputs(op, unread, Inference())
         second = infer_outputs(op, [t if t.is_read else t.without_value() for t in unread], Inference())
         assert [(t.element, t.shape) for t in first] == [(t.element, t.shape) for t in expected], case
@@ -35,7 +38,7 @@ def test_types_without_unread_values(row: tuple[str, str]) -> None:
 
 
 def test_values_are_converted_when_read() -> None:
-    tensor = UnreadType(TensorType(f16, Shape(2)), np.array([1, 2**-30], np.float32))
+    tensor = UnreadType.of_stored(np.array([1, 2**-30], np.float32), TensorType(f16, Shape(2)))
     assert not tensor.is_read
     assert tensor.without_value().value is None
     assert not tensor.is_read
@@ -44,8 +47,18 @@ def test_values_are_converted_when_read() -> None:
     assert tensor.is_read
 
 
+def test_a_changed_copy_reads_the_value() -> None:
+    """As inference and extensions create from the types of inputs."""
+    array = np.array([3, 4])
+    tensor = UnreadType.of_stored(array, TensorType.of(array))
+    changed = replace(tensor, shape=Shape(1, 2))
+    assert tensor.is_read
+    assert (changed.element, changed.shape) == (i64, Shape(1, 2))
+    assert changed.value is array
+
+
 def _keep(known: InferredTypes, arrays: list[np.ndarray], read: list[int], length: int) -> None:
-    given = [UnreadType(TensorType.of(a), a) for a in arrays]
+    given = [UnreadType.of_stored(a, TensorType.of(a)) for a in arrays]
     for k in read:
         assert given[k].value is not None
     known.keep(form_of(arrays), arrays, given, Outputs((TensorType(i64, Shape(length)),), 8 * length))
