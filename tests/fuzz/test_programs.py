@@ -60,7 +60,7 @@ def test_the_same_seed_makes_the_same():
 
 
 def test_programs_are_of_all_kinds():
-    programs = [make(5, k) for k in range(150)]
+    programs = [make(5, k) for k in range(200)]
     types = {layer.type for graph in programs for layer in graph.layers}
     for type in (
         *("Convolution", "GroupConvolution", "ConvolutionBackpropData", "MaxPool", "AvgPool", "Interpolate", "MatMul"),
