@@ -28,7 +28,7 @@ def unchecked(ops, kind):
             ports = [ops.parameter(s, F) for s in ([2, 10, 7, 8], [2, 20, 7, 8], [3])]
             return ops.proposal(*ports, PROPOSAL)
         case "region_yolo":
-            return ops.region_yolo(ops.parameter([1, 30, 5, 5], F), 4, 2, 1, False, [1, 2], 0, 3)
+            return ops.region_yolo(ops.parameter([1, 10, 5, 5], F), 4, 2, 1, False, [1, 2], 0, 3)
         case "binary_convolution":
             ones, zeros = np.array([1, 1]), np.array([0, 0])
             ports = [ops.parameter(s, F) for s in ([1, 2, 5, 5], [3, 2, 3, 3])]

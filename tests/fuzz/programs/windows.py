@@ -56,7 +56,7 @@ def geometry(
 def filters(b: Build, x: Value, *shape: int, fan: int) -> Value:
     """Weights of a convolution; some are multiplied by a number between −1 and 1 that is computed from its data."""
     weights = b.weights(*shape, fan=fan)
-    if b.chance(0.85):
+    if b.chance(0.93):
         return weights
     factor = b.op("ReduceMax", x, b.ints(*range(x.rank)), keep_dims=False)
     return b.binary("Multiply", weights, b.op("Clamp", factor, min=-1.0, max=1.0))
