@@ -11,7 +11,7 @@ from irload.core.op import Op
 from irload.core.remarks import remark
 from irload.core.shape import Dim, Shape, normalize_axis
 from irload.core.tensor import Array, TensorType
-from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
+from irload.errors import AttributeInvalid, ShapeMismatch
 from irload.ops.detection.ports import require_floats, require_shape
 
 
@@ -63,10 +63,8 @@ class RegionYolo(Op, since=1):
         return TensorType(data.element, Shape(*data.shape[:axis], merged, *data.shape[max(axis, end) + 1 :]))
 
     def compute(self, data: Array) -> Array:
-        batches, channels, height, width = data.shape
+        batches, _, height, width = data.shape
         shape = (batches, self.regions, self.coords + 1 + self.classes, height, width)
-        if channels < self.regions * shape[2]:
-            raise ExecutionError(f"data must have {self.regions * shape[2]} channels, found {channels}")
         elements = data.flatten()
         result = elements[: prod(shape)].reshape(shape)
         positions, scores = result[:, :, :2], result[:, :, self.coords :]

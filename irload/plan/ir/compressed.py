@@ -102,8 +102,13 @@ class Compressed:
         return parts
 
 
-def compressed(constant: Constant) -> Compressed | None:
-    """Return the compressed form of a constant, or None if it is stored uncompressed. Reads no weights."""
+def compressed(constant: Constant | None) -> Compressed | None:
+    """Return the compressed form of a constant. Reads no weights.
+
+    None if it is stored uncompressed, and for no constant: the source of a computed value.
+    """
+    if constant is None:
+        return None
     at = _before(constant)
     scale: Constant | None = None
     zero_point: Constant | None = None

@@ -36,8 +36,8 @@ def rounded_pair(f: Function, first: Vec, second: Vec) -> Vec:
 
 def pairs(f: Function, first: Vec, second: Vec) -> Vec:
     """Round two vectors of f32 to pairs of bf16 in lanes of 32 bits: the inverse of `member`."""
-    halves, order = rounded_pair(f, first, second), [k // 2 + k % 2 * f.lanes for k in range(2 * f.lanes)]
-    return f.shuffle(halves, halves, order).bitcast(vec_type("i32", f.lanes))
+    halves = rounded_pair(f, first, second)
+    return f.shuffle(halves, halves, _alternating(f.lanes)).bitcast(vec_type("i32", f.lanes))
 
 
 def widened(halves: Vec) -> Vec:
@@ -60,5 +60,9 @@ def interleaved(f: Function, vectors: Sequence[Vec]) -> Vec:
 
 def paired(f: Function, first: Vec, second: Vec) -> Vec:
     """Interleave two vectors: the elements alternate."""
-    lanes = first.lanes
-    return f.shuffle(first, second, [k // 2 + k % 2 * lanes for k in range(2 * lanes)])
+    return f.shuffle(first, second, _alternating(first.lanes))
+
+
+def _alternating(lanes: int) -> list[int]:
+    """The indices of the elements of two vectors of `lanes` lanes, in turns."""
+    return [k // 2 + k % 2 * lanes for k in range(2 * lanes)]

@@ -42,10 +42,10 @@ def quantized_operands(steps: Sequence[Step], target: Target, *, bf16: bool) -> 
 def _codes(step: MatMulStep) -> RowCodes | None:
     """The form of the quantized data of a matmul, None if they are not quantized."""
     data, weights = step.inputs[:2]
-    stored = None if weights.source is None else compressed(weights.source)
+    stored = compressed(weights.source)
     if stored is None or data.is_constant or step.multiplies_integers or not step.multiplies_rows:
         return None
-    form = compression_of(stored, -1 if step.transpose_b else -2)
+    form = compression_of(stored, step.summed_axis)
     if form is None or form.scale is None:
         return None
     group = data_group(form, data.shape[-1])

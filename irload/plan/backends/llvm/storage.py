@@ -104,7 +104,7 @@ def reordered_operands(
         if not isinstance(step, MatMulStep) or not pays_in_bf16(step, target):
             continue
         data, weights = step.inputs[:2]
-        narrow = weights_only and narrow_form(weights, -1 if step.transpose_b else -2) is not None
+        narrow = weights_only and narrow_form(weights, step.summed_axis) is not None
         if weights_only and (not weights.is_constant or (narrow and not _shares_widened_weights(step))):
             continue
         rounded = not data.is_constant and layouts.get(data, PLANAR).storage is None

@@ -176,6 +176,11 @@ class MatMulStep(WithEpilogue, ProductStep):
         return 1, self.output.shape[-1], self.inputs[0].shape[-2 if self.transpose_a else -1]
 
     @property
+    def summed_axis(self) -> int:
+        """The axis of the second operand along which products are summed."""
+        return -1 if self.transpose_b else -2
+
+    @property
     def multiplies_rows(self) -> bool:
         """True if all rows of the first operand, in order, are multiplied by one matrix."""
         a, b = self.inputs[:2]

@@ -168,7 +168,7 @@ def select_gather(step: GatherStep, selector: Selector) -> list[Launch]:
 def _widened_rows(step: GatherStep, selector: Selector) -> list[Launch] | None:
     """The kernel of a Gather from a compressed table, None if it is not compressed or not selected by rows."""
     data, out = step.inputs[0], selector.array(step.output)
-    weights = None if data.source is None else compressed(data.source)
+    weights = compressed(data.source)
     if weights is None or step.axis or step.shared or len(data.shape) != 2 or out.strides[-1] != out.itemsize:
         return None
     form, lanes = compression_of(weights, -1), selector.target.lanes

@@ -40,7 +40,7 @@ from irload.record import record
 def select_matmul(step: MatMulStep, selector: Selector) -> list[Launch]:
     """The kernels of a matmul, whose leading axes broadcast."""
     dot, b = chosen_dot(step, selector), step.inputs[1]
-    axis, codes = -1 if step.transpose_b else -2, selector.memory.layout(step.inputs[0]).codes
+    axis, codes = step.summed_axis, selector.memory.layout(step.inputs[0]).codes
     if codes or dot.a == F32:
         form = compression(b, prod(step.output.shape[:-1]), axis, selector)
     else:
@@ -76,7 +76,7 @@ def compression(value: Value, rows: int, axis: int, selector: Selector) -> Compr
     16-bit floats are packed as f32 if many rows reuse the weights, and the model has no variables: models with
     variables (decoders) also multiply single tokens by the weights.
     """
-    weights = None if value.source is None else compressed(value.source)
+    weights = compressed(value.source)
     if weights is None:
         return None
     one_tile = build.widens_in_registers(selector.target, rows, PANEL)

@@ -169,7 +169,7 @@ class _Writer:
                 if members == 1:
                     f.store(values[0], target, at)
                 else:
-                    f.store(bfloat16.paired(f, *(bfloat16.rounded(f, v) for v in values)), target, at)
+                    f.store(bfloat16.pairs(f, *values), target, at)
 
         whole = begin + (end - begin) // depth * depth
         for first in f.range(begin, whole, depth):

@@ -94,7 +94,7 @@ def compression_of(weights: Compressed, axis: int) -> Compression | None:
 
 def narrow_form(weights: Value, axis: int) -> Compression | None:
     """Return the form of compressed weights of less than 16 bits for sums along an axis, None for other weights."""
-    stored = None if weights.source is None else compressed(weights.source)
+    stored = compressed(weights.source)
     return None if stored is None or stored.is_short else compression_of(stored, axis)
 
 

@@ -113,7 +113,7 @@ class NumpySelector:
         `multiplied`: None also for 16-bit floats in models without variables. They are widened once, during planning,
         because widening them in each inference doubles the time of a product.
         """
-        stored = None if value.source is None else compressed(value.source)
+        stored = compressed(value.source)
         widened = stored is not None and multiplied and stored.is_short and not self._variables
         matrix = None if stored is None or widened else CompressedMatrix.of(stored, axis)
         if matrix is not None:
