@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -101,7 +101,6 @@ class InterpreterRun:
         self.variables = variables.copy() if isinstance(variables, Variables) else Variables(variables)
         self.limits = compiled.limits
         self.deadline = Deadline(compiled.limits)
-        self.tracker = MemoryTracker(compiled.limits)
         self.outputs: Sequence[TensorType] = ()
         self.differences: RunDifferences | None = None
         """Compares types that are inferred only at run time with the declarations of the file."""
@@ -112,6 +111,11 @@ class InterpreterRun:
         self._schedules: dict[Graph, tuple[tuple[tuple[Any, ...], ...], Schedule]] = {}
         """The schedule of each body for the dtypes and shapes of its last call."""
         self._accumulations: dict[Body, Accumulation] = {}
+
+    @cached_property
+    def tracker(self) -> MemoryTracker:
+        """Counts the memory of values outside of plans."""
+        return MemoryTracker(self.limits)
 
     def run(self, schedule: Schedule, arrays: Sequence[Array], *, wide: bool = False) -> tuple[Array, ...]:
         """Return the results of a graph. A plan runs all nodes with known types; the other nodes run one by one.
@@ -361,7 +365,8 @@ def apart(variables: Variables, others: Sequence[Array]) -> Variables:
         shared = at % 2 or (at < len(ends) and ends[at] < high)
         if shared:
             copies[name] = array.copy()
-    variables.update(copies)
+    if copies:
+        variables.update(copies)
     return variables
 
 

@@ -101,7 +101,7 @@ class InputBinding:
         for dtype, shape, (accepted, element, takes), known in ports:
             tensor_type = known.get(shape)
             if tensor_type is None:
-                tensor_type = TensorType(element, Shape(*shape))
+                tensor_type = TensorType(element, Shape.of_sizes(shape))
                 if not takes.contains(tensor_type.shape):
                     return None
                 if len(known) >= FORMS:

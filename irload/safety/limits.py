@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
@@ -113,14 +113,9 @@ def checkpoint() -> None:
         deadline.check()
 
 
-@contextmanager
-def bounded(limits: Limits) -> Generator[None]:
+def bounded(limits: Limits) -> AbstractContextManager[None]:
     """Limit the time of the block by `wall_time`, which `checkpoint` checks, unless an enclosing stage has a limit."""
-    if _current.get() is not None:
-        yield
-        return
-    with Deadline(limits).current():
-        yield
+    return Deadline(limits).current() if _current.get() is None else nullcontext()
 
 
 class Deadline:

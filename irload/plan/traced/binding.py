@@ -60,12 +60,13 @@ class ShapeBinding(Concrete):
             previous.external is self.external or np.array_equal(previous.external, self.external)
         )
         """True if `external` differs from the addresses of the previous binding."""
-        self._starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
-        self.addresses: Array = self._starts[template.value_roots] + template.offsets(numbers)
-        """The addresses of all values in the order of `template.values`, followed by the late constants."""
-        if template.late_values:
-            late = [address_of(self.late.constants[value].array) for value in template.late_values]
-            self.addresses = np.concatenate([self.addresses, late])
+        if previous is None or self.moved or not self.changed.isdisjoint(template.placing):
+            self.starts: Array = np.concatenate([workspace.arena.ctypes.data + workspace.starts, self.external])
+            """The addresses of all roots."""
+            self.addresses: Array = self._addresses()
+            """The addresses of all values in the order of `template.values`, followed by the late constants."""
+        else:
+            self.starts, self.addresses = previous.starts, previous.addresses
         self.replaces = previous is not None and template.growth is not None
         """True if the previous binding will not be used again: lengths of variables that grow do not repeat."""
         self.held = {} if previous is None else self._unchanged(previous)
@@ -89,6 +90,12 @@ class ShapeBinding(Concrete):
         self._previous = None
         self.memory.forget()
         return bound
+
+    def _addresses(self) -> Array:
+        template = self.template
+        addresses = self.starts[template.value_roots] + template.offsets(self.numbers)
+        late = [address_of(self.late.constants[value].array) for value in template.late_values]
+        return np.concatenate([addresses, late]) if late else addresses
 
     def _unchanged(self, previous: BoundPlan) -> dict[Value, Array]:
         sizes_of, positions = self.template.numbers.sizes_of_form, self.template.positions
@@ -122,7 +129,7 @@ class ShapeBinding(Concrete):
         """Return the address and the number of bytes of the buffer that contains a symbolic value."""
         root, workspace = self.template.root_of[value], self._workspace
         inside = root < len(workspace.capacities)
-        return int(self._starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside(root).size
+        return int(self.starts[root]), int(workspace.capacities[root]) if inside else self.memory.outside(root).size
 
     def working(self, name: object, nbytes: int) -> Array:
         """Return working memory, which all shapes share."""
@@ -230,13 +237,14 @@ class BoundPlan(Executor):
     """The executor of a bound plan. It keeps data that the next binding reuses.
 
     `numbers`: the values of all sizes; `external`: the addresses of memory outside the arena; `items`: the objects that
-    contain sizes; `late`: the late constants; `held`: the views of inputs and outputs.
+    contain sizes; `late`: the late constants; `starts`, `addresses`: the addresses of roots and values; `held`: the
+    views of inputs and outputs.
     """
 
     def __init__(self, binding: ShapeBinding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]
         template = binding.template
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
-        self.external = binding.external
+        self.external, self.starts, self.addresses = binding.external, binding.starts, binding.addresses
         self._template = template
         filled, view = template.early.inputs, binding.memory.view
         self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}

@@ -123,10 +123,13 @@ class LateConstants:
 
     def at(self, values: Sequence[int], before: Late | None, changed: AbstractSet[int]) -> Late:
         """Return the constants for values of the sizes. Constants of `before` are reused unless their sizes changed."""
+        parts = self._parts.items if before is None else self._parts.of(changed)
+        if before is not None and not parts:
+            return before
         arrays = {} if before is None else before.arrays.copy()
         constants = {} if before is None else before.constants.copy()
         with np.errstate(all="ignore"):
-            for value, compute in self._parts.items if before is None else self._parts.of(changed):
+            for value, compute in parts:
                 array = arrays[value] = np.asarray(compute(values, arrays), value.dtype)
                 if value in self._read:
                     constants[value] = Constant.of(np.array(array, order="C"))

@@ -134,6 +134,9 @@ class Template:
         self._offsets = self._vector([s.offset * self.stored[v].itemsize for v, s in strided.items()])
         self.root_of = {value: self.roots[self.aliases.root(value)] for value in self.values}
         """The number of the root of each value."""
+        late = (self.late_constants.sizes[value] for value in self.late_values)
+        self.placing = frozenset(self._offsets[2]).union(*late)
+        """The positions of the sizes on which the addresses of values depend."""
         self.value_roots = np.array(list(self.root_of.values()), np.int64)
 
     def _register_dependencies(self) -> None:

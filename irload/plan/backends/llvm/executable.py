@@ -121,16 +121,16 @@ class LlvmExecutable(BoundKernels):
         return StoredExecutable(packed(image), constants.pieces(), constants.nbytes)
 
 
-def bundled(flops: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
+def bundled(flops: Array, ranges: Sequence[tuple[int, int]]) -> list[TableCall]:
     """Ranges of kernels that run in one call; long kernels are divided into parts.
 
     `flops`, `ranges`: the floating-point operations and the range of kernels of each step.
     """
-    if flops and max(flops) < LONG_STEP and sum(flops) <= LONGEST:  # the most frequent case
+    if len(flops) and flops.max() < LONG_STEP and flops.sum() <= LONGEST:  # the most frequent case
         return [(ranges[0][0], ranges[-1][1], 1)]
     calls: list[TableCall] = []
     work = 0.0
-    for amount, (first, last) in zip(flops, ranges, strict=True):
+    for amount, (first, last) in zip(flops.tolist(), ranges, strict=True):
         if calls and work + amount <= LONGEST and amount < LONG_STEP:
             calls[-1] = (calls[-1][0], last, 1)
             work += amount
@@ -176,8 +176,11 @@ class BoundTable(BoundKernels):
     ) -> None:
         self.words = words
         rows, table = self._rows, self.table
-        rows.update(self.form.words_of(changed, numbers), numbers, sizes.addresses)
+        shared = rows.shared
+        rows.update(self.form.records_of(changed, numbers), numbers, sizes.addresses)
         self.calls = bundled(rows.flops, self.form.ranges)
-        table.set_scratch(rows.stride, sizes.working("scratch", rows.stride * table.threads))
-        if table.threads > 1:
+        scratch = sizes.working("scratch", rows.stride * table.threads)
+        if scratch is not table.scratch or rows.stride != table.stride:
+            table.set_scratch(rows.stride, scratch)
+        if rows.shared is not shared:
             table.set_rows(rows.rows)

@@ -15,30 +15,60 @@ from irload.plan.backends.llvm.runtime import KernelTable, working_memory
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.team import AHEAD, AHEAD_STRIDE, ARGUMENTS, ENTRY, FUNCTION, SHARED, UNITS
 from irload.plan.backends.llvm.tuning import REACH, SHARED_CYCLES, TOGETHER_CYCLES
+from irload.record import record
 
 SETS = 16
-"""Maximum number of sets of changed groups for which the record words are cached."""
+"""Maximum number of sets of changed groups for which the records are cached."""
 NO_VALUES: Array = np.zeros(0, np.int64)
 """An empty array: the addresses of values for parts whose terms contain no values."""
 
 
+@record(eq=False)
 class RecordWords:
-    """The words of groups of parts as sums of constants, numbers and addresses. `indices`: their indices in records."""
+    """Words of records as sums of constants, numbers and addresses. `indices`: their indices in the records."""
 
-    def __init__(self, groups: Sequence[Sequence[TablePart]], words: Sequence[Words], indices: Array | slice) -> None:
-        firsts = np.cumsum([0, *map(len, words)])[:-1]
-        self.constants, self.words, self.addresses = _joined([part.sums for group in groups for part in group], 3)
-        self.words += np.repeat(firsts, list(map(_size, groups)))
-        self.indices = indices
+    constants: Array
+    numbers: Array
+    addresses: Array
+    indices: Array
 
     def write(self, records: Array, words: Sequence[Words], addresses: Array) -> None:
         """Write the words into the records. `words`: the numbers of each group; `addresses`: of memory and values."""
         numbers = np.fromiter(chain.from_iterable(words), np.int64)
-        records[self.indices] = self.constants + numbers[self.words] + addresses[self.addresses]
+        records[self.indices] = self.constants + numbers[self.numbers] + addresses[self.addresses]
+
+
+class GroupRecords:
+    """The records of some groups in a table.
+
+    `words`: the numbers of each group, at any shape; `first`: the index of the first word of each group in the records
+    of the table; `properties`: the indices of the properties of all rows of the table.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence[TablePart]],
+        words: Sequence[Words],
+        first: Sequence[int],
+        properties: Array,
+    ) -> None:
+        sizes = list(map(_size, groups))
+        constants, numbers, addresses = _joined([part.sums for group in groups for part in group], 3)
+        offsets = np.cumsum([0, *map(len, words)])[:-1]
+        indices = np.concatenate([np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)])
+        every = constants, numbers + np.repeat(offsets, sizes), addresses, indices
+        self.words = RecordWords(*every)
+        """All words."""
+        self.numbered = RecordWords(*(each[numbers != 0] for each in every))
+        """The words that differ between shapes at equal addresses. Number 0 of each group is 0."""
+        self.rows: Array = np.flatnonzero(np.isin(properties[0], indices))
+        """The rows of the table with these records."""
+        self.properties: Array = properties[:, self.rows]
+        """The indices of the words with the properties of these rows."""
 
 
 class TableForm:
-    """The part of a table that does not depend on the shape: the words of the records of parts, and the order of rows.
+    """The part of a table that does not depend on the shape: the records of its groups, and the order of rows.
 
     `groups`: the parts of each group; `words`: the numbers of each group, at any shape; `threads`: the number of
     threads that share kernels.
@@ -47,7 +77,6 @@ class TableForm:
     def __init__(self, groups: Sequence[Sequence[TablePart]], words: Sequence[Words], threads: int) -> None:
         self.groups = groups
         self.threads = threads
-        self.record_words = RecordWords(groups, words, slice(None))
         parts = [part for group in groups for part in group]
         starts = np.cumsum([0, *(part.sums.shape[1] for part in parts)])[:-1]
         owners, firsts = _joined([part.rows for part in parts], 2)
@@ -60,28 +89,29 @@ class TableForm:
         self.first_rows = [first for first, _ in self.ranges]
         self.properties: Array = self.firsts + np.arange(PROPERTIES)[:, None]
         """The indices of the words with the properties of each row."""
+        self._starts = [0, *accumulate(map(_size, groups))]
+        self.records = GroupRecords(groups, words, self._starts[:-1], self.properties)
+        """The records of all groups."""
         self.prefetches = [] if all(part.is_traced for part in parts) else list(self._prefetches(parts, order))
         """The rows that prefetch weights, the words that contain the addresses, and the bytes between threads."""
-        self._words_of_groups: dict[Sequence[int], RecordWords] = {}
+        self._records_of_groups: dict[Sequence[int], GroupRecords] = {}
 
-    def words_of(self, changed: Sequence[int], words: Sequence[Words]) -> RecordWords:
-        """The record words of the changed groups."""
-        record_words = self._words_of_groups.get(changed)
-        if record_words is None:
-            starts = [0, *accumulate(map(_size, self.groups))]
-            indices = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in changed])
-            if len(self._words_of_groups) >= SETS:
-                self._words_of_groups.clear()
-            changed_groups = [self.groups[k] for k in changed]
-            record_words = self._words_of_groups[changed] = RecordWords(changed_groups, words, indices)
-        return record_words
+    def records_of(self, changed: Sequence[int], words: Sequence[Words]) -> GroupRecords:
+        """The records of the changed groups. `words`: the numbers of these groups, at any shape."""
+        records = self._records_of_groups.get(changed)
+        if records is None:
+            if len(self._records_of_groups) >= SETS:
+                self._records_of_groups.clear()
+            groups, first = [self.groups[k] for k in changed], [self._starts[k] for k in changed]
+            records = self._records_of_groups[changed] = GroupRecords(groups, words, first, self.properties)
+        return records
 
     def _prefetches(self, parts: Sequence[TablePart], order: Array) -> Iterator[tuple[int, int, int]]:
         streams: list[Streamed | None] = []
         for part in parts:  # traced kernels neither prefetch weights nor stream them
             created = [None if part.is_traced else create(()).streamed for create in part.kernels]
             streams += created * len(part.positions)
-        addresses = self.record_words.addresses
+        addresses = self.records.words.addresses
 
         def is_temporary(row: int, pointer: int) -> bool:
             return addresses[self.firsts[row] + PROPERTIES + pointer] == TEMPORARY
@@ -97,34 +127,45 @@ class TableRows:
     def __init__(self, form: TableForm, words: Sequence[Words], values: Array, temporary: Array) -> None:
         self.form = form
         self.temporary = temporary
-        self._addresses = np.array([0, temporary.ctypes.data])
-        self.records: Array = np.zeros(len(form.record_words.words), np.int64)
+        self.records: Array = np.zeros(len(form.records.words.indices), np.int64)
         self.rows: Array = np.zeros((max(len(form.firsts), 1), ENTRY), np.int64)
         self._point()
+        self._properties: Array = np.zeros(form.properties.shape, np.int64)
         self.stride = 0
         """Bytes of scratch memory per thread, in whole pages."""
-        self.flops: list[int] = []
+        self.flops: Array = NO_VALUES
         """The floating-point operations of each step that has kernels."""
-        self.update(form.record_words, words, values)
+        self.shared = b""
+        """For each row, whether threads share its kernel."""
+        self._values: Array | None = None
+        self.update(form.records, words, values)
 
     def copied(self) -> TableRows:
         """A copy of the rows and of the records."""
         other = copy(self)
-        other.rows, other.records = self.rows.copy(), self.records.copy()
+        other.rows, other.records, other._properties = self.rows.copy(), self.records.copy(), self._properties.copy()
         other._point()
         return other
 
-    def update(self, record_words: RecordWords, words: Sequence[Words], values: Array) -> None:
-        """Write the words of some groups."""
-        record_words.write(self.records, words, np.concatenate([self._addresses, values]))
+    def update(self, groups: GroupRecords, words: Sequence[Words], values: Array) -> None:
+        """Write the words of some groups. If `values` is the same array as before, addresses are not written."""
         form, records, rows = self.form, self.records, self.rows[: len(self.form.firsts)]
-        rows[:, FUNCTION], units, scratch, cycles, flops = records[form.properties]
-        rows[:, UNITS] = units
+        written = groups.numbered
+        if values is not self._values:
+            written = groups.words
+            self._values = values
+            self._addresses = np.concatenate([[0, self.temporary.ctypes.data], values])
+        written.write(records, words, self._addresses)
+        self._properties[:, groups.rows] = records[groups.properties]
+        function, units, scratch, cycles, flops = self._properties
+        rows[groups.rows, FUNCTION], rows[groups.rows, UNITS] = function[groups.rows], units[groups.rows]
         self.stride = -(-int(scratch.max(initial=0)) // 4096) * 4096
-        self.flops = flops[form.first_rows].tolist()
+        self.flops = flops[form.first_rows]
         if form.threads > 1:
             shared = (units > 1) & (cycles >= SHARED_CYCLES)
-            rows[:, SHARED] = shared & (cycles[shared].sum() >= TOGETHER_CYCLES)
+            shared &= cycles[shared].sum() >= TOGETHER_CYCLES
+            if shared.tobytes() != self.shared:
+                rows[:, SHARED], self.shared = shared, shared.tobytes()
         for row, word, stride in form.prefetches:
             rows[row, AHEAD], rows[row, AHEAD_STRIDE] = records[word], stride
 

@@ -77,18 +77,18 @@ class KernelTable:
     def set_scratch(self, stride: int, scratch: Array) -> None:
         """Set the scratch memory, `stride` bytes for each thread."""
         self.stride = stride
-        self._scratch = scratch
+        self.scratch = scratch
         self._scratch_start = scratch.ctypes.data
 
     @property
     def nbytes(self) -> int:
         """Bytes of scratch and temporary memory."""
-        return self._scratch.size + self.temporary.size
+        return self.scratch.size + self.temporary.size
 
     @property
     def memory(self) -> list[Array]:
         """All memory that kernels write to, except values. Tests fill it with NaN."""
-        return [self._scratch, self.temporary]
+        return [self.scratch, self.temporary]
 
     def run(self, first: int, last: int) -> None:
         """Run the kernels first…last−1."""
