@@ -175,7 +175,10 @@ def pyramid() -> Model:
 
 
 def detector() -> Model:
-    """A small SSD on [1, 3, height, width]: strided convolutions, an upsampled map, boxes of each cell."""
+    """A small SSD on [1, 3, height, width]: strided convolutions, an upsampled map, boxes of each cell.
+
+    The last step is a view, so the compiled back end has a segment without kernels.
+    """
     net = Net()
     image = net.input(1, 3, -1, -1)
     strided = {"pads_begin": "1,1", "pads_end": "1,1", "strides": "2,2"}
@@ -201,7 +204,7 @@ def detector() -> Model:
     output = {"code_type": "caffe.PriorBoxParameter.CORNER", "keep_top_k": "20", "nms_threshold": 0.5}
     output |= {"confidence_threshold": -9.0, "normalized": True, "background_label_id": 0, "share_location": True}
     layer = net.op("DetectionOutput", boxes, classes, priors, version="opset8", top_k=40, **output)
-    return net.model(layer, wide)
+    return net.model(net.reshape(layer, -1, 7), wide)
 
 
 def _range(net: Net, first: int, last: int, axis: int = 1) -> list[Ref]:

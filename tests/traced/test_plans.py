@@ -120,8 +120,10 @@ def test_short_texts_share_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert library.compiled == before
 
 
-def test_one_plan_serves_all_image_sizes() -> None:
+@pytest.mark.parametrize("jit", ["off", "auto"])
+def test_one_plan_serves_all_image_sizes(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Odd sizes as well, for which the last windows reach into the padding."""
+    monkeypatch.setenv("IRLOAD_JIT", jit)
     compiled = irload.compile_model(detector(), 1)
     plain = irload.compile_model(detector(), 1, optimize=False)
     for height, width in ((40, 48), (64, 56), (37, 51), (72, 33), (39, 64), (50, 94)):

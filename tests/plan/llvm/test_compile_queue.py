@@ -18,6 +18,7 @@ from irload.plan.backends.llvm.cache import ObjectCache
 from irload.plan.backends.llvm.compile_queue import CompileQueue
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.loader import Code
+from irload.plan.backends.llvm.parts import Codes
 from irload.plan.backends.llvm.target import AVX2
 from irload.record import record
 from tests.plan.llvm.tiny import Fill, Units, compiled, filled
@@ -82,6 +83,18 @@ def test_cached_kernels_start_no_threads(library: libraries.Library) -> None:
         assert not helpers()
     assert [codes[kernel].data for kernel in KERNELS] == stored
     assert library.compiled == len(KERNELS)
+
+
+@pytest.mark.parametrize(("threads", "default", "expected"), [(1, 3, 2), (4, 1, 3), (1, 1, 0)])
+def test_a_model_of_one_thread_compiles_in_several(
+    threads: int, default: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IRLOAD_NUM_THREADS", str(default))
+    with Codes(AVX2, threads).in_parallel() as codes:
+        for kernel in KERNELS:
+            codes.request(kernel)
+        assert len(helpers()) == expected
+    wait_for_helpers()
 
 
 def test_the_caller_gets_the_error_of_a_kernel(library: libraries.Library) -> None:

@@ -55,7 +55,8 @@ class GroupRecords:
         sizes = list(map(_size, groups))
         constants, numbers, addresses = _joined([part.sums for group in groups for part in group], 3)
         offsets = np.cumsum([0, *map(len, words)])[:-1]
-        indices = np.concatenate([np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)])
+        ranges = [np.arange(at, at + size) for at, size in zip(first, sizes, strict=True)]
+        indices = np.concatenate([NO_VALUES, *ranges])
         every = constants, numbers + np.repeat(offsets, sizes), addresses, indices
         self.words = RecordWords(*every)
         """All words."""

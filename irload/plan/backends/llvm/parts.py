@@ -21,6 +21,7 @@ from irload.plan.backends.llvm.loader import Code
 from irload.plan.backends.llvm.target import Target
 from irload.plan.ir.building import Build
 from irload.record import record
+from irload.system.machine import thread_count
 
 PROPERTIES = 5
 """The number of properties at the start of a record: the address of the code, the units of work, the bytes of scratch
@@ -130,12 +131,12 @@ def _fixed(term: Term, index: Callable[[Any], int]) -> tuple[int, int, int]:
 class Codes:
     """The code of kernels for a target, looked up in the library once.
 
-    `threads`: the number of threads that compile and share kernels.
+    `threads`: the number of threads that share kernels. More threads may compile them: the default number.
     """
 
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
-        self._threads = threads
+        self._compiling = max(threads, thread_count(None))
         self.shares = threads > 1
         self._codes: dict[Kernel, Code] = {}
         self._queue: CompileQueue | None = None
@@ -144,7 +145,7 @@ class Codes:
     def in_parallel(self) -> Generator[Codes]:
         """Return the same codes for one thread, whose requests are compiled in several threads inside the block."""
         requesting = copy(self)
-        with CompileQueue(self._codes, self._target, self._threads) as queue:
+        with CompileQueue(self._codes, self._target, self._compiling) as queue:
             requesting._queue = queue
             yield requesting
             queue.complete()
