@@ -158,6 +158,32 @@ def test_factors_are_composed(name: str) -> None:
     np.testing.assert_allclose(output, wanted, 1e-5, 1e-4)
 
 
+@pytest.mark.parametrize("scale", [0.5, None])
+def test_scales_of_a_residual_are_composed(scale: float | None) -> None:
+    """(bytes of Σ · a) · 0.1 + residual · 0.5, times 3. Without a scale of the residual, the sum is multiplied by 3."""
+    links = [Instruction("multiply", (0, 2)), Instruction("clamp", (3,), (0.0, 255.0)), Instruction("round", (4,))]
+    links += [Instruction("convert", (5,), (), U8), Instruction("convert", (6,), (), F32)]
+    links += [Instruction("multiply_number", (7,), (0.1,)), Instruction("convert", (1,), (), F32)]
+    if scale is not None:
+        links.append(Instruction("multiply_number", (9,), (scale,)))
+    last = 2 + len(links)
+    links += [Instruction("add", (8, last)), Instruction("multiply_number", (last + 1,), (3.0,))]
+    data, residual = Value(X.shape, U8), Value(EXACT.shape, U8)
+    bytes = np.random.default_rng(1).integers(0, 256, EXACT.shape).astype(np.uint8)
+    step = conv(data, constant(W), residual, constant(per_channel(0)), epilogue=Expression(3, tuple(links)))
+    program = Program([step], [data, residual], step.outputs)
+    given = {data: X, residual: bytes}
+    (wanted,) = run([step], given, step.outputs, passes=False)
+    compose_factors(program)
+    verify(program)
+    (composed,) = program.steps
+    opcodes = [i.opcode for i in composed.elementwise_part.instructions]
+    last = ["multiply_number", "add"] if scale else ["add", "multiply_number"]
+    assert opcodes == ["multiply", "clamp", "round", "convert", "multiply_number", *last]
+    (output,) = run([composed], given, step.outputs, passes=False)
+    np.testing.assert_allclose(output, wanted, 1e-5, 1e-4)
+
+
 def test_a_value_used_twice_is_computed_once() -> None:
     """As a PReLU: max(x, x · 0.25) with x = Σ · a + b."""
     links = (
