@@ -23,7 +23,7 @@ def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tu
     """Run one inference that starts with these variables. Returns the results and the new variables."""
     arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
     run = InterpreterRun(compiled, variables)
-    with run.deadline.current(), compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
+    with run.deadline, compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
         ids = set(map(id, arrays))
         results: list[Array] = []
         for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
@@ -115,26 +115,23 @@ def checkpoint() -> None:
 
 def bounded(limits: Limits) -> AbstractContextManager[None]:
     """Limit the time of the block by `wall_time`, which `checkpoint` checks, unless an enclosing stage has a limit."""
-    return Deadline(limits).current() if _current.get() is None else nullcontext()
+    return Deadline(limits) if _current.get() is None else nullcontext()
 
 
 class Deadline:
-    """The end of a stage: `wall_time` after the Deadline is created."""
+    """The end of a stage: `wall_time` after the Deadline is created. A context in which `checkpoint` checks it."""
 
-    __slots__ = ("at", "limits")
+    __slots__ = ("_token", "at", "limits")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.at = float("inf") if limits.wall_time is None else monotonic() + limits.wall_time
 
-    @contextmanager
-    def current(self) -> Generator[None]:
-        """Make this the deadline that `checkpoint` checks."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+    def __enter__(self) -> None:
+        self._token = _current.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
 
     def check(self) -> None:
         """Raise LimitExceeded if the time is over."""
