@@ -31,6 +31,10 @@ def test_tiles_are_wide_if_loads_delay_products() -> None:
     assert tile_shape(AMX, 1, 1000, 2) == tile_shape(AVX512, 1, 1000, 2), "the time of a row is the time of its loads"
 
 
+def test_of_equally_large_tiles_the_widest_is_chosen() -> None:
+    assert tile_shape(AVX512, 5040, 512, pitch=2048) == (6, 4), "not (12, 2)"
+
+
 def test_tiles_divide_common_numbers_of_channels() -> None:
     for target in (AVX512, AMX):
         for channels in (160, 256, 320, 512, 1280):

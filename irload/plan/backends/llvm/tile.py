@@ -340,7 +340,8 @@ def tile_shape(
     (two FMAs) plus the `load` of the target. It takes at least the latency of an accumulation: four cycles for FMAs.
     Weights are read from L2. So are the data if their rows, with a stride of `pitch` bytes, share too few sets of L1,
     where streamed weights occupy two ways of each set. Vectors are a multiple of `panel` if there are enough channels,
-    and at most `widest`.
+    and at most `widest`. Of tiles that take equally many cycles, the largest is chosen, then the widest, which loads
+    least.
     """
     vectors = -(-channels // target.lanes)
     panel = min(panel, vectors)
@@ -364,7 +365,7 @@ def tile_shape(
         products = height * width / dot.cost.products + height * dot.cost.row + width * dot.cost.vector
         return max(products + loads * target.load, loads / 2, streamed(height, width) / L2_RATE, dot.cost.latency)
 
-    def cost(shape: tuple[int, int]) -> tuple[float, int]:
+    def cost(shape: tuple[int, int]) -> tuple[float, int, int]:
         r, v = shape
         tiles = -(-rows // r)
         taller = rows % tiles
@@ -376,6 +377,6 @@ def tile_shape(
             for width, times in widths
             if often and width
         )
-        return cycles * (TAIL_GAIN if vectors % v else 1), -r * v
+        return round(cycles * (TAIL_GAIN if vectors % v else 1), 6), -r * v, -v
 
     return min(shapes, key=cost)
