@@ -14,12 +14,16 @@ from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, Produc
 
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
-    """The dot of a step: in bytes if it multiplies integers, in bf16 if this is allowed and faster, else in f32."""
+    """The dot of a step: in bytes if it multiplies integers, in bf16 if this is allowed and faster, else in f32.
+
+    Data stored in bf16 are multiplied in bf16, even if f32 is faster at this shape: a traced plan has one memory layout
+    for all shapes, and products in f32 cannot read it.
+    """
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
         return byte_dot(selector.target, saturates=not integers.pairs_fit)
-    is_copied = isinstance(step, MatMulStep) and selector.memory.layout(step.inputs[0]).storage == DTYPES[BF16]
-    bf16 = (selector.bf16 or is_copied) and pays_in_bf16(step, selector.target)
+    stored = selector.memory.layout(step.inputs[0]).storage == DTYPES[BF16]
+    bf16 = stored or (selector.bf16 and pays_in_bf16(step, selector.target))
     return dots(selector.target)[BF16 if bf16 else F32]
 
 
