@@ -169,7 +169,7 @@ def test_integers_from_products_are_fused() -> None:
     model = net.model(net.op("Select", inside, place, net.op("Negative", place), **NUMPY))
     steps = irload.compile_model(model, 1).profile([np.ones((6, 40), np.float32)])
     assert {step.kernel for step in steps} == {"Pointwise"}
-    assert [step.operation for step in steps] == ["Multiply+Convert+Divide", "Negative+Less+Select"]
+    assert [step.operation for step in steps] == ["Multiply+Convert+Divide+Negative+Less+Select"]
 
 
 @pytest.mark.parametrize("divisor", [0, -2])

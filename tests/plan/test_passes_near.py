@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ import pytest
 from models import ir
 from tests.plan.exact import kernels, plan_of
 from tests.plan.graphs import Net, agrees
-
-Build = Callable[[Net, Mapping[str, float]], ir.Ref]
 
 
 def number(net: Net, value: float) -> ir.Ref:
@@ -21,91 +19,6 @@ def number(net: Net, value: float) -> ir.Ref:
 def binary(net: Net, type: str, x: ir.Ref, value: float) -> ir.Ref:
     """An operation with a number."""
     return net.op(type, x, number(net, value))
-
-
-def gelu(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.input(3, 40)
-    inner = binary(net, "Add", net.op("Erf", binary(net, "Multiply", x, n["root"])), n["one"])
-    return net.op("Multiply", binary(net, "Multiply", x, n["half"]), inner)
-
-
-def gelu_tanh(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.input(3, 40)
-    cube = binary(net, "Multiply", binary(net, "Power", x, n["three"]), n["cubic"])
-    inner = binary(net, "Multiply", net.op("Add", binary(net, "Multiply", x, n["linear"]), cube), n["root"])
-    return net.op(
-        "Multiply", binary(net, "Multiply", x, n["half"]), binary(net, "Add", net.op("Tanh", inner), n["one"])
-    )
-
-
-def mish(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.input(3, 40)
-    inner = binary(net, "Add", net.op("Exp", binary(net, "Multiply", x, n["slope"])), n["one"])
-    outer = net.op("Tanh", binary(net, "Multiply", net.op("Log", inner), n["factor"]))
-    return binary(net, "Multiply", net.op("Multiply", x, outer), n["scale"])
-
-
-def hard_swish(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.input(3, 40)
-    inner = net.op("Clamp", binary(net, "Add", x, n["shift"]), min=n["low"], max=n["high"])
-    return binary(net, "Divide", net.op("Multiply", x, inner), n["six"])
-
-
-def swish(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.input(3, 40)
-    inner = net.op("Sigmoid", binary(net, "Add", binary(net, "Multiply", x, n["slope"]), n["shift"]))
-    return binary(net, "Multiply", net.op("Multiply", x, inner), n["scale"])
-
-
-def relu_and_clamp(net: Net, n: Mapping[str, float]) -> ir.Ref:
-    x = net.op("ReLU", net.input(3, 40)) if n["relu"] else net.op("Abs", net.input(3, 40))
-    return net.op("Clamp", x, min=n["low"], max=n["high"])
-
-
-FUNCTIONS: dict[str, tuple[Build, dict[str, float]]] = {
-    "gelu": (gelu, {"root": 0.5**0.5, "one": 1, "half": 0.5}),
-    "gelu_tanh": (
-        gelu_tanh,
-        {"three": 3, "cubic": 0.044715, "linear": 1, "root": (2 / np.pi) ** 0.5, "half": 0.5, "one": 1},
-    ),
-    "mish": (mish, {"slope": 1, "one": 1, "factor": 1, "scale": 1}),
-    "hard_swish": (hard_swish, {"shift": 3, "low": 0, "high": 6, "six": 6}),
-    "swish": (swish, {"slope": 1, "shift": 0, "scale": 1}),
-    "clamp": (relu_and_clamp, {"relu": 1, "low": 0, "high": 2}),
-}
-
-
-def expression(build: Build, numbers: Mapping[str, float]) -> str:
-    """The instructions of the only step."""
-    net = Net()
-    model = net.model(build(net, numbers))
-    (kernel,) = plan_of(model, net.shapes).kernels
-    return str(kernel.step.expression)  # type: ignore[attr-defined]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("by", [1.001, -1.0, None])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions(name: str, by: float | None) -> None:
-    build, numbers = FUNCTIONS[name]
-    for key, value in numbers.items():
-        if name == "gelu_tanh" and key == "three" and by is not None:
-            continue  # a power of negative numbers
-        near = {**numbers, key: value + 0.25 if by is None else value * by if value else value + by - 1}
-        if near.get("low", 0) > near.get("high", 0):
-            continue
-        net = Net()
-        agrees(net.model(build(net, near)), net.shapes)
-        recognised = {k: v for k, v in near.items() if v != numbers[k]}
-        if name != "clamp" and recognised and not (name == "swish" and "slope" in recognised):
-            assert expression(build, near) != name, near
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_they_are_recognised(name: str) -> None:
-    build, numbers = FUNCTIONS[name]
-    said = expression(build, numbers)
-    assert said.split("+")[0] == name, said
 
 
 def normal(net: Net, n: Mapping[str, float]) -> ir.Ref:

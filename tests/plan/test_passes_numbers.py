@@ -12,7 +12,7 @@ from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConvStep, ElementwiseStep
 from irload.plan.passes.separate_numbers import SEPARATE, separate_numbers
-from tests.plan.programs import constant, mapped, random, run, value
+from tests.plan.programs import Chain, constant, mapped, random, run, value
 
 PAIRS = {"clamp": ((-0.5, 0.25), (-1.0, 2.0))}
 """The numbers of two steps, for opcodes with more than one number."""
@@ -71,3 +71,22 @@ def test_operands_of_epilogues_keep_their_places():
     first, second = separated(steps, x, random(1, 3, 6, 6))
     assert first.elementwise_part == second.elementwise_part
     assert first.inputs[:3] == [x, weights, bias]
+
+
+@pytest.mark.numpy_kernels
+def test_numbers_as_either_operand() -> None:
+    x = value(2, 3)
+    data = random(2, 3)
+    for function, plain in (
+        ("subtract", np.subtract),
+        ("divide", np.divide),
+        ("power", np.power),
+        ("maximum", np.maximum),
+    ):
+        for left in (True, False):
+            chain = Chain()
+            out = chain(function, *((3.0, x) if left else (x, 3.0)))
+            (result,) = run(chain.steps, {x: data}, [out])
+            with np.errstate(all="ignore"):
+                expected = plain(np.float32(3), data) if left else plain(data, np.float32(3))
+            np.testing.assert_array_equal(result, expected)

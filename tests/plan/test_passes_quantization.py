@@ -7,8 +7,6 @@ import pytest
 
 import irload
 from irload.core.tensor import Array
-from irload.plan.ir.expression import Expression, Instruction
-from irload.plan.passes.functions import simplified
 from tests.harness.case import Case, const, param
 from tests.harness.verify import load
 
@@ -30,12 +28,3 @@ def test_it_rounds_as_plainly(levels: int, low: Array | float, high: Array | flo
     plain = irload.compile_model(model, optimize=False)(x)[0]
     planned = irload.compile_model(model, 1)(x)[0]
     np.testing.assert_allclose(planned, plain, 1e-6, 1e-6)
-
-
-def test_a_relu_before_it_is_not_needed() -> None:
-    relu, clamp = Instruction("relu", (0,)), Instruction("clamp", (1,), (0.0, 2.0))
-    assert simplified(Expression(1, (relu, clamp))) == Expression(1, (Instruction("clamp", (0,), (0.0, 2.0)),))
-    below = Expression(1, (relu, Instruction("clamp", (1,), (-1.0, 2.0))))
-    assert simplified(below) == below
-    expression = Expression(1, (relu, clamp, Instruction("add", (1, 2))))
-    assert len(simplified(expression).instructions) == 3

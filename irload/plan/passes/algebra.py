@@ -68,9 +68,6 @@ class Algebra:
             return self.multiply(a, a)
         if not isfinite(exponent):
             raise NotRepresentable
-        logistic = self._logistic(a) if exponent == -1 else None
-        if logistic is not None:
-            return logistic
         if len(a) != 1 or not a[0][0] or (exponent != int(exponent) and (a[0][1] != 1 or len(a[0][0]) > 1)):
             a = self.atom("sum", a)
         ((monomial, c),) = a
@@ -112,48 +109,8 @@ class Algebra:
                 return self.multiply(a, self.multiply(a, a))
             case "power_number":
                 return self.power(a, numbers[0])
-            case "swish":
-                slope = self.number(numbers[0] if numbers else 1.0)
-                return self.multiply(a, self.atom("sigmoid", self.multiply(a, slope)))
             case _:
-                return self._function(function, args, numbers)
-
-    def _function(self, function: str, args: Sequence[Form], numbers: Sequence[float]) -> Form:
-        """Return the form of a function, which is one atom.
-
-        log(1 + eᵍ) becomes softplus(g); relu, a maximum with a number, and a minimum of a clamp become clamps.
-        """
-        (a, *rest) = args
-        if function == "log":
-            exponent = self._one_plus_exp(a)
-            return self.atom("log", a) if exponent is None else self.atom("softplus", exponent)
-        if function in ("relu", "maximum_number") and not rest:
-            return self.atom("clamp", a, numbers[0] if numbers else 0.0, float("inf"))
-        if function == "minimum_number":
-            key = self.key_of(a)
-            if key is not None and key[0] == "clamp" and key[2] <= numbers[0]:
-                return self.atom("clamp", key[1], key[2], min(key[3], numbers[0]))
-        if function == "clamp":
-            return self.atom("clamp", a, *numbers)
-        return self.atom(function, *args, *numbers)
-
-    def key_of(self, form: Form) -> Key | None:
-        """Return the identity of the only atom of a form, or None for any other form."""
-        if len(form) == 1 and form[0][1] == 1 and len(form[0][0]) == 1 and form[0][0][0][1] == 1:
-            return self.keys[form[0][0][0][0]]
-        return None
-
-    def _one_plus_exp(self, a: Form) -> Form | None:
-        """Return g if the form is 1 + eᵍ, otherwise None."""
-        if len(a) != 2 or a[0] != ((), 1.0):
-            return None
-        key = self.key_of(a[1:])
-        return key[1] if key is not None and key[0] == "exp" else None
-
-    def _logistic(self, a: Form) -> Form | None:
-        """Return the form of 1 / a as sigmoid(−g) if a is 1 + eᵍ, otherwise None."""
-        exponent = self._one_plus_exp(a)
-        return None if exponent is None else self.atom("sigmoid", self.multiply(exponent, self.number(-1)))
+                return self.atom(function, *args, *numbers)
 
 
 def _joined(left: Monomial, right: Monomial) -> Monomial:

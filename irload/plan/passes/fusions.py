@@ -12,6 +12,7 @@ import numpy as np
 
 from irload.plan.ir.program import Program, Step
 from irload.plan.ir.steps import ElementwiseStep, ExpressionStep, ProductStep, WithEpilogue
+from irload.plan.passes.scalars import used_inputs
 
 
 def fuse_epilogues(program: Program, supports: Callable[[Step], bool] = lambda step: True) -> None:
@@ -34,12 +35,13 @@ def _fuse(program: Program, kind: type[ExpressionStep], supports: Callable[[Step
         if not isinstance(consumer, ElementwiseStep) or not _fits(step, consumer):
             continue
         at = consumer.inputs.index(step.output)
-        fused = step.with_expression(
+        inputs, expression = used_inputs(
             [*step.inputs, *(v for k, v in enumerate(consumer.inputs) if k != at)],
             step.elementwise_part.then(consumer.expression, at),
-            outputs=consumer.outputs,
-            origin=(*step.origin, *consumer.origin),
+            step.MAIN_INPUTS,
         )
+        origin = (*step.origin, *consumer.origin)
+        fused = step.with_expression(inputs, expression, outputs=consumer.outputs, origin=origin)
         if supports(fused):
             program.replace([step, consumer], [fused])
             gone |= {step, consumer}

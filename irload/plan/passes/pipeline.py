@@ -11,7 +11,6 @@ from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.element_gathers import gather_elements
 from irload.plan.passes.experts import route_rows
-from irload.plan.passes.functions import recognise_functions
 from irload.plan.passes.fusions import fuse_elementwise, fuse_epilogues
 from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
@@ -52,10 +51,7 @@ PASSES: tuple[Pass, ...] = (
     drop_dead,  # removes the steps that matched patterns no longer need
     fuse_epilogues,  # before fuse_elementwise: an epilogue saves more than a longer expression
     fuse_elementwise,
-    recognise_functions,  # after fuse_elementwise: longer expressions contain more functions
-    fuse_epilogues,  # again: shorter expressions allow more fusion
-    fuse_elementwise,
-    recognise_functions,
+    fuse_epilogues,  # again: a merged step may be the only one that reads a result
     merge_columns,  # after all fusions, when the operands of epilogues are final
     convolve_planes,  # likewise
     drop_subnormals,  # after all fusions, when the operands of products are final
