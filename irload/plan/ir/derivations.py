@@ -96,24 +96,3 @@ class KeptChannels:
 
     def __call__(self, array: Array) -> Array:
         return np.concatenate([array[:, :, first:stop] for first, stop in self.ranges], axis=2)
-
-
-@record()
-class Scaled:
-    """Weights times `factors`, f32 numbers as bytes, in an array of shape `axes` that broadcasts to the weights."""
-
-    factors: bytes
-    axes: tuple[int, ...]
-
-    moves: ClassVar[bool] = False
-
-    @staticmethod
-    def by(factors: Array) -> Scaled:
-        """Return the derivation for these factors."""
-        return Scaled(factors.astype(np.float32).tobytes(), factors.shape)
-
-    def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return tuple(shape)
-
-    def __call__(self, array: Array) -> Array:
-        return array * np.frombuffer(self.factors, np.float32).reshape(self.axes)

@@ -21,7 +21,6 @@ from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.routing import recognise_routing
 from irload.plan.passes.scalars import fold_scalars
-from irload.plan.passes.scale import fold_scale
 from irload.plan.passes.separate_numbers import separate_numbers
 from irload.plan.passes.subnormals import drop_subnormals
 from irload.plan.passes.taps import drop_taps
@@ -37,7 +36,6 @@ PASSES: tuple[Pass, ...] = (
     drop_dead,  # before fusions: an unused consumer would prevent fusions that require a single consumer
     fuse_padding,
     drop_taps,  # after fuse_padding, which adds padding to convolutions
-    fold_scale,  # before fold_scalars, which turns a factor that is equal for all channels into a number
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
     recognise_attention,  # before any fusion

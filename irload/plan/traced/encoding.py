@@ -32,7 +32,6 @@ from irload.plan.ir.derivations import (
     KeptChannels,
     KeptTaps,
     Reshaped,
-    Scaled,
 )
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Step, Value
@@ -42,7 +41,7 @@ from irload.plan.memory.layout import Layout, RowCodes
 from irload.plan.passes.subnormals import without_subnormals
 from irload.read.constants import StoredConstant
 
-DERIVATIONS = (BinaryFilters, ColumnsAsChannels, KeptChannels, KeptTaps, Reshaped, Scaled)
+DERIVATIONS = (BinaryFilters, ColumnsAsChannels, KeptChannels, KeptTaps, Reshaped)
 """The functions of weights for which plans store the function and its parameters instead of its result."""
 RECORDS: Mapping[str, type] = {
     cls.__name__: cls
