@@ -12,7 +12,6 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import (
     AttentionStep,
     BroadcastStep,
-    ElementwiseStep,
     MatMulStep,
     ReshapeStep,
     SoftmaxStep,
@@ -174,32 +173,3 @@ def test_layers_with_repeated_heads_share_the_view_of_their_mask() -> None:
     assert masks[0].shape == (2, 1, 1, 5, 7)
     (result,) = run(c.steps, arrays, [out])
     np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
-
-
-@pytest.mark.parametrize("form", ["q", "k", "both", "divided", "twice", "taken elsewhere", "zero", "returned"])
-def test_numbers_that_q_and_k_are_multiplied_by(form: str) -> None:
-    arrays, c = inputs(), Chain()
-    q, k, v = arrays
-    factor, scaled_q, scaled_k = 1.0, q, k
-    if form in ("q", "both", "twice", "taken elsewhere", "returned"):
-        scaled_q, factor = c("multiply", q, 0.3), 0.3
-    if form in ("k", "both"):
-        scaled_k, factor = c("multiply", 0.7, k), factor * 0.7
-    if form == "twice":
-        scaled_q, factor = c("multiply", scaled_q, -0.5), factor * -0.5
-    if form == "divided":
-        scaled_q, factor = c("divide", q, 3), 1 / 3
-    if form == "zero":
-        scaled_q, factor = c("multiply", q, 0.0), 0.0
-    out = c.add(AttentionStep([scaled_q, scaled_k, v], [value(2, HEADS, ROWS, 6)], scale=0.5))
-    results = [out]
-    if form == "returned":
-        results.append(scaled_q)
-    if form == "taken elsewhere":
-        results.append(c("add", scaled_q, 1.0))
-    steps = c.optimized([*arrays], results)
-    kept = form in ("taken elsewhere", "zero", "returned")
-    assert any(isinstance(s, ElementwiseStep) for s in steps) == kept
-    (attention,) = attentions(steps)
-    assert (attention.scale, attention.query_scale) == (0.5, pytest.approx(1.0 if kept else factor))
-    np.testing.assert_allclose(run(c.steps, arrays, results)[0], plain(0.5 * factor), 1e-5, 1e-6)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from irload.plan.ir.program import Program, Step
 from irload.plan.passes.assignments import concat_assignments
 from irload.plan.passes.attention import recognise_attention
-from irload.plan.passes.attention_scale import fold_attention_scales
 from irload.plan.passes.dead import drop_dead
 from irload.plan.passes.element_gathers import gather_elements
 from irload.plan.passes.experts import route_rows
@@ -39,7 +38,6 @@ PASSES: tuple[Pass, ...] = (
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
     recognise_attention,  # before any fusion
-    fold_attention_scales,  # after recognise_attention
     recognise_rotary,  # before any fusion
     recognise_routing,
     route_rows,  # after recognise_routing, whose Scatter it matches
