@@ -24,7 +24,7 @@ def pad(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | N
     if any(-b >= n or -e >= n or -b - e >= n for n, (b, e) in zip(data.shape, counts, strict=True)):
         return None
     steps: list[Step] = []
-    for axis, (before, behind) in enumerate(counts):  # spatial axes last: a convolution reads their Concat
+    for axis, (before, behind) in enumerate(counts):
         if before or behind:
             data = padded(axis, before, behind, data, fill, steps)
     return ending(data, steps, outputs)

@@ -13,7 +13,6 @@ from irload.plan.passes.experts import route_rows
 from irload.plan.passes.fusions import fuse_elementwise, fuse_epilogues
 from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
-from irload.plan.passes.padding import fuse_padding
 from irload.plan.passes.phases import merge_columns
 from irload.plan.passes.planes import convolve_planes
 from irload.plan.passes.resampling import convolve_before_resampling
@@ -33,8 +32,7 @@ PASSES: tuple[Pass, ...] = (
     concat_assignments,  # before drop_dead, which removes the positions that no step reads any more
     gather_elements,  # before any fusion, which would hide the operations on the indices
     drop_dead,  # before fusions: an unused consumer would prevent fusions that require a single consumer
-    fuse_padding,
-    drop_taps,  # after fuse_padding, which adds padding to convolutions
+    drop_taps,
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
     recognise_attention,  # before any fusion
@@ -56,8 +54,8 @@ PASSES: tuple[Pass, ...] = (
 """The passes, in order."""
 
 
-BEFORE_INTEGERS = 4
-"""Number of passes before `multiply_integers`, which needs the pads of convolutions and the weights of the file."""
+BEFORE_INTEGERS = 3
+"""Number of passes before `multiply_integers`, which needs the weights of the file."""
 
 
 def optimize(
