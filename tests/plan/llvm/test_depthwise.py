@@ -79,6 +79,16 @@ def test_groups_that_fill_half_of_a_vector(
         np.testing.assert_allclose(compiled(x)[0], plain, rtol=0, atol=error * plain.max())
 
 
+def test_a_single_group_is_a_contraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "host_target", lambda: WIDE)
+    for channels in (2, 8):
+        net = Net()
+        x = net.conv(net.input(1, 20, 12, 12), 20, channels)
+        compiled = irload.compile_model(net.model(net.conv(x, channels, channels, 3)), 1, jit=True)
+        kernels = [step.kernel for step in compiled.profile(np.ones((1, 20, 12, 12), np.float32), 1)]
+        assert "Depthwise" not in kernels
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("kernel", "stride", "pads"), [(3, 1, (1, 1)), (5, 2, (2, 1)), (2, 1, (0, 0)), (9, 1, (8, 0))])

@@ -81,5 +81,10 @@ def convolution_in_f32(conv: ConvProblem, selector: Selector) -> list[Launch]:
 
 
 def _has_small_groups(conv: ConvProblem, selector: Selector) -> bool:
-    """True if the kernel with vectors over the channels of several groups is faster than a contraction."""
-    return fits_depthwise(conv, largest_group(selector.target, bf16=selector.bf16))
+    """True if the kernel with vectors over the channels of several groups is faster than a contraction.
+
+    For a single group of a few channels, both fill as many lanes, and a contraction is faster: 3 × 3 × 3 taps of 8
+    channels at 32³ take 0.7 of the time, and 0.4 in bf16 (Zen 5).
+    """
+    groups, channels, *_ = conv.shape
+    return (groups > 1 or channels == 1) and fits_depthwise(conv, largest_group(selector.target, bf16=selector.bf16))
