@@ -15,7 +15,7 @@ from irload.core.tensor import Array
 from irload.graph import Output
 from irload.options import Options
 from irload.plan.backends.base import Backend, Executable, SharedData, StepKernel
-from irload.plan.backends.registry import backends, integer_steps, operation, supported_steps
+from irload.plan.backends.registry import backends, integer_products, operation, supported_steps
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.lowering.widening import in_own_type
@@ -201,7 +201,7 @@ def make_plan(part: StaticPart, options: Options, shared: SharedData) -> Executo
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
     _check(program, "lowering")
-    optimize(program, _check, integer_steps(offered), supports)
+    optimize(program, _check, integer_products(offered), supports)
     lower_integers(program, supports)
     _check(program, "lowering of integers")
     return Executor(program, options, offered, shared, part.carried)

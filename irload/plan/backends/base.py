@@ -98,11 +98,11 @@ class Backend(Protocol):
 
 @runtime_checkable
 class Quantizing(Protocol):
-    """A back end with kernels for products of integers."""
+    """A back end with kernels for products of integers. It multiplies bits in integers, which is exact."""
 
     @property
     def int8(self) -> bool:
-        """True if quantized data and weights are multiplied in integers."""
+        """True if other quantized data and weights are multiplied in integers, too."""
         ...
 
 

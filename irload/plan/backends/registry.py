@@ -15,6 +15,7 @@ from irload.options import Options
 from irload.plan.backends.base import Backend, Quantizing, foremost
 from irload.plan.backends.compiled import CompiledBackend, Provider
 from irload.plan.backends.llvm.available import LlvmProvider
+from irload.plan.passes.quantized.products import IntegerProducts
 
 if TYPE_CHECKING:
     from irload.plan.ir.program import Step
@@ -78,13 +79,12 @@ def supported_steps(offered: Sequence[Backend]) -> Callable[[Step], bool]:
     return lambda step: any(backend.supports(step) for backend in offered)
 
 
-def integer_steps(offered: Sequence[Backend]) -> Callable[[Step], bool] | None:
-    """Return a function that is true for the steps that back ends with integer products support.
-
-    None if no back end multiplies integers.
-    """
-    quantizing = [backend for backend in offered if isinstance(backend, Quantizing) and backend.int8]
-    return supported_steps(quantizing) if quantizing else None
+def integer_products(offered: Sequence[Backend]) -> IntegerProducts | None:
+    """Return the products that back ends compute in integers; None if there are none."""
+    quantizing = [backend for backend in offered if isinstance(backend, Quantizing)]
+    all_kinds = [backend for backend in quantizing if backend.int8]
+    chosen = all_kinds or quantizing
+    return IntegerProducts(supported_steps(chosen), exact=not all_kinds) if chosen else None
 
 
 def stores_bf16(offered: Sequence[Backend]) -> bool:

@@ -145,3 +145,14 @@ def expression_of(opcode: str, *numbers: float) -> Expression:
 
 IDENTITY = Expression(1)
 ADD, SUBTRACT, MULTIPLY = map(expression_of, ("add", "subtract", "multiply"))
+
+THRESHOLD = Expression(
+    4,
+    (
+        Instruction("less", (1, 0)),
+        Instruction("select", (4, 3, 0)),
+        Instruction("less_equal", (0, 1)),
+        Instruction("select", (6, 2, 5)),
+    ),
+)
+"""x, threshold, low, high → low up to the threshold, high above it, x for NaN."""

@@ -10,6 +10,7 @@ import numpy as np
 from irload.core.tensor import Array
 from irload.plan.ir.compressed import compressed
 from irload.plan.ir.constant import Constant
+from irload.plan.ir.derivations import BinaryFilters
 from irload.plan.ir.program import Value
 from irload.record import record
 
@@ -57,9 +58,13 @@ class _Stored:
 def integer_weights(weights: Value, channels: int, *, last: bool = False) -> IntegerWeights | None:
     """Return constant weights as i8, or None if they are not stored as integers with one scale per output channel.
 
-    The output channels are the first axes of the weights, or the last axis if `last`.
+    Filters of a BinaryConvolution are integers, too. The output channels are the first axes of the weights, or the last
+    axis if `last`.
     """
     source = weights.source
+    if source is not None and source.derivation is not None and isinstance(source.derivation[1], BinaryFilters):
+        bits = source.derived("i8", weights.shape, lambda array: array.astype(I8), dtype=I8)
+        return IntegerWeights(Value(weights.shape, I8, bits, name=weights.name), np.ones(channels, np.float32))
     if source is None or source.root.shape not in (weights.shape, weights.shape[1:]):
         return None
     match = _compressed(source.root) or _fake_quantized(source.root)

@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.graph import Node
-from irload.plan.ir.expression import Expression, Instruction
+from irload.plan.ir.expression import THRESHOLD
 from irload.plan.ir.instruction_chain import InstructionChain
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep
@@ -66,18 +66,6 @@ def fake_convert(node: Node, inputs: list[Value], outputs: list[Value]) -> Step 
     return chain.step(outputs[0])
 
 
-STEP = Expression(
-    4,
-    (
-        Instruction("less", (1, 0)),
-        Instruction("select", (4, 3, 0)),
-        Instruction("less_equal", (0, 1)),
-        Instruction("select", (6, 2, 5)),
-    ),
-)
-"""x, threshold, low, high → low up to the threshold, high above it, x for NaN."""
-
-
 def _threshold(x: Value, bound: Array, low: Array, high: Array, output: Value) -> ElementwiseStep:
     """Return the step of a FakeQuantize whose input bounds are equal, as in binary networks."""
-    return ElementwiseStep([x, *(Value.of(a, output.name) for a in (bound, low, high))], [output], expression=STEP)
+    return ElementwiseStep([x, *(Value.of(a, output.name) for a in (bound, low, high))], [output], expression=THRESHOLD)

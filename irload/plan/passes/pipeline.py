@@ -15,6 +15,7 @@ from irload.plan.passes.heads import share_heads
 from irload.plan.passes.normalizations import recognise_normalizations
 from irload.plan.passes.phases import merge_columns
 from irload.plan.passes.planes import convolve_planes
+from irload.plan.passes.quantized.products import IntegerProducts
 from irload.plan.passes.resampling import convolve_before_resampling
 from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.routing import recognise_routing
@@ -61,16 +62,16 @@ BEFORE_INTEGERS = 3
 def optimize(
     program: Program,
     check: Callable[[Program, str], None] | None = None,
-    integers: Callable[[Step], bool] | None = None,
+    integers: IntegerProducts | None = None,
     supports: Callable[[Step], bool] = lambda step: True,
 ) -> Program:
     """Run every pass on the program, and `check` (program, name of the pass) after each. Returns the program.
 
-    `integers`: returns True for steps on quantized values that a back end supports; None if all products are in floats.
+    `integers`: the products that are computed in integers; None if all products are in floats.
     `supports`: returns True for steps that a back end supports.
     """
     passes = list(PASSES)
-    if integers is not None:
+    if integers is not None and integers.occurs_in(program):
         from irload.plan.passes.quantized.affine import compose_factors
         from irload.plan.passes.quantized.integers import multiply_integers  # rarely used, so imported on demand
 

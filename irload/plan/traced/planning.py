@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irload.core.trace import Trace
 from irload.options import Options
-from irload.plan.backends.registry import backends, integer_steps, operation, stores_bf16, supported_steps
+from irload.plan.backends.registry import backends, integer_products, operation, stores_bf16, supported_steps
 from irload.plan.ir.program import Program, Value
 from irload.plan.lowering.lower import lower
 from irload.plan.passes.integers import lower_integers
@@ -25,7 +25,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     offered = backends(options)
     supports = supported_steps(offered)
     program = lower(part, supports, lambda op: operation(op, offered), options.limits)
-    optimize(program, _check, integer_steps(offered), supports)
+    optimize(program, _check, integer_products(offered), supports)
     simplify_progressions(program)
     late = split_late(program)
     given = program.inputs

@@ -70,3 +70,26 @@ def test_other_data_is_compared(levels: tuple[float, float]) -> None:
     net = Net()
     x = quantized(net, net.input(*SHAPE), low=levels[0], high=levels[1])
     assert ConvStep not in steps(net, binary(net, x, pad=0, value=0))
+
+
+@pytest.mark.parametrize("precision", ["f32", "auto"])
+@pytest.mark.parametrize("pad", [0, 1])
+def test_bits_are_multiplied_in_integers(pad: int, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results are exact, so at f32 as well. Other FakeQuantize layers remain in floats there."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("IRLOAD_JIT", "auto")
+    net = Net()
+    y = binary(net, quantized(net, net.input(*SHAPE)), pad=pad, value=0)
+    bounds = [net.constant(np.float32(bound)) for bound in (-90, 37.5, -90, 37.5)]
+    fake = net.op("FakeQuantize", y, *bounds, levels=256, auto_broadcast="numpy")
+    model = net.model(y, net.op("ReLU", net.conv(fake, 5, 4, 3)))
+    x = np.random.default_rng(5).standard_normal(SHAPE).astype(np.float32)
+    compiled = irload.compile_model(model, 1, precision=precision)
+    schedule = compiled.scheduled([port.output.type for port in compiled.inputs])
+    assert schedule.part is not None
+    products = [s for s in compiled.take(schedule.part).program.steps if isinstance(s, ConvStep)]
+    assert [step.multiplies_integers for step in products] == [True, False]
+    plain = irload.compile_model(model, optimize=False)
+    np.testing.assert_array_equal(compiled(x)[0], plain(x)[0])
+    if precision == "f32":
+        np.testing.assert_allclose(compiled(x)[1], plain(x)[1], rtol=1e-5, atol=1e-4)

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.ir.expression import Instruction
+from irload.plan.ir.expression import THRESHOLD, Expression, Instruction
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ElementwiseStep
 from irload.plan.passes.quantized.domain import U8, QuantizedValue, quantizing
 from irload.record import record
 
 MOST_LEVELS = 256
+CONVERT = Expression(1, (Instruction("convert", (0,), (), U8),))
 
 
 @record(eq=False)
@@ -30,10 +31,12 @@ class Ranges:
 def split(step: Step) -> tuple[ElementwiseStep, QuantizedValue] | None:
     """Return the step that quantizes like a FakeQuantize, and its u8 result; None if the step is not a FakeQuantize.
 
-    Also None for more than 256 levels, or for bounds that are not increasing and finite.
+    Also None for more than 256 levels, or for bounds that are not increasing and finite. Thresholds return 0 or 1.
     """
     if not isinstance(step, ElementwiseStep) or len(step.origin) != 1 or step.origin[0].type != "FakeQuantize":
         return None
+    if step.expression == THRESHOLD:
+        return _split_threshold(step)
     ranges = _ranges(step)
     output = step.output
     if ranges is None or ranges.steps + 1 > MOST_LEVELS or not _is_increasing(ranges, output):
@@ -46,6 +49,17 @@ def split(step: Step) -> tuple[ElementwiseStep, QuantizedValue] | None:
     quantize = quantizing(step.inputs[0], factor.astype(np.float32), term.astype(np.float32), levels, value)
     quantize.origin = step.origin
     return quantize, QuantizedValue(value, ranges.scale, ranges.out_low)
+
+
+def _split_threshold(step: ElementwiseStep) -> tuple[ElementwiseStep, QuantizedValue] | None:
+    """Return a threshold with bytes as result; None for results other than 0 and 1."""
+    low, high = (value.constant for value in step.inputs[2:])
+    if low is None or high is None or low.any() or not np.all(high == 1):
+        return None
+    value = Value(step.output.shape, U8, name=step.output.name)
+    expression = THRESHOLD.then(CONVERT, 0)
+    bits = ElementwiseStep(step.inputs, [value], expression=expression, origin=step.origin)
+    return bits, QuantizedValue(value, np.ones(1, np.float32), np.zeros(1, np.float32))
 
 
 def _is_increasing(ranges: Ranges, output: Value) -> bool:

@@ -12,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.ir.expression import ADD, MULTIPLY, Expression
+from irload.plan.ir.expression import ADD, MULTIPLY, THRESHOLD, Expression
 from irload.plan.ir.integer_weights import IntegerWeights, integer_weights, pairs_fit
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep, ViewStep
 from irload.plan.passes.quantized.domain import F32, QuantizedValue
 from irload.plan.passes.quantized.fake_quantize import split
+from irload.plan.passes.quantized.products import IntegerProducts
 from irload.record import record
 
 Known = dict[Value, QuantizedValue]
@@ -33,8 +34,8 @@ MOST = 2**31 // (255 * 128)
 """The number of products of u8 and i8 whose sum may exceed i32."""
 
 
-def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> None:
-    """Rewrite FakeQuantize and the steps that read its result, if `supports` is true for all new steps.
+def multiply_integers(program: Program, products: IntegerProducts) -> None:
+    """Rewrite FakeQuantize and the steps that read its result, if a back end supports all new steps.
 
     A rewrite is undone if only its dequantization reads the u8 value.
     """
@@ -43,7 +44,9 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
     for step in program.steps:
         rewrite = _REWRITES.get(type(step))
         rewritten = _view(step, known) if isinstance(step, ViewStep) else rewrite(step, known) if rewrite else None
-        if rewritten is None or not all(map(supports, rewritten[0])):
+        if rewritten is None or not all(map(products.supports, rewritten[0])):
+            continue
+        if products.exact and not _multiplies_bits(step):
             continue
         program.replace([step], rewritten[0])
         if rewritten[1] is not None:
@@ -58,6 +61,13 @@ def multiply_integers(program: Program, supports: Callable[[Step], bool]) -> Non
         read, convert = known[value].value, producers[value]
         if program.consumers(read) == [convert]:  # no other step reads the bytes
             program.replace([producers[read], convert], [original])
+
+
+def _multiplies_bits(step: Step) -> bool:
+    """True for a threshold, for a convolution of bits, and for steps without products."""
+    if isinstance(step, ElementwiseStep):
+        return step.expression == THRESHOLD
+    return not isinstance(step, ConvStep | MatMulStep) or step.origin[0].type == "BinaryConvolution"
 
 
 def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: QuantizedValue) -> ElementwiseStep:
