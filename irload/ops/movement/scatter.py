@@ -54,7 +54,25 @@ def reduce_at(result: Array, where: tuple[Array, ...], updates: Array, reduction
         REDUCTIONS[reduction].at(result.reshape(-1), flat_index(result.shape, where), updates.ravel())
 
 
-class ScatterUpdate(Op, since=3):
+class Replacing(Op):
+    """Base of operations that return a copy of their first input with some elements replaced."""
+
+    @property
+    def replaces(self) -> bool:
+        """False if `replace` does not compute the result, for example if updates are reduced."""
+        return True
+
+    def replace(self, result: Array, *inputs: Array) -> None:
+        """Replace elements of `result`, a copy of the first input, in place. `inputs`: the other inputs."""
+        raise NotImplementedError
+
+    def compute(self, data: Array, *inputs: Array) -> Array:
+        result = data.copy()
+        self.replace(result, *inputs)
+        return result
+
+
+class ScatterUpdate(Replacing, since=3):
     """A copy of `data` with the slices at `indices` along `axis` replaced by `updates`.
 
     Specification: ScatterUpdate-3. The shape of updates is the shape of data with the axis replaced by the shape of
@@ -79,11 +97,9 @@ class ScatterUpdate(Op, since=3):
                     raise ShapeMismatch(f"updates must be of shape {expected}, found {updates.shape}")
         return TensorType(element, data.shape)
 
-    def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
-        along = int(axis.reshape(())) % data.ndim
-        result = data.copy()
-        result[(slice(None),) * along + (normalize_indices(indices, data.shape[along]),)] = updates
-        return result
+    def replace(self, result: Array, indices: Array, updates: Array, axis: Array) -> None:
+        along = int(axis.reshape(())) % result.ndim
+        result[(slice(None),) * along + (normalize_indices(indices, result.shape[along]),)] = updates
 
     def bounds(
         self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType
@@ -91,7 +107,7 @@ class ScatterUpdate(Op, since=3):
         return moved(self, (data, indices, updates, axis), (0, 2))
 
 
-class ScatterElementsUpdate(Op, since=3):
+class ScatterElementsUpdate(Replacing, since=3):
     """A copy of `data` with element `indices[i]` along `axis` replaced by `updates[i]`, for each position i.
 
     Specification: ScatterElementsUpdate-3. Indices and updates have one shape, of the rank of data. Of repeated indices
@@ -110,16 +126,14 @@ class ScatterElementsUpdate(Op, since=3):
             raise ShapeMismatch(f"indices must be of the rank of data {data.shape}, found shape {indices.shape}")
         return TensorType(element, data.shape)
 
-    def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
-        result = data.copy()
-        along = int(axis.reshape(())) % data.ndim
+    def replace(self, result: Array, indices: Array, updates: Array, axis: Array) -> None:
+        along = int(axis.reshape(())) % result.ndim
         slices = index_of_slices(indices, along)
         if slices is None:
-            reduce_at(result, element_grid(data, indices, along), updates, "none")
+            result[element_grid(result, indices, along)] = updates
         else:
             where = [slice(n) for n in indices.shape]
-            result[(*where[:along], normalize_indices(slices, data.shape[along]), *where[along + 1 :])] = updates
-        return result
+            result[(*where[:along], normalize_indices(slices, result.shape[along]), *where[along + 1 :])] = updates
 
     def bounds(
         self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType
@@ -179,6 +193,10 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate
     widens = True
     replaceable = True
     reduce_along: ClassVar[ReduceAlong] = staticmethod(reduce_along)
+
+    @property
+    def replaces(self) -> bool:
+        return self.reduction == "none"
 
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         if self.reduction == "none":

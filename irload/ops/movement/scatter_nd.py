@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from irload.core import attribute as attr
 from irload.core.bounds import moved
 from irload.core.element import INDEX, merge
-from irload.core.op import Op
 from irload.core.shape import Shape
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.movement.scatter import normalize_indices, reduce_at
+from irload.ops.movement.scatter import Replacing, normalize_indices, reduce_at
 from irload.ops.ports import require_element
 
 
@@ -20,7 +19,7 @@ def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     return tuple(normalize_indices(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
 
 
-class ScatterNDUpdate(Op, since=4):
+class ScatterNDUpdate(Replacing, since=4):
     """A copy of `data` with the slice at each row of `indices` replaced by the slice of `updates`.
 
     Specification: ScatterNDUpdate-3. A row (the last axis) has the first coordinates of a slice, so updates has the
@@ -50,12 +49,13 @@ class ScatterNDUpdate(Op, since=4):
                 raise ShapeMismatch(f"updates must be of shape {expected}, found {updates.shape}")
         return TensorType(element, data.shape)
 
-    def compute(self, data: Array, indices: Array, updates: Array) -> Array:
-        result = data.copy()
-        where = coordinates(indices, data.shape)
-        shape = indices.shape[:-1] + data.shape[indices.shape[-1] :]
-        reduce_at(result, where, updates.reshape(shape), self.reduces)
-        return result
+    @property
+    def replaces(self) -> bool:
+        return self.reduces == "none"
+
+    def replace(self, result: Array, indices: Array, updates: Array) -> None:
+        shape = indices.shape[:-1] + result.shape[indices.shape[-1] :]
+        reduce_at(result, coordinates(indices, result.shape), updates.reshape(shape), self.reduces)
 
     def bounds(self, data: TensorType, indices: TensorType, updates: TensorType) -> Sequence[Bounds | None] | None:
         return moved(self, (data, indices, updates), (0, 2)) if self.reduces == "none" else None

@@ -9,6 +9,7 @@ import numpy as np
 from irload.core.op import Op, computes_directly, evaluate, is_builtin
 from irload.core.tensor import Array
 from irload.errors import IRError
+from irload.ops.movement.scatter import Replacing
 from irload.plan.backends.numpy.kernels.views import frozen
 from irload.plan.backends.numpy.selection.selector import NumpySelector, RunCell, Selected
 from irload.plan.ir.program import Step
@@ -69,6 +70,10 @@ def _by_operation(op: Op, step: Step, selector: NumpySelector, *numbers: int) ->
 
 
 def _run(op: Op, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    if isinstance(op, Replacing) and op.replaces:  # without another copy of the data
+        np.copyto(outputs[0], inputs[0])
+        op.replace(outputs[0], *inputs[1:])
+        return
     result = op.compute(*inputs)
     for out, array in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
         np.copyto(out, array)
