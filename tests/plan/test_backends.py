@@ -84,9 +84,9 @@ def digits(toy: Toy) -> tuple[irload.CompiledModel, np.ndarray, np.ndarray]:
     [
         None,
         Layout(storage=np.dtype(np.float64)),
-        Layout((0, 2, 3, 1), border=((0, 0), (0, 0), (1, 2), (3, 0))),
+        Layout((0, 2, 3, 1)),
     ],
-    ids=["planar", "another type", "a border"],
+    ids=["planar", "another type", "channels last"],
 )
 @pytest.mark.numpy_kernels
 def test_a_toy_and_numpy_run_the_digits(layout: Layout | None) -> None:

@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 
 from irload.errors import LimitExceeded
-from irload.plan.executor import Executor
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ReshapeStep, SliceStep, TransposeStep
-from irload.plan.ir.strides import Strided
 from irload.plan.memory.layout import PLANAR, Layout, channels_last
 from irload.plan.memory.memory import Memory
 from irload.plan.memory.requests import MemoryRequests
 from irload.safety.limits import Limits
-from models import ir
-from tests.fuzz.programs.thresholds import lowered_thresholds
-from tests.plan.exact import Exact, plan_of, same
-from tests.plan.graphs import agrees
 from tests.plan.programs import constant, mapped, random, value
 
 
@@ -83,10 +77,6 @@ def test_views_of_views() -> None:
 def test_layouts_give_strides_and_offsets() -> None:
     assert PLANAR.strided((2, 3, 4, 5)).strides == (60, 20, 5, 1)
     assert channels_last(4).strided((2, 3, 4, 5)).strides == (60, 1, 15, 3)
-    padded = Layout((0, 2, 3, 1), border=((0, 0), (0, 0), (1, 2), (3, 0)))
-    assert padded.size((2, 3, 4, 5)) == 2 * 7 * 8 * 3
-    assert padded.strided((2, 3, 4, 5)) == Strided((2, 3, 4, 5), (168, 1, 24, 3), 24 + 9)
-    assert padded.whole((2, 3, 4, 5)).shape == (2, 3, 7, 8)
 
 
 def test_the_peak_counts_constants_once() -> None:
@@ -97,54 +87,3 @@ def test_the_peak_counts_constants_once() -> None:
     Memory(Program(steps, [x], outputs), limits=Limits(peak_bytes=needed))
     with pytest.raises(LimitExceeded, match=f"{needed} bytes"):
         Memory(Program(steps, [x], outputs), limits=Limits(peak_bytes=needed - 1))
-
-
-def bordered(plan: Executor) -> list[Value]:
-    """The values of a plan that have a border."""
-    return [v for s in plan.program.steps for v in s.outputs if plan.memory.layout(v).border]
-
-
-def padded_for_depthwise(net: Exact, change: str) -> ir.Ref:
-    """A 1×1 convolution before a depthwise one with pads, with one variation."""
-    x = net.input(1, 4, 13, 14)
-    y = net.conv(x, 4, 6, 3 if change == "3×3" else 1)
-    y = net.op("ReLU", y)
-    pads = {} if change == "no pads" else {"pads_begin": "1,2", "pads_end": "0,1"}
-    if change == "small":
-        x = net.input(1, 4, 12, 13)
-        y = net.conv(x, 4, 6)
-    z = net.depthwise(y, 6, 3, **pads) if change != "dense" else net.conv(y, 6, 6, 3, **pads)
-    if change == "taken twice":
-        return net.concat(net.reshape(net.op("Abs", y), -1), net.reshape(z, -1), axis=0)
-    return z
-
-
-@pytest.mark.parametrize("change", ["none", "3×3", "no pads", "small", "dense", "taken twice"])
-@pytest.mark.numpy_kernels
-def test_borders(change: str) -> None:
-    net = Exact()
-    model = net.model(padded_for_depthwise(net, change))
-    plan: Executor = plan_of(model, net.shapes)
-    padded = bordered(plan)
-    assert bool(padded) == (change == "none")
-    if padded:
-        (value,) = padded
-        whole = plan.memory.with_border(value)
-        assert whole is not None
-        assert whole.shape == (1, 6, 13 + 1, 14 + 3)
-        inner = whole[:, :, 1:14, 2:16]
-        view = plan.memory.array(value)
-        assert (view.shape, view.strides, view.ctypes.data) == (inner.shape, inner.strides, inner.ctypes.data)
-    agrees(model, net.shapes)
-
-
-@pytest.mark.numpy_kernels
-def test_a_border_with_rows_of_padding_only() -> None:
-    net = Exact()
-    y = net.op("ReLU", net.conv(net.input(1, 4, 13, 14), 4, 6))
-    w = net.weights(6, 1, 1, 2, 3)
-    y = net.op("GroupConvolution", y, w, strides="1,1", dilations="1,1", pads_begin="5,1", pads_end="6,1")
-    model = net.model(y)
-    with lowered_thresholds():
-        assert bordered(plan_of(model, net.shapes, 3))
-        same(model, net.shapes, threads=(1, 2, 3, 7))

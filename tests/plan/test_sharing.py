@@ -67,10 +67,6 @@ SHARES: dict[str, tuple[Callable[[Exact], ir.Ref], str, str, int]] = {
     ),
     "attention": (attention, "head by head", "PRODUCTS", 9 * 30 * 5 * 4),
     "im2col": (lambda net: net.conv(net.input(2, 3, 6, 7), 3, 4, 3, **PADS), "im2col", "PRODUCTS", 2 * 4 * 42 * 27),
-    "1x1, line by line": (
-        lambda net: net.depthwise(net.conv(net.input(1, 3, 20, 30), 3, 4), 4, 3, **PADS),
-        "1x1, line by line", "PRODUCTS", 600 * 4 * 3,
-    ),
     "depthwise": (lambda net: net.depthwise(net.input(2, 3, 6, 7), 3, 3, **PADS), "depthwise", "TAPS", 2 * 3 * 42 * 9),
     "winograd": (
         lambda net: net.conv(net.input(2, 3, 12, 13), 3, 4, 3, **PADS), "winograd", "PRODUCTS", 2 * 12 * 13 * 4 * 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ class Aliases:
     """The values that share a buffer. A root is a value with a separate buffer; its aliases are views of it."""
 
     def __init__(self, program: Program, requests: MemoryRequests) -> None:
-        self._layouts = {v: replace(layout, border=()) for v, layout in requests.layouts.items()}
+        self._layouts = dict(requests.layouts)
         self.uses = _uses(program)
         """The distinct steps that read each value."""
         self._aliases: dict[Value, Alias] = {}
@@ -41,7 +40,6 @@ class Aliases:
         self._find_views(program)
         if self._carry(program, requests):
             self._find_views(program)  # again, as views of these results have other roots now
-        self._grant_borders(program, requests)
 
     def alias(self, value: Value) -> Alias | None:
         """Return the alias relation of a value, or None for a root."""
@@ -104,14 +102,6 @@ class Aliases:
                 carried[result] = Alias(given, given, self.strided(given))
         self._aliases |= carried
         return bool(carried)
-
-    def _grant_borders(self, program: Program, requests: MemoryRequests) -> None:
-        """Grant requested padding to values with a separate buffer and one consumer, which fills the padding."""
-        shared = {alias.root for alias in self._aliases.values()}
-        for value, layout in requests.layouts.items():
-            alone = len(self.uses.get(value, ())) == 1 and value not in program.returned
-            if layout.border and alone and value not in self._aliases and value not in shared:
-                self._layouts[value] = layout
 
 
 def _reads_in_place(step: Step, given: Value, seen: set[Value]) -> bool:

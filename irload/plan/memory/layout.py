@@ -1,4 +1,4 @@
-"""Layouts: axis order, padding and stored type of a value in its buffer."""
+"""Layouts: axis order and stored type of a value in its buffer."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ FACTORS = 8
 class Layout:
     """The layout of a value in its buffer. `order`: the axes, outermost first; empty means row-major.
 
-    `border`: elements of padding before and after, per axis, filled by the consumer. `storage`: the stored type, if it
-    differs from the value's type. `nbytes`: the size in bytes of a copy in a blocked layout, which strides cannot
-    describe. `codes`: the form of quantized rows in the copy.
+    `storage`: the stored type, if it differs from the value's type. `nbytes`: the size in bytes of a copy in a blocked
+    layout, which strides cannot describe. `codes`: the form of quantized rows in the copy.
     """
 
     order: tuple[int, ...] = ()
-    border: tuple[tuple[int, int], ...] = ()
     storage: np.dtype[Any] | None = None
     nbytes: int | None = None
     codes: RowCodes | None = None
@@ -53,22 +51,12 @@ class Layout:
         return self.storage is not None
 
     def size(self, shape: tuple[int, ...]) -> int:
-        """The number of elements of the buffer, including padding."""
-        return prod(self.whole(shape).shape)
-
-    def whole(self, shape: tuple[int, ...]) -> Strided:
-        """Return the strides of the padded value."""
-        sizes = tuple(before + n + after for n, (before, after) in zip(shape, self._pads(shape), strict=True))
-        return Strided.dense(sizes, self.order)
+        """The number of elements of the buffer."""
+        return prod(shape)
 
     def strided(self, shape: tuple[int, ...]) -> Strided:
         """Return the strides of the value."""
-        whole = self.whole(shape)
-        offset = sum(before * stride for (before, _), stride in zip(self._pads(shape), whole.strides, strict=True))
-        return Strided(shape, whole.strides, offset)
-
-    def _pads(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-        return self.border or ((0, 0),) * len(shape)
+        return Strided.dense(shape, self.order)
 
 
 PLANAR = Layout()

@@ -60,13 +60,8 @@ class Memory:
             self._arrays[value] = self._array(value, self._aliases.strided(value))
         return self._arrays[value]
 
-    def with_border(self, value: Value) -> Array | None:
-        """Return a value together with its padding, or None without padding."""
-        layout = self.layout(value)
-        return self._array(value, layout.whole(value.shape)) if layout.border else None
-
     def buffer(self, root: Value) -> Array:
-        """Return the bytes of a root's buffer, including padding."""
+        """Return the bytes of a root's buffer."""
         start = self._starts[root]
         return self.arena[start : start + _nbytes(root, self._aliases)]
 

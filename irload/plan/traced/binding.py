@@ -177,13 +177,6 @@ class BoundMemory(Memory):
             array = self._views[symbolic] = self._view(symbolic, strided)
         return array
 
-    def with_border(self, value: Value) -> Array | None:
-        layout = self.layout(value)
-        itemsize = self._template.stored[self.symbolic[value]].itemsize
-        if not layout.border:
-            return None
-        return self._view(self.symbolic[value], layout.whole(value.shape).in_bytes(itemsize))
-
     def buffer(self, root: Value) -> Array:
         start = self._start(self.symbolic[root])
         layout = self.layout(root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 REASONS = {
     "1x1": "a 1×1 convolution is one matmul over all positions",
-    "1x1, line by line": "1×1, row by row, because the rows of the result are not contiguous",
     "1x1, weight streaming": "1×1 on a small map: the large weights are read once, in stored order",
     "im2col, weight streaming": "small map: the large weights are read once, in stored order",
     "im2col of a small map": "small map: threads share the channels, so each reads a part of the weights",

@@ -18,7 +18,7 @@ from irload.plan.backends.numpy.kernels.small_gemm import panel_width, products
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import merged, shaped, shaped_constant
 from irload.plan.backends.numpy.kernels.windows import fill_band
-from irload.plan.backends.numpy.measured import BLOCK, CONV_TILE, FEW_CHANNELS, LARGEST_TILE, POSITIONS, PRODUCTS, TAPS
+from irload.plan.backends.numpy.measured import CONV_TILE, FEW_CHANNELS, LARGEST_TILE, POSITIONS, PRODUCTS, TAPS
 from irload.plan.threads import ThreadCalls
 from irload.record import record
 
@@ -35,8 +35,6 @@ class Conv:
     dilations: Sequence[int]
     pads: Sequence[tuple[int, int]]
     """Padding before and after the data, per axis."""
-    padded: Array | None = None
-    """[N,X+pads…,C] with x in its centre, if x has padding in memory."""
 
     @property
     def kernel(self) -> tuple[int, ...]:
@@ -50,23 +48,6 @@ def pointwise(conv: Conv, scratch: Scratch) -> Phases:
     w = _pointwise_weights(conv)
     make = columns_by_matrix if is_small_map(len(rows), scratch.threads) else rows_by_matrix
     return phases + make(rows, w, out, epilogue, scratch)
-
-
-def pointwise_lines(conv: Conv, scratch: Scratch) -> Phases:
-    """Convolution with a 1×1 kernel, row by row, into a padded buffer or a slice of another tensor."""
-    n, oh, ow, o = conv.out.shape
-    x, w = _pointwise_data(conv), _pointwise_weights(conv)
-    epilogue = conv.epilogue.broadcast(conv.out.shape)
-    parts: list[ThreadCalls] = []
-    for start, stop in cut(oh, scratch.share(conv.out.size * x.shape[3], PRODUCTS)):
-        part: ThreadCalls = []
-        for sample in range(n):
-            for a, b in cut_range(start, stop, max(1, max(BLOCK, scratch.tile) // (ow * o))):
-                out = conv.out[sample, a:b]
-                part += products(x[sample, a:b], w[None], out)
-                part += epilogue[sample, a:b].calls(out, scratch)
-        parts.append(part)
-    return [parts]
 
 
 def positions(conv: Conv, scratch: Scratch) -> tuple[Array, Array, Epilogue, Phases]:
@@ -199,12 +180,6 @@ def padded_band(conv: Conv, sample: int, start: int, stop: int, scratch: Scratch
     (top, _), (left, right) = conv.pads
     first = start * conv.strides[0] - top
     last = (stop - 1) * conv.strides[0] - top + (conv.kernel[0] - 1) * conv.dilations[0] + 1
-    if conv.padded is not None:
-        band = conv.padded[sample, top + first : top + last]
-        above, below = max(-first, 0), max(last - height, 0)
-        borders = band[:above], band[max(len(band) - below, 0) :], band[:, :left], band[:, left + width :]
-        part += [(border.fill, (0,)) for border in borders if border.size]
-        return band
     if first >= 0 and last <= height and left == right == 0:
         return conv.x[sample, first:last]
     band = scratch.take((last - first, width + left + right, channels))

@@ -8,7 +8,6 @@ from math import prod
 
 import numpy as np
 
-from irload.core.tensor import Array
 from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
 from irload.plan.backends.numpy.kernels.conv_transpose import transposed
 from irload.plan.backends.numpy.measured import STREAMED_ROWS
@@ -36,28 +35,12 @@ def convolution(step: ConvStep, selector: NumpySelector) -> Selected:
         (1,) * plane + step.strides,
         (1,) * plane + step.dilations,
         [*[(0, 0)] * plane, *zip(step.pads_begin, step.pads_end, strict=True)],
-        _padded(step, selector),
     )
     if rank > 4:
         return "im2col of volumes", conv3d.convolution(conv, selector.scratch)
     names = kernels_for(conv, selector.threads, precise=selector.precise)
     kernels = {name: partial(KERNELS[name], conv, selector.scratch) for name in names}
     return selector.choose(step, kernels)
-
-
-def _padded(step: ConvStep, selector: NumpySelector) -> Array | None:
-    """Return [N,H+pads,W+pads,C] around the data, if it has exactly this padding in memory."""
-    value, memory = step.inputs[0], selector.memory
-    border = ((0, 0), (0, 0), *zip(step.pads_begin, step.pads_end, strict=True))
-    padded = memory.with_border(value) if memory.layout(value).border == border else None
-    return None if padded is None else np.moveaxis(padded, 1, -1)
-
-
-def writes_lines(step: ConvStep) -> bool:
-    """True if the kernel can write row by row into memory that is not contiguous, such as a padded buffer."""
-    groups, _, _, *kernel = step.inputs[1].shape
-    plain = groups == 1 and not any((*step.pads_begin, *step.pads_end))
-    return plain and kernel == [1, 1] and prod(step.output.shape[2:]) not in STREAMED_ROWS
 
 
 def conv_transpose(step: ConvTransposeStep, selector: NumpySelector) -> Selected:
@@ -79,7 +62,6 @@ def pool(step: PoolStep, selector: NumpySelector) -> Selected:
 
 KERNELS = {
     "1x1": conv2d.pointwise,
-    "1x1, line by line": conv2d.pointwise_lines,
     "1x1, weight streaming": conv_small.pointwise,
     "winograd": winograd.winograd,
     "depthwise": conv2d.depthwise,
@@ -104,8 +86,6 @@ def kernels_for(conv: conv2d.Conv, threads: int, *, precise: bool = False) -> li
     pointwise = conv.kernel == (1, 1) and not any(map(any, conv.pads))
     if pointwise and whole:
         return _ordered(("1x1, weight streaming", small, first), ("1x1", True, True))
-    if pointwise and groups == 1 and conv.out.strides[-1] == conv.out.itemsize:
-        return ["1x1, line by line"]
     one = n == 1 and whole
     return _ordered(
         ("winograd", winograd.can(conv) and not precise, winograd.suits(conv)),
