@@ -88,12 +88,10 @@ def able(
         return {"im2col of volumes"}
     if groups > 1:
         return {"depthwise", "im2col"} if depth == 1 and shape[1] == groups else {"im2col"}
-    dozens = 2 <= shape[0] * int(np.prod(shape[2:])) <= 160
     if set(kernel) == {1} and not any(c in "12" for c in attributes["pads_begin"] + attributes["pads_end"]):
-        return {"1x1", "1x1, weight streaming"} if dozens else {"1x1"}
+        return {"1x1"}
     names = {"im2col"}
     names |= {"im2col of a small map"} if shape[0] == 1 else set()
-    names |= {"im2col, weight streaming"} if shape[0] == 1 and dozens else set()
     plain = "2" not in attributes["strides"] + attributes["dilations"]
     return names | {"winograd"} if kernel == (3, 3) and plain else names
 

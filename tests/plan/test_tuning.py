@@ -26,8 +26,8 @@ pytestmark = pytest.mark.numpy_kernels
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits"
 WAYS = {
-    1: ["winograd", "im2col", "im2col, weight streaming"],
-    2: ["winograd", "im2col of a small map", "im2col", "im2col, weight streaming"],
+    1: ["winograd", "im2col"],
+    2: ["winograd", "im2col of a small map", "im2col"],
 }
 """The kernels that support the convolution below, by the number of threads, in the order of trial."""
 
@@ -56,7 +56,6 @@ def plan(program: Program, file: Path, threads: int = 1) -> Executor:
 def test_the_fastest_runs_and_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best: str, threads: int
 ) -> None:
-    monkeypatch.setattr(weight_streaming, "suits", lambda *_: False)  # the order depends on the processor
     program, step = convolution()
     tried: list[str] = []
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 REASONS = {
     "1x1": "a 1×1 convolution is one matmul over all positions",
-    "1x1, weight streaming": "1×1 on a small map: the large weights are read once, in stored order",
-    "im2col, weight streaming": "small map: the large weights are read once, in stored order",
     "im2col of a small map": "small map: threads share the channels, so each reads a part of the weights",
     "winograd": "3×3, stride 1, many channels, large map: a quarter of the multiplications",
     "im2col": "windows are copied into rows in the cache, followed by a matmul",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import prod
 
 import numpy as np
 
-from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, weight_streaming, winograd
+from irload.plan.backends.numpy.kernels import conv2d, conv3d, conv_small, pooling, winograd
 from irload.plan.backends.numpy.kernels.conv_transpose import transposed
-from irload.plan.backends.numpy.measured import STREAMED_ROWS
 from irload.plan.backends.numpy.selection.quantized import has_bytes, product
 from irload.plan.backends.numpy.selection.quantized import pool as pool_bytes
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
@@ -62,12 +60,10 @@ def pool(step: PoolStep, selector: NumpySelector) -> Selected:
 
 KERNELS = {
     "1x1": conv2d.pointwise,
-    "1x1, weight streaming": conv_small.pointwise,
     "winograd": winograd.winograd,
     "depthwise": conv2d.depthwise,
     "im2col": conv2d.im2col,
     "im2col of a small map": conv_small.im2col,
-    "im2col, weight streaming": conv_small.streamed_im2col,
 }
 
 
@@ -76,21 +72,16 @@ def kernels_for(conv: conv2d.Conv, threads: int, *, precise: bool = False) -> li
 
     `precise` excludes Winograd, whose error is ten times the error of a plain sum.
     """
-    n, oh, ow, o = conv.out.shape
+    n, oh, ow, _ = conv.out.shape
     groups, per_group, depth = conv.w.shape[:3]
     if depth == 1 and per_group == 1 and groups > 1:
         return ["depthwise", "im2col"]
-    rows, k = n * oh * ow, depth * prod(conv.kernel)
     whole = groups == 1 and conv.out.flags.c_contiguous
-    small, first = whole and rows in STREAMED_ROWS, whole and weight_streaming.suits(rows, k, o)
-    pointwise = conv.kernel == (1, 1) and not any(map(any, conv.pads))
-    if pointwise and whole:
-        return _ordered(("1x1, weight streaming", small, first), ("1x1", True, True))
-    one = n == 1 and whole
+    if whole and conv.kernel == (1, 1) and not any(map(any, conv.pads)):
+        return ["1x1"]
     return _ordered(
         ("winograd", winograd.can(conv) and not precise, winograd.suits(conv)),
-        ("im2col, weight streaming", one and small, one and first),
-        ("im2col of a small map", one and threads > 1, conv2d.is_small_map(rows, threads)),
+        ("im2col of a small map", whole and n == 1 and threads > 1, conv2d.is_small_map(oh * ow, threads)),
         ("im2col", True, True),
     )
 
