@@ -130,7 +130,7 @@ class Executor:
         if self._sanitizer is not None:
             kernels = dict(zip((k.step for k in self.kernels), self._single_kernels(context), strict=True))
             return self._results(self._sanitizer.run(arrays, kernels), wide)
-        self._fill(arrays, context)
+        self.filling.fill(arrays)
         for segment in self.segments:
             segment.executable.run(context)
         if in_place:
@@ -143,10 +143,6 @@ class Executor:
         """True if results can be returned in the plan's memory, since their types need no conversion."""
         return self._sanitizer is None and not self._rounds
 
-    def _fill(self, arrays: Sequence[Array], context: Any) -> None:
-        """Copy the inputs into the plan's memory."""
-        self.filling.fill(arrays)
-
     def _results(self, arrays: Sequence[Array], wide: bool) -> tuple[Array, ...]:
         """Return the results in the types of the graph; with `wide`, unconverted."""
         if wide or not self._rounds:
@@ -155,7 +151,7 @@ class Executor:
 
     def profile(self, arrays: Sequence[Array], context: Any = None) -> list[float]:
         """Return the seconds that each kernel takes in one run."""
-        self._fill(arrays, context)
+        self.filling.fill(arrays)
         seconds: list[float] = []
         for run in self._single_kernels(context):
             start = time.perf_counter()
@@ -175,7 +171,7 @@ class Executor:
 
         The arrays are copies in C order.
         """
-        self._fill(arrays, context)
+        self.filling.fill(arrays)
         for kernel, run in zip(self.kernels, self._single_kernels(context), strict=True):
             run()
             for origin, value in _written_outputs(kernel.step):

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -239,7 +239,7 @@ class BoundPlan(Executor):
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
         self.external, self.starts, self.addresses = binding.external, binding.starts, binding.addresses
         self._template = template
-        filled, view = template.early.inputs, binding.memory.view
+        filled, view = template.inputs, binding.memory.view
         self.held = {value: view(value) for value in (*filled, *template.program.outputs) if not value.is_constant}
         inputs, outputs = ([self._array(v) for v in side] for side in (filled, template.program.outputs))
         before = None if previous is None else previous.filling
@@ -255,6 +255,3 @@ class BoundPlan(Executor):
         sizes = Concrete(self._template, self.numbers, self.items, self.late.constants)
         steps = {step: sizes.step(step) for step in self.program.steps}
         return [replace(kernel, step=steps.get(kernel.step, kernel.step)) for kernel in super().kernels]
-
-    def _fill(self, arrays: Sequence[Array], context: Any) -> None:
-        self.filling.fill(self._template.early.at(arrays, self.numbers, self.late.arrays, context))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 import numpy as np
 
 from irload.core.op import computes_directly, evaluate
 from irload.core.tensor import Array
-from irload.ops.movement.gather import Gather
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.sized import hashable
-from irload.plan.ir.steps import ComputeStep, GatherStep
+from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.steps.movement import ViewStep
 from irload.plan.ir.strides import View
 from irload.plan.traced.numbers import Numbers
@@ -36,9 +34,6 @@ def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> lis
     inputs = [_reader(value, known) for value in step.inputs]
     if isinstance(step, ViewStep):
         return [_viewing(step, inputs[0], numbers)]
-    if isinstance(step, GatherStep):
-        data, indices = inputs
-        return [lambda values, arrays: _gathered(data(arrays), indices(arrays), step.axis)]
     if not isinstance(step, ComputeStep):
         raise TypeError(f"{step.title} is not a function of arrays")
     op, types = step.op, numbers.builder(step.types)
@@ -102,10 +97,3 @@ def _slice(bounds: tuple[int, int, int]) -> slice:
     start, count, step = bounds
     stop = start + count * step
     return slice(start, None if stop < 0 else stop, step) if count else slice(0, 0)
-
-
-def _gathered(data: Array, indices: Array, axis: int) -> Any:
-    try:
-        return data.take(indices, axis)
-    except IndexError:  # Gather returns zeros for indices out of range
-        return Gather().compute(data, indices, np.array(axis))

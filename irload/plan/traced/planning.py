@@ -11,7 +11,6 @@ from irload.plan.passes.integers import lower_integers
 from irload.plan.passes.pipeline import optimize
 from irload.plan.schedule import StaticPart
 from irload.plan.segments import Owners, divide
-from irload.plan.traced.early import split_early
 from irload.plan.traced.growth import Growing, read_in_place, readers, request, split_growing
 from irload.plan.traced.late import split_late
 from irload.plan.traced.ordering import gather_segments
@@ -29,7 +28,6 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     simplify_progressions(program)
     late = split_late(program)
     given = program.inputs
-    early = split_early(program)
     lower_integers(program, supports)
     growing: list[Growing] = []
     caller_inputs: list[Value] = []
@@ -43,7 +41,7 @@ def traced_program(part: StaticPart, trace: Trace, options: Options, *, grows: b
     owners, requests = divide(program, offered, _check, arrange)
     request(requests, growing, caller_inputs)
     order = [owners[step] for step in program.steps]
-    return TracedProgram(trace, program, given, early, late, growing, order, requests)
+    return TracedProgram(trace, program, given, late, growing, order, requests)
 
 
 def _check(program: Program, after: str) -> None:

@@ -14,14 +14,13 @@ from irload.record import record
 class TracedProgram:
     """A program with symbolic sizes, after all passes.
 
-    `given`: the values of the caller's arrays, from which `early` steps compute the inputs of the program; `late`: the
-    steps that compute late constants; `growing`: the variables that grow; `owners`: the back end of each step.
+    `given`: the values of the caller's arrays; `late`: the steps that compute late constants; `growing`: the variables
+    that grow; `owners`: the back end of each step.
     """
 
     trace: Trace
     program: Program
     given: tuple[Value, ...]
-    early: list[Step]
     late: list[Step]
     growing: list[Growing]
     owners: list[Backend]

@@ -20,7 +20,6 @@ from irload.plan.ir.steps import ComputeStep
 from irload.plan.ir.strides import Strided
 from irload.plan.memory.aliases import Aliases
 from irload.plan.memory.memory import constant_bytes, lifetimes
-from irload.plan.traced.early import EarlySteps
 from irload.plan.traced.growth import Growth
 from irload.plan.traced.late import LateConstants, is_symbolic
 from irload.plan.traced.numbers import Numbers
@@ -63,9 +62,9 @@ class Template:
             backend.prepare(steps, self.aliases, numbering, options, shared) if isinstance(backend, Preparing) else None
             for backend, steps in self.segments
         ]
-        trace, steps = traced.trace, traced.early
+        trace = traced.trace
         self.numbers = Numbers(trace)
-        self.late_constants = self._late_constants(steps)
+        self.late_constants = self._late_constants()
         self._register()
         self.growth = Growth(self.growing, self.numbers) if self.growing else None
         self.caller_inputs = [(given.index(value), value) for value in caller_inputs]
@@ -73,8 +72,7 @@ class Template:
         others = {*(growing.input for growing in self.growing), *(k for k, _ in self.caller_inputs)}
         self.filled = [k for k in range(len(given)) if k not in others]
         """The caller's arrays that are copied."""
-        inputs = [value for value in program.inputs if value not in external]
-        self.early = EarlySteps(steps, [given[k] for k in self.filled], inputs, self.numbers, self.late_constants.sizes)
+        self.inputs = [given[k] for k in self.filled]
         trace.close()
         self.numbers.close()
         self.holds: Callable[[Sequence[int]], bool] = trace.test()
@@ -93,15 +91,15 @@ class Template:
         """Return the bytes of all constants."""
         return self._constant_bytes(numbers)
 
-    def _late_constants(self, early: Sequence[Step]) -> LateConstants:
-        """Return the late constants. Both the `early` steps and the steps of the program may read them."""
-        add, steps = self.numbers.add, (*self.late, *early, *self.program.steps)
+    def _late_constants(self) -> LateConstants:
+        """Return the late constants."""
+        add, steps = self.numbers.add, (*self.late, *self.program.steps)
         read = dict.fromkeys((*(v for step in steps for v in step.inputs), *self.program.outputs))
         symbolic = [value for value in read if is_symbolic(value)]
         for value in symbolic:
             if value.source is not None:
                 add([*value.source.array.flat, value.source.array.shape])
-        for step in (*self.late, *early):
+        for step in self.late:
             add([step.types, step.view] if isinstance(step, ComputeStep) else step.view)
         return LateConstants(symbolic, self.late, self.numbers, set(self.late_values))
 
