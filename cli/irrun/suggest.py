@@ -30,10 +30,14 @@ def suggestion(model: Model) -> dict[str, Shape]:
     before = {p.index: p.partial_shape for p in ports}
     if len(ports) < sum(p.partial_shape.is_dynamic for p in model.inputs):
         return {}
+    given = [p.partial_shape.static for p in model.inputs if p.partial_shape.is_static and p.partial_shape.rank]
+    batch = given[0][0] if given else 1
+    known = tuple(dict.fromkeys(size for sizes in given if len(sizes) < 4 for size in sizes[1:]))
     choices: list[list[Shape]] = []
     for port in ports:
         others = {p.index: before[p.index] for p in ports if p is not port}
-        fitting = (s for s in _candidates(port) if monotonic() < until and _holds(model, {**others, port.index: s}))
+        candidates = _candidates(port, batch, known)
+        fitting = (s for s in candidates if monotonic() < until and _holds(model, {**others, port.index: s}))
         choices.append(list(islice(fitting, KEPT)))
     # Similar inputs mostly share one length, so equal lengths are tried first.
     combined = sorted(product(*choices), key=lambda shapes: len({s[1:] for s in map(tuple, shapes)}))
@@ -44,14 +48,19 @@ def suggestion(model: Model) -> dict[str, Shape]:
     return {}
 
 
-def _candidates(port: Port) -> Iterator[Shape]:
-    """Return static shapes within the port's shape: one sample, equal sides, few channels first or last."""
+def _candidates(port: Port, batch: int, known: Sequence[int]) -> Iterator[Shape]:
+    """Return static shapes within the port's shape: `batch` samples, equal sides, few channels first or last.
+
+    `known`: the lengths of static inputs, which are tried first. An input of one axis may have the length of the batch.
+    """
     shape = port.partial_shape
     rank = len(shape)
     seen: set[tuple[int, ...]] = set()
-    for size in SIZES if rank > 3 else LENGTHS:
+    lengths = (*known, *LENGTHS) if rank > 1 else (LENGTHS[0], batch, *LENGTHS[1:])
+    for size in SIZES if rank > 3 else lengths:
         for channels, axis in product(CHANNELS, (1, rank - 1)) if rank > 3 else ((size, 0),):
-            sizes = [1 if k == 0 and rank > 1 else channels if k == axis and rank > 3 else size for k in range(rank)]
+            sizes = [channels if k == axis and rank > 3 else size for k in range(rank)]
+            sizes[0] = batch if rank > 1 else size
             fitted = tuple(_within(dim, size) for dim, size in zip(shape, sizes, strict=True))
             if fitted not in seen:
                 seen.add(fitted)

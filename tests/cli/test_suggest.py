@@ -80,6 +80,23 @@ def test_suggested_shapes_run(kind: str, shapes: dict[str, str], irrun, tmp_path
     assert irrun("run", file, "--random", "0", *words).code == OK
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((), ["ids[1,16]", "mask[1,16]", "order[1]"]), (("--shape", "ids[2,7]"), ["mask[2,7]", "order[2]"])],
+)
+def test_a_batch_and_lengths_that_are_given_are_tried(given: Any, expected: list[str], irrun, tmp_path: Path) -> None:
+    """As for a decoder, which reorders the rows of its cache."""
+    ids, mask, words = text()
+    order = ops.parameter([-1], np.int64, name="order")
+    reordered = ops.concat([ops.gather(words, order, np.array(0)), words], 2)
+    file = saved(tmp_path, [ids, mask, order], [reordered])
+    outcome = irrun("run", file, "--random", "0", *given)
+    assert outcome.code == USAGE
+    advice = shlex.split(outcome.err.rpartition("sizes, for example ")[2])
+    assert [word for word in advice if word != "--shape"] == expected
+    assert irrun("run", file, "--random", "0", *given, *advice).code == OK
+
+
 def test_no_shape_is_suggested_if_none_suits(irrun, tmp_path: Path) -> None:
     x, output = sound(window=70_000)  # longer than any candidate
     outcome = irrun("run", saved(tmp_path, [x], [output]), "--random", "0")
