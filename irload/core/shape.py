@@ -154,7 +154,7 @@ class Shape:
 
     __slots__ = ("_dims", "_sizes")
     _dims: tuple[Dim, ...] | None
-    """The dims, None if unranked. `of_sizes` leaves them unset until they are read."""
+    """The dims, None if unranked. `shape_of` leaves them unset until they are read."""
     _sizes: tuple[int, ...] | None
     """The sizes, None unless all are known."""
 
@@ -162,13 +162,6 @@ class Shape:
         self._dims = tuple(map(Dim.of, dims))
         sizes = tuple([d.lo for d in self._dims if d.lo == d.hi])
         self._sizes = sizes if len(sizes) == len(dims) else None
-
-    @staticmethod
-    def of_sizes(sizes: tuple[int, ...]) -> Shape:
-        """The static shape with these sizes, as NumPy arrays have them. Faster than `Shape(*sizes)`."""
-        shape = object.__new__(Shape)
-        shape._sizes = sizes
-        return shape
 
     def __getattr__(self, name: str) -> tuple[Dim, ...]:
         if name == "_dims" and self._sizes is not None:
@@ -360,4 +353,6 @@ def broadcast_all(shapes: Sequence[Shape]) -> Shape:
 @lru_cache(maxsize=1 << 12)
 def shape_of(sizes: tuple[int, ...]) -> Shape:
     """The static shape with these sizes. Cached, as inference at run time needs a shape for each array."""
-    return Shape.of_sizes(sizes)
+    shape = object.__new__(Shape)
+    shape._sizes = sizes  # pyright: ignore[reportPrivateUsage]
+    return shape

@@ -9,7 +9,7 @@ import numpy as np
 
 from irload.core.element import ELEMENTS, ElementType, dynamic, string
 from irload.core.fitting import fitting
-from irload.core.shape import ARRAY_AXES, Shape, shape_of
+from irload.core.shape import ARRAY_AXES, shape_of
 from irload.core.tensor import Array, TensorType
 from irload.errors import InputInvalid
 from irload.graph import Node, Port, position, positions
@@ -101,7 +101,7 @@ class InputBinding:
         for dtype, shape, (accepted, element, takes), known in ports:
             tensor_type = known.get(shape)
             if tensor_type is None:
-                tensor_type = TensorType(element, Shape.of_sizes(shape))
+                tensor_type = TensorType(element, shape_of(shape))
                 if not takes.contains(tensor_type.shape):
                     return None
                 if len(known) >= FORMS:
