@@ -49,15 +49,17 @@ def require_rows(indices: Array, rows: int) -> None:
         raise ExecutionError(f"index {wrong.ravel()[0]} is outside the {rows} rows of emb_table")
 
 
-def sum_rows(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
-    """The sums of rows of a table: the first sizes[0] of the `indices`, then the next sizes[1], and so on.
+def sum_rows(table: Array, indices: Array, ends: Array, weights: Array | None) -> Array:
+    """The sums of rows of a table: of the `indices` from ends[0] to ends[1], then from ends[1] to ends[2], and so on.
 
-    `indices` and `weights` (None for ones) have one axis. Returns [len(sizes), …]. Raises ExecutionError for an index
-    out of range.
+    `indices` and `weights` (None for ones) have one axis. Returns [len(ends) − 1, …]. Raises ExecutionError for an
+    index out of range.
     """
+    indices, weights = indices[ends[0] :], None if weights is None else weights[ends[0] :]
     require_rows(indices, len(table))
-    result = np.zeros((len(sizes), *table.shape[1:]), table.dtype)
-    bag = np.repeat(np.arange(len(sizes)), sizes)
+    count = len(ends) - 1
+    result = np.zeros((count, *table.shape[1:]), table.dtype)
+    bag = np.repeat(np.arange(count), np.diff(ends))
     step = max(TOGETHER // max(math.prod(table.shape[1:]), 1), 1)
     for part in (slice(start, start + step) for start in range(0, len(bag), step)):
         rows = table[indices[part]]
@@ -70,7 +72,7 @@ def sum_rows(table: Array, indices: Array, sizes: Array, weights: Array | None) 
 class SumRows(Protocol):
     """The signature of `sum_rows`."""
 
-    def __call__(self, table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array: ...
+    def __call__(self, table: Array, indices: Array, ends: Array, weights: Array | None) -> Array: ...
 
 
 class EmbeddingBag(Op):
@@ -97,15 +99,15 @@ class EmbeddingBag(Op):
         self,
         emb_table: Array,
         indices: Array,
-        sizes: Array,
+        ends: Array,
         weights: Array | None,
         default_index: Array | None = None,
     ) -> Array:
         """The sum of each bag, see `sum_rows`; empty bags get the default row, or zeros."""
-        result = self.sum_rows(emb_table, indices, sizes, weights)
+        result = self.sum_rows(emb_table, indices, ends, weights)
         if default_index is not None and default_index >= 0:
             require_rows(default_index, len(emb_table))
-            result[sizes == 0] = emb_table[default_index]
+            result[np.diff(ends) == 0] = emb_table[default_index]
         return result
 
 
@@ -138,19 +140,16 @@ class EmbeddingBagOffsetsSum(EmbeddingBag, since=3):
         default_index: Array | None = None,
         per_sample_weights: Array | None = None,
     ) -> Array:
-        ends = np.append(offsets, len(indices))
-        sizes, weights = np.diff(ends), per_sample_weights
-        if ends[0] < 0 or sizes.min(initial=0) < 0:
+        ends = np.full(len(offsets) + 1, len(indices), np.int64)
+        ends[:-1] = offsets
+        if ends[0] < 0 or (ends[1:] < ends[:-1]).any():
             raise ExecutionError(
                 f"offsets must increase from 0 to at most {len(indices)}, found {offsets[:8].tolist()}"
             )
-        if len(offsets) and offsets[0]:
-            indices = indices[offsets[0] :]
-            weights = None if weights is None else weights[offsets[0] :]
-        return self.reduced(self.sums(emb_table, indices, sizes, weights, default_index), sizes)
+        return self.reduced(self.sums(emb_table, indices, ends, per_sample_weights, default_index), ends)
 
-    def reduced(self, sums: Array, sizes: Array) -> Array:
-        """The output, from the sums and sizes of the bags."""
+    def reduced(self, sums: Array, ends: Array) -> Array:
+        """The output, from the sums and ends of the bags."""
         return sums
 
 
@@ -163,10 +162,10 @@ class EmbeddingBagOffsets(EmbeddingBagOffsetsSum, since=15):
         _no_weighted_mean(self.reduction, per_sample_weights)
         super().check(emb_table, indices, per_sample_weights)
 
-    def reduced(self, sums: Array, sizes: Array) -> Array:
+    def reduced(self, sums: Array, ends: Array) -> Array:
         if self.reduction == "sum":
             return sums
-        counts = np.maximum(sizes, 1).reshape(-1, *(1,) * (sums.ndim - 1))
+        counts = np.maximum(np.diff(ends), 1).reshape(-1, *(1,) * (sums.ndim - 1))
         return divide_truncating(sums, counts)
 
 
@@ -184,7 +183,7 @@ class EmbeddingBagPackedSum(EmbeddingBag, since=3):
 
     def compute(self, emb_table: Array, indices: Array, per_sample_weights: Array | None = None) -> Array:
         weights = None if per_sample_weights is None else per_sample_weights.ravel()
-        return self.sums(emb_table, indices.ravel(), np.full(len(indices), indices.shape[1]), weights)
+        return self.sums(emb_table, indices.ravel(), np.arange(len(indices) + 1) * indices.shape[1], weights)
 
 
 class EmbeddingBagPacked(EmbeddingBagPackedSum, since=15):
@@ -245,7 +244,9 @@ class EmbeddingSegmentsSum(EmbeddingBag, since=3):
         if np.any(segment_ids[1:] < segment_ids[:-1]):
             order = np.argsort(segment_ids, kind="stable")
             indices, weights = indices[order], None if weights is None else weights[order]
-        return self.sums(emb_table, indices, np.bincount(segment_ids, minlength=count), weights, default_index)
+        ends = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(segment_ids, minlength=count), out=ends[1:])
+        return self.sums(emb_table, indices, ends, weights, default_index)
 
 
 def _no_weighted_mean(reduction: str, weights: TensorType | None) -> None:

@@ -64,19 +64,20 @@ def row_summer(target: Target) -> SumRows:
     """A function that returns the same sums as `sum_rows`, by compiled code for tables of f32."""
     code = cache(lambda weighted: function(BagSums(weighted), target))
 
-    def compiled(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
-        if any(a.dtype != np.float32 for a in (table, weights) if a is not None) or not table.flags.c_contiguous:
-            return sum_rows(table, indices, sizes, weights)
-        require_rows(indices, len(table))
-        ends = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=ends[1:])
-        result = np.empty((len(sizes), *table.shape[1:]), np.float32)
+    def compiled(table: Array, indices: Array, ends: Array, weights: Array | None) -> Array:
+        if table.dtype != np.float32 or (weights is not None and weights.dtype != np.float32):
+            return sum_rows(table, indices, ends, weights)
+        if not table.flags.c_contiguous:
+            return sum_rows(table, indices, ends, weights)
         positions = np.ascontiguousarray(indices, np.int64)
+        require_rows(positions[ends[0] :], len(table))
+        count = len(ends) - 1
+        result = np.empty((count, *table.shape[1:]), np.float32)
         factors = positions if weights is None else np.ascontiguousarray(weights)
         arrays = table, positions, ends, factors, result
-        numbers = np.array([*map(address, arrays), result.size // max(len(sizes), 1)], np.int64)
+        numbers = np.array([*map(address, arrays), result.size // max(count, 1)], np.int64)
         call, _ = code(weights is not None)
-        call(address(numbers), 0, len(sizes), None, None)
+        call(address(numbers), 0, count, None, None)
         return result
 
     return compiled
