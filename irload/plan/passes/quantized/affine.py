@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -116,14 +117,20 @@ class _Epilogue:
         return self._append(i, registers)
 
     def _rounded(self, register: int) -> int | None:
-        """Return the register of the f32 that is converted to the bytes in a register; None for other registers.
+        """Return the register of the rounded f32 that is converted to the bytes in a register; None for others.
 
         It is an integer in the range of the bytes.
         """
+        convert, (rounded, *_) = self._instruction(register)
+        is_bytes = convert == ("convert", U8) and self._instruction(rounded)[0] == ("round", None)
+        return rounded if is_bytes else None
+
+    def _instruction(self, register: int) -> tuple[tuple[str, np.dtype[Any] | None], tuple[int, ...]]:
+        """Return the opcode, type and arguments of the instruction that defines a register; "" for an operand."""
         if register < self._expression.operands:
-            return None
+            return ("", None), (register,)
         instruction, arguments = self._instructions[register - self._expression.operands]
-        return arguments[0] if instruction.opcode == "convert" and instruction.dtype == U8 else None
+        return (instruction.opcode, instruction.dtype), arguments
 
     def _register(self, form: _Form) -> int:
         """Append the instructions of a form, and return the register of the result."""
