@@ -12,6 +12,7 @@ from irload.core.tensor import Array, TensorType
 from irload.errors import (
     DeclaredDiffers,
     InputInvalid,
+    IRError,
     LimitExceeded,
     Where,
     out_of_memory,
@@ -155,10 +156,13 @@ class CompiledModel(Plans):
         """Convert MemoryError to OutOfMemory, and add the file to OutOfMemory and LimitExceeded."""
         try:
             yield
-        except MemoryError as error:
-            raise out_of_memory("for the model", error).at(Where(self._options.file)) from None
-        except LimitExceeded as error:
-            raise error.at(Where(self._options.file)) from None
+        except (MemoryError, LimitExceeded) as error:
+            raise self._located(error) from None
+
+    def _located(self, error: MemoryError | LimitExceeded) -> IRError:
+        """Return an error of a run with the file; OutOfMemory for a MemoryError."""
+        located = error if isinstance(error, LimitExceeded) else out_of_memory("for the model", error)
+        return located.at(Where(self._options.file))
 
     def profile(self, inputs: Any = None, rounds: int = 5) -> list[StepTime]:
         """Return the steps of an inference in execution order, each with the median of its seconds over `rounds`.

@@ -87,10 +87,12 @@ class Successor:
             return None
         known[self.axis] = length
         for tensor, element, codes in zip(given, self.variant.elements, self.variant.symbols.pattern, strict=False):
-            if tensor.element is not element or len(tensor.shape) != len(codes):
+            sizes = tensor.shape.static
+            if tensor.element is not element or len(sizes) != len(codes):
                 return None
-            if not all(_fits(n, code, known) for n, code in zip(tensor.shape.static, codes, strict=True)):
-                return None
+            for n, code in zip(sizes, codes, strict=True):
+                if not _fits(n, code, known):
+                    return None
         values = tuple(n for n in known if n is not None)
         return values if len(values) == len(known) and self.variant.holds(values) else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irload.core.tensor import Array
+from irload.errors import LimitExceeded
 from irload.graph import Node
 from irload.plan.interpreter import InterpreterRun, apart
 from irload.plan.variables import Variables
@@ -23,12 +24,15 @@ def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tu
     """Run one inference that starts with these variables. Returns the results and the new variables."""
     arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
     run = InterpreterRun(compiled, variables)
-    with run.deadline, compiled._errors_located():  # pyright: ignore[reportPrivateUsage]
-        ids = set(map(id, arrays))
-        results: list[Array] = []
-        for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):
-            results.append(owned(as_element(port.element_type, array), ids))
-            ids.add(id(results[-1]))
+    ids = set(map(id, arrays))
+    results: list[Array] = []
+    try:
+        with run.deadline:
+            for port, array in zip(compiled.outputs, compiled.execute(run, given, arrays), strict=True):
+                results.append(owned(as_element(port.element_type, array), ids))
+                ids.add(id(results[-1]))
+    except (MemoryError, LimitExceeded) as error:
+        raise compiled._located(error) from None  # pyright: ignore[reportPrivateUsage]
     # The caller may change these arrays; the variables must not change with them.
     return Result(compiled.outputs, results), apart(run.variables, (*arrays, *results))
 
