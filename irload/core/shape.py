@@ -5,7 +5,7 @@ Dims behave as OpenVINO's Dimension: a static dim is the interval n..n, `?` is 0
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
@@ -13,8 +13,6 @@ from typing import overload
 
 from irload.core.size import alike, is_size, number
 from irload.errors import ShapeMismatch
-
-DimLike = "Dim | int | None | tuple[int | None, int | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,11 +341,6 @@ def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
 def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
     """Each axis counted from the front, in the given order. Raises ShapeMismatch as `normalize_axis` does."""
     return tuple(normalize_axis(int(a), rank, name) for a in axes)
-
-
-def broadcast_all(shapes: Sequence[Shape]) -> Shape:
-    """The NumPy broadcast of any number of shapes."""
-    return reduce(Shape.broadcast, shapes) if shapes else Shape()
 
 
 @lru_cache(maxsize=1 << 12)

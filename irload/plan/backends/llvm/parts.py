@@ -136,7 +136,7 @@ class Codes:
 
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
-        self._compiling = max(threads, thread_count(None))
+        self._threads = threads
         self.shares = threads > 1
         self._codes: dict[Kernel, Code] = {}
         self._queue: CompileQueue | None = None
@@ -145,7 +145,8 @@ class Codes:
     def in_parallel(self) -> Generator[Codes]:
         """Return the same codes for one thread, whose requests are compiled in several threads inside the block."""
         requesting = copy(self)
-        with CompileQueue(self._codes, self._target, self._compiling) as queue:
+        threads = max(self._threads, thread_count(None))
+        with CompileQueue(self._codes, self._target, threads) as queue:
             requesting._queue = queue
             yield requesting
             queue.complete()

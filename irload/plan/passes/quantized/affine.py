@@ -121,16 +121,15 @@ class _Epilogue:
 
         It is an integer in the range of the bytes.
         """
-        convert, (rounded, *_) = self._instruction(register)
-        is_bytes = convert == ("convert", U8) and self._instruction(rounded)[0] == ("round", None)
-        return rounded if is_bytes else None
+        rounded = self._argument(register, "convert", U8)
+        return None if rounded is None or self._argument(rounded, "round") is None else rounded
 
-    def _instruction(self, register: int) -> tuple[tuple[str, np.dtype[Any] | None], tuple[int, ...]]:
-        """Return the opcode, type and arguments of the instruction that defines a register; "" for an operand."""
+    def _argument(self, register: int, opcode: str, dtype: np.dtype[Any] | None = None) -> int | None:
+        """Return the argument of the instruction that defines a register; None for other instructions and operands."""
         if register < self._expression.operands:
-            return ("", None), (register,)
+            return None
         instruction, arguments = self._instructions[register - self._expression.operands]
-        return (instruction.opcode, instruction.dtype), arguments
+        return arguments[0] if (instruction.opcode, instruction.dtype) == (opcode, dtype) else None
 
     def _register(self, form: _Form) -> int:
         """Append the instructions of a form, and return the register of the result."""

@@ -18,7 +18,7 @@ from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep, ViewStep
 from irload.plan.passes.quantized.domain import F32, QuantizedValue
 from irload.plan.passes.quantized.fake_quantize import split
-from irload.plan.passes.quantized.products import IntegerProducts
+from irload.plan.passes.quantized.products import IntegerProducts, is_binary
 from irload.record import record
 
 Known = dict[Value, QuantizedValue]
@@ -42,11 +42,11 @@ def multiply_integers(program: Program, products: IntegerProducts) -> None:
     known: Known = {}
     originals: dict[Value, Step] = {}
     for step in program.steps:
+        if products.exact and not _multiplies_bits(step):
+            continue
         rewrite = _REWRITES.get(type(step))
         rewritten = _view(step, known) if isinstance(step, ViewStep) else rewrite(step, known) if rewrite else None
         if rewritten is None or not all(map(products.supports, rewritten[0])):
-            continue
-        if products.exact and not _multiplies_bits(step):
             continue
         program.replace([step], rewritten[0])
         if rewritten[1] is not None:
@@ -67,7 +67,7 @@ def _multiplies_bits(step: Step) -> bool:
     """True for a threshold, for a convolution of bits, and for steps without products."""
     if isinstance(step, ElementwiseStep):
         return step.expression == THRESHOLD
-    return not isinstance(step, ConvStep | MatMulStep) or step.origin[0].type == "BinaryConvolution"
+    return not isinstance(step, ConvStep | MatMulStep) or is_binary(step)
 
 
 def _reading_bytes(reader: ElementwiseStep, value: Value, quantized: QuantizedValue) -> ElementwiseStep:

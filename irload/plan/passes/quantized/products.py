@@ -20,5 +20,9 @@ class IntegerProducts:
 
     def occurs_in(self, program: Program) -> bool:
         """True if products of a program may be computed in integers."""
-        kinds = {origin.type for step in program.steps for origin in step.origin}
-        return "BinaryConvolution" in kinds or not self.exact
+        return not self.exact or any(map(is_binary, program.steps))
+
+
+def is_binary(step: Step) -> bool:
+    """True for the steps of a BinaryConvolution."""
+    return any(origin.type == "BinaryConvolution" for origin in step.origin)

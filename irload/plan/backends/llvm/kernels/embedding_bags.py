@@ -65,9 +65,8 @@ def row_summer(target: Target) -> SumRows:
     code = cache(lambda weighted: function(BagSums(weighted), target))
 
     def compiled(table: Array, indices: Array, ends: Array, weights: Array | None) -> Array:
-        if table.dtype != np.float32 or (weights is not None and weights.dtype != np.float32):
-            return sum_rows(table, indices, ends, weights)
-        if not table.flags.c_contiguous:
+        is_f32 = table.dtype == np.float32 and (weights is None or weights.dtype == np.float32)
+        if not is_f32 or not table.flags.c_contiguous:
             return sum_rows(table, indices, ends, weights)
         positions = np.ascontiguousarray(indices, np.int64)
         require_rows(positions[ends[0] :], len(table))
