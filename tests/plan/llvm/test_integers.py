@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,17 +11,18 @@ pytest.importorskip("llvmlite")
 
 from irload.core.tensor import Array
 from irload.ops.convolution.forward import convolve
+from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.builder import Module
 from irload.plan.backends.llvm.compiler import Compiler  # pyright: ignore[reportPrivateUsage]
 from irload.plan.backends.llvm.dot import BYTE_PAIRS, VNNI, WIDENED_BYTES, byte_dot
 from irload.plan.backends.llvm.target import AVX2, AVX512_BF16, AVX512_VNNI, AVX_VNNI, TARGETS, Target, host_target
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.integer_weights import pairs_fit
-from irload.plan.ir.program import Value
-from irload.plan.ir.steps import ConvStep, Integers, MatMulStep, PoolStep
+from irload.plan.ir.program import Program, Value
+from irload.plan.ir.steps import ConvStep, ElementwiseStep, Integers, MatMulStep, PoolStep
 from tests.harness.tiers import tiered
 from tests.plan.llvm.harness import TARGETS as RUNNABLE
-from tests.plan.llvm.harness import channels_last, kernel_names, run_step
+from tests.plan.llvm.harness import channels_last, guarded, kernel_names, run_step
 
 _host = host_target()
 U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
@@ -84,6 +87,42 @@ def test_random_convolutions_are_exact(seed: int, target: Target) -> None:
         laid = channels_last if k % 4 else None
         (output,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
         np.testing.assert_array_equal(output, exact.astype(np.float32))
+
+
+def in_shorts(x: Value) -> Callable[[Value, Array], Array]:
+    """Channels-last maps, x stored in i16."""
+    return lambda value, plain: channels_last(value, guarded(value.shape, np.int16) if value is x else plain)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("seed", range(tiered(5, 10)))
+def test_random_convolutions_of_bytes_stored_in_i16_are_exact(seed: int, target: Target) -> None:
+    rng = np.random.default_rng(seed)
+    for k in range(tiered(5, 20)):
+        step, x, exact = convolution(rng, winograd=k % 5 == 4)
+        laid = in_shorts(step.inputs[0])
+        (output,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
+        np.testing.assert_allclose(output, exact, 0, 1.0 if k % 5 == 4 else 0)
+
+
+def test_data_of_products_whose_pairs_exceed_i16_are_stored_in_i16() -> None:
+    """Only by targets without VNNI. A convolution and a pooling read the data."""
+    x, stored = Value((1, 8, 6, 6), F32), Value((1, 8, 6, 6), U8)
+    quantize = ElementwiseStep([x], [stored], expression=Expression(1, (Instruction("convert", (0,), dtype=U8),)))
+    for largest, target, wanted in ((127, AVX2, np.int16), (63, AVX2, None), (127, AVX512_VNNI, None)):
+        w = np.full((1, 8, 8, 1, 1), largest, np.int8)
+        step = ConvStep(
+            [stored, Value.of(w)],
+            [Value((1, 8, 6, 6), F32)],
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads_begin=(0, 0),
+            pads_end=(0, 0),
+            integers=Integers(0, pairs_fit(w, 2)),
+        )
+        program = Program([quantize, step], [x], step.outputs)
+        layout = LlvmBackend(target, int8=True).requests(program, program.steps).layouts[stored]
+        assert layout.storage == wanted
 
 
 VNNI_HOST = [t for t in (AVX512_VNNI, AVX_VNNI) if _host is not None and t.flags <= _host.flags]

@@ -102,6 +102,7 @@ class LlvmBackend:
 
     def requests(self, program: Program, steps: Sequence[Step]) -> MemoryRequests:
         from irload.plan.backends.channels_last import layouts
+        from irload.plan.ir.steps import ProductStep
         from irload.plan.memory.requests import MemoryRequests
 
         requested = layouts(program, steps)
@@ -119,6 +120,10 @@ class LlvmBackend:
             requested = stored_layouts(program, steps, requested, self.target) if self.bf16 else requested
             floats = [s for s in steps if s not in first_input_layouts]
             first_input_layouts |= reordered_operands(floats, requested, self.target, weights_only=self.bf16_weights)
+        if any(isinstance(s, ProductStep) and s.multiplies_integers for s in steps):
+            from irload.plan.backends.llvm.storage import widened_layouts  # not needed by floats
+
+            requested = widened_layouts(program, steps, requested, self.target)
         copied_results = {v for v in requested if v in program.returned and _is_transposed(v)}
         return MemoryRequests(requested, copied_results, first_input_layouts)
 

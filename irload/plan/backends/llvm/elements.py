@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 from irload.core.tensor import Array
 from irload.plan.backends.llvm import values
 
-F32, BF16, F16, I64, I32, I8, U8 = "f32", "bf16", "f16", "i64", "i32", "i8", "u8"
+F32, BF16, F16, I64, I32, I16, I8, U8 = "f32", "bf16", "f16", "i64", "i32", "i16", "i8", "u8"
 
 SIZES = values.SIZES
 """The size of each type in bytes."""
@@ -19,8 +19,11 @@ SIZES = values.SIZES
 WORD = 4
 """The bytes of a word: consecutive elements of a sum, in one column, that a lane multiplies in one instruction."""
 
-QUANTIZED = (I8, U8)
+BYTES = (I8, U8)
 """The types of quantized values."""
+
+QUANTIZED = (*BYTES, I16)
+"""The stored types of quantized values. I16 stores u8 for products of i16."""
 
 INTEGERS = (I32, I64)
 """The types of integers that are computed as such, not as f32."""
@@ -31,6 +34,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     F16: np.dtype(np.float16),
     I64: np.dtype(np.int64),
     I32: np.dtype(np.int32),
+    I16: np.dtype(np.int16),
     I8: np.dtype(np.int8),
     U8: np.dtype(np.uint8),
 }

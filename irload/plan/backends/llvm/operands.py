@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from irload.plan.backends.llvm import bfloat16
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.elements import BF16, F16, F32, I32, I64, INTEGERS, QUANTIZED, SIZES, U8
+from irload.plan.backends.llvm.elements import BF16, BYTES, F16, F32, I8, I16, I32, I64, INTEGERS, QUANTIZED, SIZES
 from irload.plan.backends.llvm.values import vec_type
 from irload.plan.backends.llvm.vector_math import ROUNDING
 
@@ -51,9 +51,11 @@ def load_lanes(f: Function, pointer: Pointer, offset: AnyInt, count: AnyInt | No
         whole = count is None or (isinstance(count, int) and count >= f.lanes)
         start = pointer + offset
         return f.load(start, element=I64) if whole else _separate(f, start, SIZES[I64], count, I64)
-    if element in QUANTIZED:
+    if element in BYTES:
         return _widened(_load_bytes(f, pointer + offset, count), element)
-    bits = f.load(pointer, offset, count, element="i16")
+    bits = f.load(pointer, offset, count, element=I16)
+    if element == I16:
+        return _widened(bits, element)
     return bfloat16.widened(bits) if element == BF16 else bits.bitcast(vec_type(F16, f.lanes)).cast("fpext", F32)
 
 
@@ -76,18 +78,18 @@ def write(
 ) -> None:
     """Store `count` lanes with a stride in bytes: of f32, rounded if `element` is bf16, or of integers.
 
-    For bytes, f32 in the range of the type are rounded to integers, halves to even, and integers wrap.
+    For quantized values, f32 in the range of the type are rounded to integers, halves to even, and integers wrap.
     """
     start = pointer + offset
     whole = not isinstance(count, Int) and (count is None or count >= f.lanes)
     if element in QUANTIZED:
-        whole_numbers = (value + ROUNDING).bits() if value.is_float else value
-        stored = whole_numbers.cast("trunc", "i8")
+        whole_numbers = (value + ROUNDING).bits() if value.is_float else value & 255 if element == I16 else value
+        stored = whole_numbers.cast("trunc", I16 if element == I16 else I8)
         if stride == 1 and not whole and isinstance(count, int) and count > 1:
             stored, whole = f.shuffle(stored, stored, range(count)), True
     else:
         stored = bfloat16.rounded(f, value) if element == BF16 else value.floats() if element == I32 else value
-    if stride == SIZES[element] and (whole or element not in (*QUANTIZED, I64)):
+    if stride == SIZES[element] and (whole or element not in (*BYTES, I64)):
         f.store(stored, start, 0, None if whole else count)
     else:
         for at in _lanes(f, count):
@@ -121,9 +123,9 @@ def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
     return f.shuffle(loaded, f.zero("i8", count), [min(lane, count) for lane in range(f.lanes)])
 
 
-def _widened(bytes: Vec, element: str) -> Vec:
-    """Bytes as f32."""
-    return bytes.cast("zext" if element == U8 else "sext", "i32").converted()
+def _widened(quantized: Vec, element: str) -> Vec:
+    """Quantized values as f32."""
+    return quantized.cast("sext" if element == I8 else "zext", "i32").converted()
 
 
 def read_rounded(f: Function, pointer: Pointer, offset: AnyInt, stride: AnyInt, count: int, element: str = F32) -> Vec:
@@ -142,7 +144,7 @@ def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element == BF16:
         return bfloat16.widened(f.load_scalar(pointer, offset, "i16"))
     if element in QUANTIZED:
-        return _widened(f.load_scalar(pointer, offset, "i8"), element)
+        return _widened(f.load_scalar(pointer, offset, I16 if element == I16 else I8), element)
     scalar = f.load_scalar(pointer, offset, element)
     return scalar if element in (F32, *INTEGERS) else scalar.cast("fpext", F32)
 

@@ -22,7 +22,7 @@ from irload.plan.memory.layout import Layout
 
 F32, BF16 = np.dtype(np.float32), np.dtype(bfloat16)
 U8, I8, BOOL = np.dtype(np.uint8), np.dtype(np.int8), np.dtype(bool)
-I32, I64 = np.dtype(np.int32), np.dtype(np.int64)
+I16, I32, I64 = np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.int64)
 
 Layouts = Mapping[Value, Layout]
 
@@ -101,6 +101,7 @@ def _of_conv_transpose(step: ir.ConvTransposeStep, layouts: Layouts, target: Tar
 
 def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Value]:
     from irload.plan.backends.llvm.kernels.depthwise import is_depthwise, largest_group
+    from irload.plan.backends.llvm.kernels.precision import may_be_winograd
 
     data, weights = step.inputs[:2]
     results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
@@ -108,8 +109,7 @@ def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Va
         return {data, *results}
     if multiplies:
         return {data, *results}
-    may_be_winograd = weights.shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}
-    return () if may_be_winograd else results - {data}
+    return () if may_be_winograd(step) else results - {data}
 
 
 def _multiplies(step: ir.ProductStep, target: Target) -> bool:
@@ -118,7 +118,12 @@ def _multiplies(step: ir.ProductStep, target: Target) -> bool:
     return pays_in_bf16(step, target)
 
 
-_ALL: StoredValues = {BF16: lambda s, *_: (*s.inputs, *s.outputs)}
+_ALL: StoredValues = dict.fromkeys((BF16, I16), lambda s, *_: (*s.inputs, *s.outputs))
+
+
+def _of_product(step: ir.ConvStep | ir.MatMulStep, *_: Any) -> Iterable[Value]:
+    return step.inputs[0], *step.operands, step.output
+
 
 TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
     f"{__package__}.kernels",
@@ -126,7 +131,9 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.AttentionStep: StepRow("attention.select_attention", lambda s: _computes(s, s.masks)),
         ir.BroadcastStep: StepRow("copying.select_view", _copies),
         ir.ConcatStep: StepRow("copying.select_concat", _copies),
-        ir.ConvStep: StepRow("convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv}),
+        ir.ConvStep: StepRow(
+            "convolution.select_convolution", _multiplies_or_maps, _near, {BF16: _of_conv, I16: _of_product}
+        ),
         ir.ConvTransposeStep: StepRow(
             "conv_transpose.select_conv_transpose", _computes, _conv_transpose, {BF16: _of_conv_transpose}
         ),
@@ -136,7 +143,9 @@ TABLE = StepTable[Callable[[Any, Selector], list[Launch]]](
         ir.ExpertOrderStep: StepRow("experts.select_expert_order", lambda s: s.inputs[0].size),
         ir.GatherStep: StepRow("gathering.select_gather", _gather),
         ir.GroupNormalizeStep: StepRow("normalization.select_group_normalize", _computes),
-        ir.MatMulStep: StepRow("matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul}),
+        ir.MatMulStep: StepRow(
+            "matmul.select_matmul", _multiplies_or_maps, _matmul, stored={BF16: _of_matmul, I16: _of_product}
+        ),
         ir.NormalizeStep: StepRow("normalization.select_normalize", _computes),
         ir.PoolStep: StepRow("pooling.select_pool", _multiplies_or_maps, _near, _ALL),
         ir.RecurrentStep: StepRow("recurrent_selection.select_recurrent", lambda s: _computes(s, s.lengths)),

@@ -1,9 +1,12 @@
-"""Selects the values that are stored in bf16 between steps if products are computed in bf16.
+"""Selects the values that are stored in another type between steps: in bf16 or in i16.
 
-This halves memory traffic. The values are the maps of convolutional nets, and values passed from one matmul to another.
-Residual streams of transformers, inputs of normalizations, and operands of kernels that only read f32 remain f32. So do
-values that are compared with each other: rounding would make different elements equal, for example in x == MaxPool(x),
-by which detectors find the maxima of a map.
+Bytes are stored in i16 if a product would otherwise widen them in its innermost loop.
+
+If products are computed in bf16, storing their data in bf16 halves memory traffic. The values are the maps of
+convolutional nets, and values passed from one matmul to another. Residual streams of transformers, inputs of
+normalizations, and operands of kernels that only read f32 remain f32. So do values that are compared with each other:
+rounding would make different elements equal, for example in x == MaxPool(x), by which detectors find the maxima of a
+map.
 """
 
 from __future__ import annotations
@@ -11,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
-from irload.plan.backends.llvm.kernels.precision import pays_in_bf16
+import numpy as np
+
+from irload.plan.backends.llvm.kernels.precision import pays_in_bf16, pays_in_i16
 from irload.plan.backends.llvm.kernels.reorder import in_chunks
 from irload.plan.backends.llvm.kernels.weights import narrow_form
-from irload.plan.backends.llvm.selection import BF16, F32, TABLE
+from irload.plan.backends.llvm.selection import BF16, F32, I16, TABLE
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tuning import WIDENED_ROWS
 from irload.plan.ir.expression import compared_operands
@@ -28,9 +34,29 @@ def stored_layouts(
     program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target
 ) -> dict[Value, Layout]:
     """Return the layouts, with bf16 as the stored type of values that these steps produce if all readers support it."""
-    segment = set(steps)
-    candidates = _candidates(program, steps, layouts, target)
-    removed = True
+    return _stored(BF16, _candidates(program, steps, layouts, target), program, steps, layouts, target)
+
+
+def widened_layouts(
+    program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target
+) -> dict[Value, Layout]:
+    """Return the layouts, with i16 as the stored type of data of products that read i16 faster than bytes."""
+    read = {s.inputs[0] for s in steps if pays_in_i16(s, target)}
+    computed = {v for s in steps for v in s.outputs if v in read and v not in program.returned and v.size}
+    return _stored(I16, computed, program, steps, layouts, target)
+
+
+def _stored(
+    dtype: np.dtype[Any],
+    candidates: set[Value],
+    program: Program,
+    steps: Sequence[Step],
+    layouts: Mapping[Value, Layout],
+    target: Target,
+) -> dict[Value, Layout]:
+    """Return the layouts, with `dtype` as the stored type of the candidates that all steps support."""
+    segment, candidates = set(steps), set(candidates)
+    removed = bool(candidates)
     while removed:
         removed = set[Value]()
         for step in program.steps:
@@ -41,10 +67,10 @@ def stored_layouts(
                 alike = all(v in candidates for v in (*step.inputs, *step.outputs))
                 removed |= set() if alike else values
             else:
-                supported = TABLE.rows[type(step)].stored.get(BF16) if step in segment else None
+                supported = TABLE.rows[type(step)].stored.get(dtype) if step in segment else None
                 removed |= values if supported is None else values.difference(supported(step, layouts, target))
         candidates -= removed
-    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=BF16) for v in candidates}}
+    return {**layouts, **{v: replace(layouts.get(v, PLANAR), storage=dtype) for v in candidates}}
 
 
 def _candidates(program: Program, steps: Sequence[Step], layouts: Mapping[Value, Layout], target: Target) -> set[Value]:

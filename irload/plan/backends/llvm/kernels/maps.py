@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -162,7 +162,7 @@ FILLED = 4096
 
 
 def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selector) -> Maps:
-    """A copy with channels padded to whole words, and with padding whose bytes are `fill`; None: without padding.
+    """A copy with channels padded to whole words, and with padding whose elements are `fill`; None: without padding.
 
     The copy is planar if the data are and words have one element, otherwise channels last. Elements that pad the
     channels of a group are not written, since their weights are 0.
@@ -185,7 +185,7 @@ def padded_maps(conv: ConvProblem, dot: Dot, fill: int | None, selector: Selecto
     strides = Strided.dense((data.shape[0], groups, whole, *sizes), order).in_bytes(size).strides
     nbytes = -(-(data.shape[0] * strides[0] + (WORD if run else 0)) // FILLED) * FILLED
     buffer = selector.temporary(nbytes)
-    copies = [] if fill is None else [_filled(buffer, nbytes, fill, selector)]
+    copies = [] if fill is None else [_filled(buffer, nbytes, fill, data.dtype, selector)]
     start = sum(b * stride for b, stride in zip(begins, strides[3:], strict=True))
     shape = (data.shape[0], groups, depth, *read)
     split = Strided(shape, (data.strides[0], depth * data.strides[1], *data.strides[1:]))
@@ -219,10 +219,10 @@ def _run(conv: ConvProblem, dot: Dot) -> int:
     return words * dot.k if joined and dot.k > 1 and dot is not BYTE_PAIRS else 0
 
 
-def _filled(buffer: Temporary, nbytes: int, fill: int, selector: Selector) -> Launch:
-    """Fill memory with one byte."""
+def _filled(buffer: Temporary, nbytes: int, fill: int, dtype: np.dtype[Any], selector: Selector) -> Launch:
+    """Fill memory with one number of this type."""
     run = selector.keep_alive(weight_bytes(FILLED))
-    run[...] = fill
+    run.view(dtype)[...] = fill
     shape = (nbytes // FILLED, FILLED)
     source = CopyOperand(address(run), Strided(shape, (0, 1)), [run])
     return copy(CopyOperand(buffer, Strided.dense(shape)), source, 1, selector)

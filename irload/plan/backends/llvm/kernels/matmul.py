@@ -14,7 +14,7 @@ from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.axes import Axis
 from irload.plan.backends.llvm.choosing import chosen
 from irload.plan.backends.llvm.dot import Dot, compressed_dot, quantized_dot
-from irload.plan.backends.llvm.elements import BF16, F32, U8, element_of
+from irload.plan.backends.llvm.elements import BF16, F32, element_of
 from irload.plan.backends.llvm.kernel import Kernel, Launch, Temporary
 from irload.plan.backends.llvm.kernels.contraction import build
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
@@ -196,9 +196,10 @@ def _read(
         chunks = Chunks.in_place(length, a.strides[-1], dot)
         if constant or not chunks.overlap:
             return a, [], [*(a.strides[k] for k in order), a.strides[-2]], chunks, a.nbytes
-    if dot.a == U8:
+    if dot.arithmetic == "int8":
         buffer, strides, copies = contiguous_rows(a, selector)
-        return buffer, copies, [*(strides[k] for k in order), strides[-2]], Chunks.in_place(length, 1, dot), a.size
+        chunks = Chunks.in_place(length, a.itemsize, dot)
+        return buffer, copies, [*(strides[k] for k in order), strides[-2]], chunks, a.nbytes
     from irload.plan.backends.llvm.kernels.reorder import Reorder  # not needed by f32
 
     axes = [Axis(a.shape[k] if a.strides[k] else 1, (a.strides[k],)) for k in order]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from irload.core.size import reaches
-from irload.plan.backends.llvm.dot import Dot, byte_dot, dots
-from irload.plan.backends.llvm.elements import BF16, DTYPES, F32
+from irload.plan.backends.llvm.dot import SHORT_PAIRS, Dot, byte_dot, dots
+from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, I16, element_of
+from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.tiles import DEPTH, ROWS
 from irload.plan.backends.llvm.tuning import LEAST_DEPTH, LEAST_INPUTS, LEAST_OUTPUTS, LEAST_PAIRS, LEAST_PRODUCTS
-from irload.plan.ir.steps import ConvStep, ConvTransposeStep, MatMulStep, ProductStep
+from irload.plan.ir.program import Step
+from irload.plan.ir.steps import ConvStep, ConvTransposeStep, Integers, MatMulStep, ProductStep
 
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
@@ -21,10 +23,30 @@ def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
     """
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
-        return byte_dot(selector.target, saturates=not integers.pairs_fit)
+        return integer_dot(integers, selector.target, shorts=element_of(selector.stored(step.inputs[0])) == I16)
     stored = selector.memory.layout(step.inputs[0]).storage == DTYPES[BF16]
     bf16 = stored or (selector.bf16 and pays_in_bf16(step, selector.target))
     return dots(selector.target)[BF16 if bf16 else F32]
+
+
+def integer_dot(integers: Integers, target: Target, *, shorts: bool) -> Dot:
+    """The dot of quantized data and weights of i8. `shorts`: the data are stored in i16."""
+    return SHORT_PAIRS if shorts else byte_dot(target, saturates=not integers.pairs_fit)
+
+
+def pays_in_i16(step: Step, target: Target) -> bool:
+    """True for products that are faster if their data are stored in i16, since sums of two of them exceed i16."""
+    integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
+    if integers is None or integers.pairs_fit or target.vnni:
+        return False
+    if not isinstance(step, ConvStep):
+        return True
+    return not (is_depthwise(step.inputs[1].shape, step.windows[-1]) or may_be_winograd(step))
+
+
+def may_be_winograd(step: ConvStep) -> bool:
+    """True if Winograd's algorithm, which reads bytes and f32, may compute a convolution."""
+    return step.inputs[1].shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}
 
 
 def pays_in_bf16(step: ProductStep, target: Target) -> bool:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.dot import byte_dot
+from irload.plan.backends.llvm.elements import I16, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
 from irload.plan.backends.llvm.kernels.maps import maps_in_place, padded_maps
+from irload.plan.backends.llvm.kernels.precision import integer_dot
 from irload.plan.backends.llvm.kernels.windowed_contraction import contraction_of, launched
 from irload.plan.backends.llvm.kernels.winograd_selection import fits_winograd, select_winograd
 from irload.plan.backends.llvm.selector import Selector
@@ -31,7 +32,8 @@ def integer_convolution(conv: ConvProblem, integers: Integers, selector: Selecto
         return select_depthwise(conv, selector, integers.zero_point)
     if not selector.target.vnni and fits_winograd(conv, selector):
         return [select_winograd(conv, selector, integers.zero_point)]
-    dot, padding = byte_dot(selector.target, saturates=not integers.pairs_fit), integers.zero_point
+    dot = integer_dot(integers, selector.target, shorts=element_of(conv.data) == I16)
+    padding = integers.zero_point
     is_padded = any(window.is_padded for window in conv.windows)
     maps = None if is_padded and padding else maps_in_place(conv, dot, conv.shape[2])
     if maps is None:

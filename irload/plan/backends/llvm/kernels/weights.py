@@ -36,7 +36,7 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     The sum is over all axes but the first two, in their order: `taps`, then the rows of the packing.
     """
     if weights.dtype == np.int8:
-        words = _words(weights.reshape(*weights.shape[:2], -1), packing.word)
+        words = _words(weights.reshape(*weights.shape[:2], -1), packing)
         return pack_weights(words, replace(packing, element=F32, depth=packing.depth // packing.word), target, threads)
     if weights.size <= NUMPY_PACKED:
         return packing.packed(weights, taps)
@@ -47,10 +47,10 @@ def pack_weights(weights: Array, packing: Packing, target: Target, threads: int,
     return packed
 
 
-def _words(weights: Array, word: int) -> Array:
-    """Words of `word` consecutive rows of weights [group, column, row] of i8, as f32 with the same bits."""
+def _words(weights: Array, packing: Packing) -> Array:
+    """Weights [group, column, row] of i8 as words of consecutive rows in the packed type, viewed as f32."""
     *outer, rows = weights.shape
-    padded = np.zeros((*outer, -(-rows // word) * word), np.int8)
+    padded = np.zeros((*outer, -(-rows // packing.word) * packing.word), DTYPES[packing.element])
     padded[..., :rows] = weights
     return padded.view(np.float32)
 

@@ -16,7 +16,7 @@ from irload.core.size import largest
 from irload.plan.backends.llvm.arguments import Arguments, unknown
 from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Int, Pointer, Vec
-from irload.plan.backends.llvm.elements import SIZES
+from irload.plan.backends.llvm.elements import SIZES, WORD
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Kernel
 from irload.plan.backends.llvm.kernels.loops import digits, each_vector, offset
@@ -185,7 +185,9 @@ class Winograd(Kernel):
         table, square, zeros = (f["scratch"] + start for start in self._offsets)
         inputs = zeros + deep * 4
         sums = inputs + pitches[0] * MATRICES
-        padding = f.zero("i32").constant(int.from_bytes(bytes([self.zero_point] * 4), "little", signed=True))
+        size = SIZES[self.elements[0]]
+        word = self.zero_point.to_bytes(size, "little") * (WORD // size)
+        padding = f.zero("i32").constant(int.from_bytes(word, "little", signed=True))
         for at in f.range(0, deep, f.lanes):
             f.store(padding, zeros, at * 4)
 
