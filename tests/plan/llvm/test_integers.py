@@ -89,9 +89,15 @@ def test_random_convolutions_are_exact(seed: int, target: Target) -> None:
         np.testing.assert_array_equal(output, exact.astype(np.float32))
 
 
-def in_shorts(x: Value) -> Callable[[Value, Array], Array]:
-    """Channels-last maps, x stored in i16."""
+def stored_in_i16(x: Value) -> Callable[[Value, Array], Array]:
+    """Channels-last maps, with x stored in i16."""
     return lambda value, plain: channels_last(value, guarded(value.shape, np.int16) if value is x else plain)
+
+
+def in_columns_of_i16(x: Value) -> Callable[[Value, Array], Array]:
+    """Matrices whose columns are contiguous, stored in i16."""
+    shape = (*x.shape[:-2], x.shape[-1], x.shape[-2])
+    return lambda value, plain: guarded(shape, np.int16).swapaxes(-1, -2) if value is x else plain
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
@@ -100,13 +106,13 @@ def test_random_convolutions_of_bytes_stored_in_i16_are_exact(seed: int, target:
     rng = np.random.default_rng(seed)
     for k in range(tiered(5, 20)):
         step, x, exact = convolution(rng, winograd=k % 5 == 4)
-        laid = in_shorts(step.inputs[0])
+        laid = stored_in_i16(step.inputs[0])
         (output,) = run_step(step, [x], target, int(rng.integers(1, 3)), at_end=bool(k % 2), laid=laid)
         np.testing.assert_allclose(output, exact, 0, 1.0 if k % 5 == 4 else 0)
 
 
 def test_data_of_products_whose_pairs_exceed_i16_are_stored_in_i16() -> None:
-    """Only by targets without VNNI. A convolution and a pooling read the data."""
+    """Only by targets without VNNI."""
     x, stored = Value((1, 8, 6, 6), F32), Value((1, 8, 6, 6), U8)
     quantize = ElementwiseStep([x], [stored], expression=Expression(1, (Instruction("convert", (0,), dtype=U8),)))
     for largest, target, wanted in ((127, AVX2, np.int16), (63, AVX2, None), (127, AVX512_VNNI, None)):
@@ -182,8 +188,9 @@ def test_random_matmuls_are_exact(seed: int, transposed: bool) -> None:
             integers=Integers(zero_point, pairs_fit(b, 0)),
         )
         step.check()
-        (output,) = run_step(step, [a], threads=1 + k % 2)
-        np.testing.assert_array_equal(output, (a.astype(np.int64) - zero_point) @ b.astype(np.int64))
+        for laid in (None, stored_in_i16(step.inputs[0]), in_columns_of_i16(step.inputs[0])):
+            (output,) = run_step(step, [a], threads=1 + k % 2, laid=laid)
+            np.testing.assert_array_equal(output, (a.astype(np.int64) - zero_point) @ b.astype(np.int64))
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
@@ -205,9 +212,10 @@ def test_results_are_rounded_to_bytes(channels: int, target: Target) -> None:
         epilogue=QUANTIZE,
     )
     step.check()
-    (output,) = run_step(step, [x], target, laid=channels_last)
     sums = convolve(x.astype(np.float32), w.astype(np.float32), (1, 1), (1, 1), [(0, 0), (0, 0)])
-    np.testing.assert_array_equal(output, np.rint(np.clip(sums * scale, 0, 255)).astype(np.uint8))
+    for laid in (channels_last, stored_in_i16(step.output)):
+        (output,) = run_step(step, [x], target, laid=laid)
+        np.testing.assert_array_equal(output, np.rint(np.clip(sums * scale, 0, 255)).astype(np.uint8))
 
 
 @pytest.mark.parametrize("kind", ["max", "mean"])
@@ -218,12 +226,13 @@ def test_bytes_are_pooled(channels: int, kind: str) -> None:
     pair = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads_begin": (0, 0)}
     step = PoolStep([Value(x.shape, U8)], [out], kind=kind, **pair)  # type: ignore[arg-type]
     step.check()
-    (output,) = run_step(step, [x], laid=channels_last)
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, ::2, ::2]
-    if kind == "max":
-        np.testing.assert_array_equal(output, windows.max((-1, -2)))
-    else:
-        np.testing.assert_allclose(output, windows.mean((-1, -2)), 1e-6)
+    for laid in (channels_last, stored_in_i16(step.inputs[0])):
+        (output,) = run_step(step, [x], laid=laid)
+        if kind == "max":
+            np.testing.assert_array_equal(output, windows.max((-1, -2)))
+        else:
+            np.testing.assert_allclose(output, windows.mean((-1, -2)), 1e-6)
 
 
 def test_the_dot_depends_on_the_target_and_on_the_weights() -> None:

@@ -129,7 +129,7 @@ def _widened_bytes(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
     return sums + intrinsics.multiply_pairs(f, a.shifted_right(8), b >> 8)
 
 
-def _short_pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
+def _i16_pairs(f: Function, sums: Vec, a: Vec, b: Vec) -> Vec:
     return sums + intrinsics.multiply_pairs(f, a, b)
 
 
@@ -150,7 +150,7 @@ BYTE_PAIRS = Dot("vpmaddubsw", U8, I8, I32, 4, _byte_pairs, 1, cost=TileCost(1, 
 """Two instructions, vpmaddubsw and vpmaddwd. The sum of two products must fit into i16."""
 WIDENED_BYTES = Dot("vpmaddwd", U8, I8, I32, 4, _widened_bytes, 0.7, cost=TileCost(1, 0.5, 0.75, 1, 2))
 """Exact for all weights: 64 to 66 billion products per second, against 95 by BYTE_PAIRS and 50 by FMA (Zen 3)."""
-SHORT_PAIRS = Dot("vpmaddwd of i16", I16, I16, I32, 2, _short_pairs, 1.5, cost=TileCost(1, 0.1, 0, 4, 2))
+I16_PAIRS = Dot("vpmaddwd of i16", I16, I16, I32, 2, _i16_pairs, 1.5, cost=TileCost(1, 0.1, 0, 4, 2))
 """Exact for all weights, for data that are stored in i16: 67 billion products per second, against 52 by WIDENED_BYTES
 and 87 by BYTE_PAIRS at the same clock. If tiles leave two registers free, detectors take 0.92 of the time (Zen 3)."""
 

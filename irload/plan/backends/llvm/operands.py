@@ -83,8 +83,8 @@ def write(
     start = pointer + offset
     whole = not isinstance(count, Int) and (count is None or count >= f.lanes)
     if element in QUANTIZED:
-        whole_numbers = (value + ROUNDING).bits() if value.is_float else value & 255 if element == I16 else value
-        stored = whole_numbers.cast("trunc", I16 if element == I16 else I8)
+        whole_numbers = (value + ROUNDING).bits() if value.is_float else value & 255
+        stored = whole_numbers.cast("trunc", _bits(element))
         if stride == 1 and not whole and isinstance(count, int) and count > 1:
             stored, whole = f.shuffle(stored, stored, range(count)), True
     else:
@@ -123,6 +123,11 @@ def _load_bytes(f: Function, start: Pointer, count: AnyInt | None) -> Vec:
     return f.shuffle(loaded, f.zero("i8", count), [min(lane, count) for lane in range(f.lanes)])
 
 
+def _bits(element: str) -> str:
+    """LLVM's integer type of stored quantized values, which has no sign."""
+    return I16 if element == I16 else I8
+
+
 def _widened(quantized: Vec, element: str) -> Vec:
     """Quantized values as f32."""
     return quantized.cast("sext" if element == I8 else "zext", "i32").converted()
@@ -144,7 +149,7 @@ def _scalar(f: Function, pointer: Pointer, offset: AnyInt, element: str) -> Vec:
     if element == BF16:
         return bfloat16.widened(f.load_scalar(pointer, offset, "i16"))
     if element in QUANTIZED:
-        return _widened(f.load_scalar(pointer, offset, I16 if element == I16 else I8), element)
+        return _widened(f.load_scalar(pointer, offset, _bits(element)), element)
     scalar = f.load_scalar(pointer, offset, element)
     return scalar if element in (F32, *INTEGERS) else scalar.cast("fpext", F32)
 

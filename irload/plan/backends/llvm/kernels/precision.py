@@ -1,9 +1,10 @@
-"""Selects the type in which matmuls and convolutions multiply: f32, bf16 or bytes."""
+"""Selects the type in which matmuls and convolutions multiply: f32, bf16 or integers."""
 
 from __future__ import annotations
 
 from irload.core.size import reaches
-from irload.plan.backends.llvm.dot import SHORT_PAIRS, Dot, byte_dot, dots
+from irload.core.tensor import Array
+from irload.plan.backends.llvm.dot import I16_PAIRS, Dot, byte_dot, dots
 from irload.plan.backends.llvm.elements import BF16, DTYPES, F32, I16, element_of
 from irload.plan.backends.llvm.kernels.depthwise import is_depthwise
 from irload.plan.backends.llvm.kernels.groups import groups_per_tile, joined
@@ -16,26 +17,26 @@ from irload.plan.ir.steps import ConvStep, ConvTransposeStep, Integers, MatMulSt
 
 
 def chosen_dot(step: ProductStep, selector: Selector) -> Dot:
-    """The dot of a step: in bytes if it multiplies integers, in bf16 if this is allowed and faster, else in f32.
+    """The dot of a step: in integers if it multiplies integers, in bf16 if this is allowed and faster, else in f32.
 
     Data stored in bf16 are multiplied in bf16, even if f32 is faster at this shape: a traced plan has one memory layout
     for all shapes, and products in f32 cannot read it.
     """
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is not None:
-        return integer_dot(integers, selector.target, shorts=element_of(selector.stored(step.inputs[0])) == I16)
+        return integer_dot(integers, selector.stored(step.inputs[0]), selector.target)
     stored = selector.memory.layout(step.inputs[0]).storage == DTYPES[BF16]
     bf16 = stored or (selector.bf16 and pays_in_bf16(step, selector.target))
     return dots(selector.target)[BF16 if bf16 else F32]
 
 
-def integer_dot(integers: Integers, target: Target, *, shorts: bool) -> Dot:
-    """The dot of quantized data and weights of i8. `shorts`: the data are stored in i16."""
-    return SHORT_PAIRS if shorts else byte_dot(target, saturates=not integers.pairs_fit)
+def integer_dot(integers: Integers, data: Array, target: Target) -> Dot:
+    """The dot of quantized data, stored in u8 or i16, and weights of i8."""
+    return I16_PAIRS if element_of(data) == I16 else byte_dot(target, saturates=not integers.pairs_fit)
 
 
 def pays_in_i16(step: Step, target: Target) -> bool:
-    """True for products that are faster if their data are stored in i16, since sums of two of them exceed i16."""
+    """True for a product of integers that is faster if its data are stored in i16: sums of two products exceed i16."""
     integers = step.integers if isinstance(step, ConvStep | MatMulStep) else None
     if integers is None or integers.pairs_fit or target.vnni:
         return False
@@ -45,7 +46,7 @@ def pays_in_i16(step: Step, target: Target) -> bool:
 
 
 def may_be_winograd(step: ConvStep) -> bool:
-    """True if Winograd's algorithm, which reads bytes and f32, may compute a convolution."""
+    """True if Winograd's algorithm may compute a convolution."""
     return step.inputs[1].shape[3:] == (3, 3) and {*step.strides, *step.dilations} == {1}
 
 

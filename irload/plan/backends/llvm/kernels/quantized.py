@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.elements import I16, element_of
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
 from irload.plan.backends.llvm.kernels.depthwise import fits_depthwise, select_depthwise
@@ -32,8 +31,7 @@ def integer_convolution(conv: ConvProblem, integers: Integers, selector: Selecto
         return select_depthwise(conv, selector, integers.zero_point)
     if not selector.target.vnni and fits_winograd(conv, selector):
         return [select_winograd(conv, selector, integers.zero_point)]
-    dot = integer_dot(integers, selector.target, shorts=element_of(conv.data) == I16)
-    padding = integers.zero_point
+    dot, padding = integer_dot(integers, conv.data, selector.target), integers.zero_point
     is_padded = any(window.is_padded for window in conv.windows)
     maps = None if is_padded and padding else maps_in_place(conv, dot, conv.shape[2])
     if maps is None:
