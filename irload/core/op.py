@@ -234,8 +234,8 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """Run `compute`. Low-precision floats are widened to f32 before it and rounded once after it.
 
-    `outputs` are the inferred types, to which results are rounded; empty outputs are not computed. Raises
-    ExecutionError if `compute` fails.
+    `outputs` are the inferred types, to which results are rounded; without types no results are returned. Empty outputs
+    are not computed. Raises ExecutionError if `compute` fails.
     """
     widened = [widen(a) for a in inputs] if op.widens else list(inputs)
     for k in op.rounds:
@@ -248,7 +248,9 @@ def evaluate(
         with np.errstate(all="ignore"):
             result = op.compute(*widened, **extra)
             results = result if isinstance(result, tuple) else (result,)
-            narrowed = tuple(_narrow(a, t.element, bool(op.rounds)) for a, t in zip(results, outputs, strict=True))
+            narrowed = tuple(
+                _narrow(a, t.element, bool(op.rounds)) for a, t in zip(results, outputs, strict=bool(outputs))
+            )
     except IRError:
         raise
     except MemoryError as error:

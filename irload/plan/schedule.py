@@ -255,7 +255,9 @@ def _scheduled(
     before = tuple(types.get(i, UNKNOWN).without_value() for i in node.inputs)
     after = tuple(types.get(o, UNKNOWN).without_value() for o in node.outputs)
     # If the file lists more or fewer ports than an operation has, its types are inferred at run time.
-    has_ports = counts.get(node, len(node.outputs)) == len(node.outputs)
+    # Old exporters list no output of Assign.
+    count = counts.get(node, len(node.outputs))
+    has_ports = count == len(node.outputs) or (node.type == "Assign" and not node.outputs)
     return ScheduledNode(
         node,
         tuple(slot[i] for i in node.inputs),

@@ -17,8 +17,11 @@ from tests.harness.body import Body
 WIDTH = 16
 
 
-def decoder(element: et.ElementType = et.f32) -> Model:
-    """Attention over all rows seen so far, which a variable [batch, rows, WIDTH] keeps; `beam` reorders its batch."""
+def decoder(element: et.ElementType = et.f32, assigned: int = 1) -> Model:
+    """Attention over all rows seen so far, which a variable [batch, rows, WIDTH] keeps; `beam` reorders its batch.
+
+    `assigned`: the number of outputs of Assign.
+    """
     graph = Body(bytearray())
     x, beam = graph.parameter(et.f32, f"?,?,{WIDTH}"), graph.parameter(et.i32, "?")
     rows = graph.op("Convert", x, destination_type=element) if element is not et.f32 else x
@@ -29,7 +32,7 @@ def decoder(element: et.ElementType = et.f32) -> Model:
     past = graph.op("ReadValue", initial, version="opset6", **declared)
     past = graph.op("Gather", past, beam, *numbers(graph, 0), version="opset8", batch_dims=0)
     kept = graph.op("Concat", past, rows, axis=1)
-    graph.op("Assign", kept, version="opset6", variable_id="rows")
+    graph.nested("Assign", "opset6", [kept], assigned, "", variable_id="rows")
     if element is not et.f32:
         kept = graph.op("Convert", kept, destination_type=et.f32)
     weights = graph.constant(np.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(np.float32))
@@ -94,9 +97,10 @@ def run_sequences(element: et.ElementType, seed: int) -> None:
         twins[k].infer(*some(rng, batches[k], int(rng.choice([1, 1, 1, 2, 5]))))
 
 
-def test_tokens_share_one_plan() -> None:
+@pytest.mark.parametrize("assigned", [0, 1])  # old exporters list no output of Assign
+def test_tokens_share_one_plan(assigned: int) -> None:
     rng = np.random.default_rng(0)
-    model, plain = compiled(decoder())
+    model, plain = compiled(decoder(assigned=assigned))
     plans = model._traced.families.recent  # pyright: ignore[reportPrivateUsage]
     with sanitizing(False):
         for prompt, count in ((7, 1), (7, 1), (9, 2), (5, 2), (7, 2)):
@@ -105,6 +109,7 @@ def test_tokens_share_one_plan() -> None:
                 twin.infer(*some(rng, 1, rows))
             assert len(plans) == count, "one for tokens, and one for prompts once they differ in length"
             assert len(model._schedules) == 1, "the first prompt"  # pyright: ignore[reportPrivateUsage]
+            assert all(plan.remainder is None for plan in plans), "no layer runs outside of the plan"
 
 
 def test_an_error_leaves_the_variables() -> None:

@@ -124,7 +124,7 @@ def _matched(
     """Return the variable that a step assigns, if it grows, and the steps to remove."""
     joined = assign.inputs[0]
     join = producers.get(joined)
-    if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or program.consumers(assign.output):
+    if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or any(map(program.consumers, assign.outputs)):
         return None
     past, axis = join.inputs[0], join.axis
     read, removed, order, batch = past, list[Step]([assign]), None, 0
@@ -146,9 +146,8 @@ def _matched(
         or origin.op.attributes["variable_id"] != assign.op.attributes["variable_id"]
         or program.sole_consumer(read) is not (gather if isinstance(gather, GatherStep) else join)
         or not is_size(past.shape[axis])
-        or not {joined, assign.output, past}.isdisjoint(program.returned)
+        or not {joined, past, *assign.outputs}.isdisjoint(program.returned)
         or read.dtype != joined.dtype
-        or assign.types[0].element.dtype != read.dtype
         or not _is_relocatable(program, joined, assign, owners, last)
         or owners[join] is last
     ):
