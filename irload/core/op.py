@@ -103,6 +103,9 @@ class Op:
     calculates: ClassVar[bool] = True
     """False for operations that return their inputs unchanged."""
 
+    multiplies: ClassVar[bool] = False
+    """True if `compute` multiplies matrices, by BLAS. For operations of extensions this is assumed."""
+
     rounds: ClassVar[Collection[int]] = ()
     """Inputs that are real numbers by the specification; for integers OpenVINO rounds the result.
 
@@ -276,6 +279,11 @@ def _is_empty(tensor: TensorType) -> bool:
     """True if the shape is static and has no elements."""
     shape = tensor.shape
     return shape.rank is not None and any(d.hi == 0 for d in shape.dims) and tensor.is_static
+
+
+def multiplies(op: Op) -> bool:
+    """True if `compute` may use BLAS. The bodies of an operation do not count."""
+    return op.multiplies or not is_builtin(op)
 
 
 def is_builtin(op: Op) -> bool:

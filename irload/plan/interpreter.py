@@ -146,7 +146,7 @@ class InterpreterRun:
         self, schedule: Schedule, arrays: Sequence[Array], plan: RunPart | None = None, *, wide: bool
     ) -> tuple[Array, ...]:
         """Return the results of the nodes of a schedule. `plan` runs the planned part; if None, `run_part` does."""
-        with single_threaded_blas if self.compiled.threads == 1 else nullcontext():
+        with single_threaded_blas if schedule.multiplies and self.compiled.threads == 1 else nullcontext():
             return self._in_order(schedule, arrays, plan, wide=wide)
 
     def _in_order(

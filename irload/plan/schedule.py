@@ -6,6 +6,7 @@ from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from irload.analysis.macs import macs
+from irload.core.op import multiplies
 from irload.core.shape import ARRAY_AXES, shape_of
 from irload.core.tensor import UNKNOWN, TensorType
 from irload.graph import Graph, Node, Output, ancestors
@@ -111,6 +112,8 @@ class Schedule:
     """The nodes that run one by one after the part; all if nothing is planned."""
     tails: tuple[TailPart, ...] = ()
     """The remaining nodes, in groups that run one after the other."""
+    multiplies: bool = True
+    """True if a node may use BLAS."""
 
     @property
     def entire(self) -> StaticPart | None:
@@ -213,6 +216,7 @@ def schedule_graph(
         part,
         released[: len(rest)],
         _tails(graph, groups, released[len(rest) :], returned, slot, types),
+        any(multiplies(node.op) for node in nodes),
     )
 
 

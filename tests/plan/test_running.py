@@ -16,7 +16,10 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import irload
+from irload.ops.matrix.inverse import Inverse
+from irload.plan.sanitizing import sanitizing
 from irload.runtime.plans import PLANS
+from irload.system.blas import single_threaded_blas
 from models.ir import Graph, save
 from tests.plan.graphs import Net
 from tests.plan.nets import convolutions
@@ -85,6 +88,23 @@ def test_blas_threads_are_restored_after_the_last_run():
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _: compiled(x), range(40)))
         assert {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"} <= {min(2, os.cpu_count() or 1)}
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_products_outside_of_kernels_use_one_blas_thread(optimize, monkeypatch):
+    counts: list[int] = []
+
+    def recording(operation, x):
+        counts.extend(library.get_num_threads() for library in single_threaded_blas.libraries)
+        return x
+
+    monkeypatch.setattr(Inverse, "compute", recording)
+    net = Net()
+    model = net.model(net.op("Inverse", net.input(2, 2), version="opset14", adjoint=False))
+    with sanitizing(False), threadpool_limits(2, "blas"):
+        irload.compile_model(model, 1, optimize=optimize)(np.eye(2, dtype=np.float32))
+    assert counts
+    assert set(counts) == {1}
 
 
 def test_results_belong_to_the_caller():

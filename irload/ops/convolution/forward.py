@@ -98,6 +98,7 @@ class ConvolutionBase(Windowed):
 
     leading = 2
     """Axes of the filters before the spatial axes."""
+    multiplies = True
 
     def spatial_rank(self, data: Shape, filters: Shape) -> int | None:
         """The number of spatial axes, from the inputs, else from the attributes. Raises ShapeMismatch."""

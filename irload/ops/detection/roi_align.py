@@ -17,6 +17,8 @@ from irload.ops.ports import require_integer
 class RoiAlignBase(Op):
     """Base of both operations: data [batches, channels, height, width], regions, and the batch index of each region."""
 
+    multiplies = True
+
     pooled_h = attr.integer(default=0, rule=attr.positive, spec_required=True)
     pooled_w = attr.integer(default=0, rule=attr.positive, spec_required=True)
     sampling_ratio = attr.integer(default=0, rule=attr.advised(attr.non_negative), spec_required=True)
@@ -119,6 +121,8 @@ class ExperimentalDetectronROIFeatureExtractor(Op, since=6):
     Maps are [1, channels, height, width]; `pyramid_scales` are their strides. Outputs: features [regions, channels,
     output_size, output_size], and the regions.
     """
+
+    multiplies = True
 
     output_size = attr.integer(default=0, rule=attr.positive, spec_required=True)
     sampling_ratio = attr.integer(default=0, rule=attr.advised(attr.non_negative), spec_required=True)

@@ -165,6 +165,8 @@ class RGBtoNV12(Op, since=17):
     Specification: RGBtoNV12-17. Height and width must be even; the chroma is computed from the mean of 2×2 pixels.
     """
 
+    multiplies = True
+
     single_plane = attr.boolean(default=True)
 
     reverse: ClassVar[bool] = False

@@ -77,6 +77,8 @@ class Einsum(Op, since=7):
     broadcast between operands.
     """
 
+    multiplies = True
+
     equation = attr.text()
 
     def validate(self) -> None:

@@ -21,6 +21,8 @@ class GroupedMatMul(Op, since=17):
       group the rows from 0. Rows after the last offset are in no group and give 0.
     """
 
+    multiplies = True
+
     def infer(self, a: TensorType, b: TensorType, offsets: TensorType | None = None) -> TensorType:
         element = merge(a.element, b.element)
         require_numeric("a and b", element)

@@ -16,6 +16,8 @@ class Inverse(Op, since=14):
     The matrices must be square and invertible: a singular one raises ExecutionError, also for the adjugate.
     """
 
+    multiplies = True
+
     adjoint = attr.boolean(default=False)
 
     def infer(self, x: TensorType) -> TensorType:

@@ -20,6 +20,8 @@ class MatMul(Op, since=1):
     from the result, so that two 1-D operands give a scalar. Integer products wrap.
     """
 
+    multiplies = True
+
     transpose_a = attr.boolean(default=False)
     transpose_b = attr.boolean(default=False)
 

@@ -26,6 +26,8 @@ class ScaledDotProductAttention(Op, since=13):
     one additional score per row of the softmax, without a value.
     """
 
+    multiplies = True
+
     causal = attr.boolean(default=False, spec_required=True)
     averages: bool = False
     """Whether rows without keys average all values."""

@@ -42,6 +42,8 @@ class Recurrent(Op):
     specification have no parameters. `clip` bounds the inputs of the gates' activations; 0 means unbounded.
     """
 
+    multiplies = True
+
     gates: ClassVar[int]
     defaults: ClassVar[tuple[str, ...]]
     """The default of the activations f, g, h, also for an empty attribute."""

@@ -44,6 +44,7 @@ class ExpertMatMul(Op):
     type = "ExpertMatMul"
     namespace = "opset"
     folds = False
+    multiplies = True
 
     transpose = attr.boolean(default=False)
 

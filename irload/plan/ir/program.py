@@ -133,6 +133,11 @@ class Step:
         return True
 
     @property
+    def multiplies(self) -> bool:
+        """True if kernels may use BLAS, which also computes sums."""
+        return not self.keeps_elements
+
+    @property
     def has_effect(self) -> bool:
         """True if the step must run even if no other step reads its outputs."""
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -84,6 +85,7 @@ class NumpyExecutable:
         self._packed = _distinct([array for part in parts for array in part.packed])
         self._table = _merged(self._with_checks(with_calls))
         self._calculates = any(part.kernel.step.calculates for part in parts)
+        self._blas = single_threaded_blas if any(part.kernel.step.multiplies for part in parts) else nullcontext()
 
     @property
     def nbytes(self) -> Mapping[str, int]:
@@ -98,7 +100,7 @@ class NumpyExecutable:
             if not self._calculates:
                 self._run(self._table)
                 return
-            with np.errstate(all="ignore"), single_threaded_blas:
+            with np.errstate(all="ignore"), self._blas:
                 self._run(self._table)
 
     def run_kernel(self, index: int, context: Any) -> None:

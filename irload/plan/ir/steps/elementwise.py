@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from irload.core.element import ElementType, element_of_dtype
-from irload.core.op import Op, is_builtin
+from irload.core.op import Op, is_builtin, multiplies
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.plan.ir.expression import IDENTITY, Expression
@@ -38,6 +38,10 @@ class ComputeStep(Step):
     @property
     def calculates(self) -> bool:
         return self.op.calculates
+
+    @property
+    def multiplies(self) -> bool:
+        return multiplies(self.op)
 
     @property
     def has_effect(self) -> bool:
@@ -86,6 +90,10 @@ class ElementwiseStep(ExpressionStep):
 
     def check(self) -> None:
         rules.expression(self.expression, [], self.inputs, self.outputs)
+
+    @property
+    def multiplies(self) -> bool:
+        return False
 
     @property
     def layout_sources(self) -> Sequence[Value]:
