@@ -18,7 +18,8 @@ from irload.model import Model
 from irload.options import Options
 from irload.plan.backends.base import SharedData
 from irload.plan.folding import Folding
-from irload.plan.schedule import State, schedule_graph
+from irload.plan.schedule import State
+from irload.plan.scheduling import schedule_graph
 from irload.record import record
 from irload.runtime.kept import KeptPlans
 from irload.safety.limits import bounded

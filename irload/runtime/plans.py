@@ -22,7 +22,8 @@ from irload.plan.backends.base import SharedData
 from irload.plan.cached_attention import operation_of
 from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
-from irload.plan.schedule import Schedule, State, StaticPart, schedule_graph
+from irload.plan.schedule import Schedule, State, StaticPart
+from irload.plan.scheduling import schedule_graph
 from irload.plan.tail import Tail
 from irload.runtime.kept import ModelPlans, PlanStore
 from irload.runtime.traced import NotBound, TracedPlans

@@ -16,7 +16,8 @@ from irload.plan import folding
 from irload.plan.backends.numpy.executable import _merged
 from irload.plan.folding import Folding
 from irload.plan.interpreter import InterpreterRun
-from irload.plan.schedule import Schedule, schedule_graph
+from irload.plan.schedule import Schedule
+from irload.plan.scheduling import schedule_graph
 from irload.plan.size_limits import require_size
 from irload.safety.limits import Limits
 from tests.plan.exact import Exact

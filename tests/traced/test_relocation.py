@@ -29,7 +29,7 @@ from irload.plan.backends.numpy.backend import NumpyBackend
 from irload.plan.backends.registry import compiled_backend
 from irload.plan.folding import Folding
 from irload.plan.memory.arena import aligned_bytes
-from irload.plan.schedule import schedule_graph
+from irload.plan.scheduling import schedule_graph
 from irload.plan.traced import planning
 from irload.plan.traced.binding import ShapeBinding
 from irload.plan.traced.pattern import Symbols
