@@ -26,6 +26,8 @@ class Value:
     ref: Ref
     shape: tuple[int, ...]
     unit: float
+    per_tensor: bool = False
+    """True if one scale applies to all elements."""
 
 
 class Chain:
@@ -44,7 +46,9 @@ class Chain:
             layer = self.pick(self.conv, self.conv, self.depthwise, self.add, self.concat, self.pool, self.activation)
             layer(self.values[-1] if self.rng.random() < 0.7 else self.pick(*self.values))
         last, other = self.values[-1], self.pick(*self.values)
-        if self.rng.random() < 0.6:
+        # A product of data with several scales is in floats: its sums may round, and with compressed weights
+        # precision="auto" quantizes the data in groups.
+        if self.rng.random() < 0.6 or not last.per_tensor:
             return self.net.model(last.ref, other.ref)
         flat = self.net.op("Reshape", last.ref, self.net.constant([last.shape[0], -1]), special_zero=False)
         weights = self.net.stored(10, int(np.prod(last.shape[1:])), how=self.how(), largest=self.largest())
@@ -70,7 +74,8 @@ class Chain:
             width = (quantum * 0.5 ** self.rng.integers(0, 3, (1, shape[1], 1, 1))).astype(np.float32)
         moved = self.net.op("Add", x, self.net.constant(np.full(1, unit / 2, np.float32)))
         levels = self.pick(256, 256, 255, 16)
-        self.values.append(Value(self.net.quantized(moved, low, width, levels), shape, float(np.min(width))))
+        y = self.net.quantized(moved, low, width, levels)
+        self.values.append(Value(y, shape, float(np.min(width)), per_tensor=isinstance(width, float)))
 
     def conv(self, x: Value) -> None:
         """A convolution, perhaps with a bias and an activation."""
@@ -118,7 +123,7 @@ class Chain:
         window |= {"exclude-pad": True} if type == "AvgPool" else {}
         shape, y = (*x.shape[:2], *(n // 2 for n in x.shape[2:])), self.net.op(type, x.ref, **window)
         if type == "MaxPool":
-            self.values.append(Value(y, shape, x.unit))
+            self.values.append(Value(y, shape, x.unit, x.per_tensor))
         else:
             self.quantize(y, shape, x.unit / 4)
 
