@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.prose.old_places import LIST, counted, grown, listed
-from tests.prose.terms import PAGE, hits, load, page
-from tests.prose.texts import Text, texts
+from tests.prose.terms import PAGE, hits, load, page, reported
+from tests.prose.texts import FOLDERS, Text, files, texts
 
 TERMS = load()
 
@@ -83,20 +82,8 @@ def test_contributing_has_the_table():
     assert page(text, TERMS) == text, "run `python -m tests.prose`"
 
 
-def test_old_places_only_shrink():
-    old, new = listed(LIST.read_text(encoding="utf-8")), counted()
-    more = {path: count for path, count in new.items() if count > old.get(path, 0)}
-    assert more == {}, "forbidden phrases: `python -m tests.prose FILE` shows them"
-    assert new == old, "the list counts phrases that were rewritten: run `python -m tests.prose`"
-
-
-def test_a_conflict_in_the_list_takes_the_lower_count():
-    text = "# head\n<<<<<<< ours\n  3 a.py\n=======\n  2 a.py\n>>>>>>> theirs\n  1 b.py\n"
-    assert listed(text) == {"a.py": 2, "b.py": 1}
-
-
-def test_counts_grow_by_renaming_alone():
-    assert grown({"README.md": 2}, {"README.md": 3}) == {"README.md": 3}
-    assert grown({"README.md": 2}, {"README.md": 2, "new.md": 1}) == {"new.md": 1}
-    assert grown({"README.md": 2, "removed.md": 1}, {"README.md": 2, "new.md": 1}) == {}
-    assert grown({"README.md": 2, "removed.md": 1}, {"README.md": 3}) == {"README.md": 3}
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
+def test_no_file_has_forbidden_phrases(folder):
+    paths = [path for path in files() if path.rpartition("/")[0].partition("/")[0] == folder]
+    assert paths
+    assert reported(paths, TERMS) == []
