@@ -22,6 +22,7 @@ from irload.plan.ir.steps import RecurrentStep
 from irload.plan.traced import planning
 from irload.runtime.compiled_model import CompiledModel
 from irload.runtime.families import REUSE, VARIANTS
+from tests.harness.tiers import tiered
 from tests.plan.compressed_weights import Weights
 from tests.plan.graphs import Net
 from tests.traced.nets import codec, detector, encoder, fully_convolutional, linear, recurrent, similarities, windowed
@@ -61,7 +62,7 @@ def test_results_at_random_shapes(name: str, options: dict[str, Any], monkeypatc
     compiled = irload.compile_model(model, **{"threads": 1, **options})
     plain = irload.compile_model(model, 1, optimize=False)
     rng = np.random.default_rng(3)
-    for seed in range(12):
+    for seed in range(tiered(6, 12)):
         agrees(compiled, plain, values(*shape(rng), seed=seed))
     assert 1 <= variants(compiled) <= VARIANTS
 

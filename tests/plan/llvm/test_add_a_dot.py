@@ -81,7 +81,7 @@ def product(a: Array, b: Array, target: Target, dot: Dot, threads: int) -> Array
 def test_random_shapes_are_exact(target: Target, dot: Dot) -> None:
     rng = np.random.default_rng(0)
     sizes = [1, 2, 3, 4, 5, 7, 8, 13, 14, 16, 17, 31, 33, 64, 65, 100]
-    for _ in range(tiered(40, 200)):
+    for _ in range(tiered(20, 200)):
         rows, length, columns = (int(n) for n in rng.choice(sizes, 3))
         a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((rows, length), (length, columns)))
         output = product(a, b, target, dot, int(rng.integers(1, 3)))

@@ -48,7 +48,7 @@ def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
     return LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables)).nbytes["packed weights"]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("transposed", [True, False])
@@ -97,6 +97,7 @@ def test_long_sums_in_parts_of_groups() -> None:
         check(Weights(et.i8, 33, 3000, 1), rows, TARGETS[0])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 def test_gathers_widen_the_selected_rows(element: ElementType, target: Target) -> None:

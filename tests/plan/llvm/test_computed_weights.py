@@ -58,6 +58,7 @@ def test_random(seed: int, target: Target) -> None:
     compare(step, arrays, target, 1 + seed % 2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("groups", "depth", "channels"), [(1, 5, 20), (3, 4, 2), (17, 1, 1)])
 def test_transposed(groups: int, depth: int, channels: int, target: Target) -> None:

@@ -74,7 +74,7 @@ def points(rng: np.random.Generator, shape: tuple[int, ...], kind: int) -> Array
     return grid
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("aligned", [False, True])
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("mode", MODES)

@@ -16,6 +16,7 @@ from irload.plan.backends.llvm.selection import TABLE
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Value
 from irload.plan.ir.steps import ElementwiseStep, ReduceStep
+from tests.harness.tiers import tiered
 from tests.plan.llvm.harness import TARGETS, run_step
 from tests.plan.llvm.strides import strided
 
@@ -69,7 +70,7 @@ def check(rng: np.random.Generator, step: ElementwiseStep, arrays: list[Array], 
 @pytest.mark.parametrize("opcode", BINARY)
 def test_two_operands(opcode: str, dtype: np.dtype[np.generic]) -> None:
     rng = np.random.default_rng(0)
-    for _ in range(12):
+    for _ in range(tiered(4, 12)):
         shape = shape_of(rng)
         arrays = [numbers(rng, dtype, s) for s in (shape, shape[int(rng.integers(len(shape) + 1)) :])]
         if opcode in ("divide", "remainder"):
@@ -85,7 +86,7 @@ def test_two_operands(opcode: str, dtype: np.dtype[np.generic]) -> None:
 @pytest.mark.parametrize("to", [et.i32, et.i64, et.f32], ids=str)
 def test_conversions(source: np.dtype[np.generic], to: et.ElementType) -> None:
     rng = np.random.default_rng(1)
-    for _ in range(12):
+    for _ in range(tiered(4, 12)):
         x = numbers(rng, source, shape_of(rng))
         step = ElementwiseStep(
             [Value(x.shape, source)],
@@ -108,7 +109,7 @@ def test_several_types_in_one_expression(dtype: np.dtype[np.generic]) -> None:
         Instruction("nonzero", (6,)),
     )
     rng = np.random.default_rng(2)
-    for _ in range(12):
+    for _ in range(tiered(4, 12)):
         shape = shape_of(rng)
         a, b = (numbers(rng, dtype, shape) for _ in range(2))
         x = rng.standard_normal(shape).astype(np.float32) * 3
@@ -129,7 +130,7 @@ def test_reductions(dtype: np.dtype[np.generic], kind: str) -> None:
     if (kind, dtype) == ("sum", BOOL):
         pytest.skip("booleans are not added")
     rng = np.random.default_rng(len(kind))
-    for _ in range(20):
+    for _ in range(tiered(6, 20)):
         shape = (*shape_of(rng), int(rng.choice([1, 7, 16, 40, 300])))
         axes = tuple(sorted({int(rng.integers(len(shape))) for _ in range(int(rng.integers(1, 4)))}))
         x = numbers(rng, dtype, shape)

@@ -134,6 +134,7 @@ def test_data_of_products_whose_pairs_exceed_i16_are_stored_in_i16() -> None:
 VNNI_HOST = [t for t in (AVX512_VNNI, AVX_VNNI) if _host is not None and t.flags <= _host.flags]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", [*RUNNABLE, *VNNI_HOST], ids=lambda t: t.name)
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 @pytest.mark.parametrize("fit", [False, True])
@@ -175,7 +176,7 @@ def test_winograd_rounds_as_f32_does(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_random_matmuls_are_exact(seed: int, transposed: bool) -> None:
     rng = np.random.default_rng(seed)
-    for k in range(10):
+    for k in range(tiered(5, 10)):
         rows, columns = (int(n) for n in rng.choice([1, 2, 7, 16, 33, 65], 2))
         length, zero_point = 4 * int(rng.choice([1, 2, 5, 16, 33])), int(rng.choice([0, 128]))
         lead = (2, 3)[: int(rng.integers(0, 3))]
