@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from irload import Limits, Model, Port, ShapeMismatch
-from irload.inference import ShapeLike, as_shape
+if TYPE_CHECKING:  # the commands import this module for their --help, and NumPy would add 100 ms
+    from irload import Limits, Model, Port
+    from irload.inference import ShapeLike
 
 THREADS = "default: IRLOAD_NUM_THREADS, else all available processors."
 """The end of the help of every --threads."""
@@ -153,6 +154,9 @@ json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="P
 
 def shapes_of(model: Model, texts: Sequence[str], option: str = "--shape") -> dict[str | int | Port, ShapeLike]:
     """Parse the values of `--shape` into a shape per input. Raises UsageError for an invalid text."""
+    from irload import ShapeMismatch
+    from irload.inference import as_shape
+
     shapes: dict[str | int | Port, ShapeLike] = {}
     for text in texts:
         name, bracket, dims = text.rpartition("[")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload.inference import ShapeLike
 from irload.options import CompileOptions
 from irrun.arguments import (
     THREADS,
@@ -24,6 +23,9 @@ from irrun.arguments import (
 from irrun.batch_options import Course, Images, Outputs, SampleOptions, numbers
 from irrun.generation_options import generation_options, given_settings
 from irrun.records import Source, records
+
+if TYPE_CHECKING:
+    from irload.inference import ShapeLike
 
 
 @click.command("batch", no_args_is_help=True)

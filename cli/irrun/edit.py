@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload import Model
 from irrun.edit_steps import STEPS
-from irrun.edited import Edit, editing, write_edited
+from irrun.edited import editing, write_edited
 from irrun.records import Source, records
+
+if TYPE_CHECKING:
+    from irload import Model
+    from irrun.edited import Edit
 
 ORDER = "irrun.edit.order"
 """Key in the context's `meta`; its value lists the names of the given options in order."""

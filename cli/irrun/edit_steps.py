@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload import Model, Port
 from irload.record import record
 from irrun.arguments import shapes_of
+
+if TYPE_CHECKING:
+    from irload import Model, Port
 
 
 def _extract(model: Model, texts: Sequence[str]) -> Model:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irload import Model, Port
 from irrun.arguments import json_option, model_argument, pin_option, shapes_option, weights_option
 from irrun.records import Source
 
-Edit = Callable[[Model], Model]
+if TYPE_CHECKING:
+    from irload import Model, Port
+
+    Edit = Callable[[Model], Model]
 
 
 def editing(command: Callable[..., Any]) -> Callable[..., Any]:

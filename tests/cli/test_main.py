@@ -24,12 +24,21 @@ def test_help_names_every_command_and_code(irrun):
 
 def test_help_imports_little():
     """It imports about 90 modules in 0.05 s, which `make bench` measures."""
-    probe = "import sys; before = set(sys.modules); from irrun.main import main; main(['--help']); "
-    probe += "print(*set(sys.modules) - before, file=sys.stderr)"
-    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    imported = set(shown.stderr.split())
+    imported = _imported(["--help"])
     assert not {"numpy", "lxml", "rich", "irload.core"} & imported
     assert 0 < len(imported) < 150
+
+
+def test_help_of_commands_imports_neither_numpy_nor_models():
+    assert not {"numpy", "lxml", "rich", "irload.core"} & _imported(*([name, "--help"] for name in app.COMMANDS))
+
+
+def _imported(*command_lines: list[str]) -> set[str]:
+    """The modules that a new process imports to run these command lines."""
+    probe = "import sys; before = set(sys.modules); from irrun.main import main; "
+    probe += f"[main(line) for line in {command_lines!r}]; print(*set(sys.modules) - before, file=sys.stderr)"
+    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(shown.stderr.split())
 
 
 def test_version(irrun):
