@@ -86,7 +86,12 @@ class Compiled:
     "--random", "seed", type=click.IntRange(0), metavar="SEED", help="Fill inputs without a file with random values."
 )
 @shapes_option
-@click.option("--top", type=click.IntRange(1), metavar="N", help="Show the N largest values along the last axis.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Show the N largest values along the last axis; axes of size 1 at the end are ignored.",
+)
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one per line.")
 @click.option("-o", "--output", type=click.Path(), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
@@ -166,9 +171,10 @@ def command(
     notice(model.differences)
     if names:
         from irload.batch.labels import require_fit
+        from irload.core.shape import without_unit_axes
 
-        arrays = result.values()
-        require_fit(names, [p.any_name for p in model.outputs], [a.shape[-1] if a.ndim else 1 for a in arrays])
+        sizes = [(1, *without_unit_axes(a.shape, 2))[-1] for a in result.values()]
+        require_fit(names, [p.any_name for p in model.outputs], sizes)
     if files is not None:
         from irrun.output_files import write_files
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from irload import CompiledModel, Port
 from irload.arrays.input_files import InputValue
+from irload.core.shape import without_unit_axes
 from irload.core.tensor import Array
 from irload.runtime.compiled_model import Result
 from irrun.document import Document
@@ -58,7 +59,8 @@ def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) ->
     document: Document = {**_tensor(port, array), **_extent(array)}
     document["first"] = [json_value(v) for v in array.ravel()[:FIRST]]
     if top is not None and array.dtype.kind not in "OUS" and array.ndim:
-        rows = array.reshape(-1, array.shape[-1]) if array.size else array.reshape(0, 0)
+        length = without_unit_axes(array.shape, 2)[-1]
+        rows = array.reshape(-1, length) if array.size else array.reshape(0, 0)
         document["top"] = [_greatest(row, top, labels) for row in rows[:ROWS]]
     return document
 
@@ -123,7 +125,7 @@ def _render_top(output: Document) -> None:
             shown.add_row(*cells, value_text(item["value"]))
     stdout().print(f"[bold]top of {safe(output['name'])}[/]")
     stdout().print(shown)
-    total = math.prod(output["shape"][:-1])
+    total = math.prod(without_unit_axes(tuple(output["shape"]), 2)[:-1])
     if total > len(rows):
         stdout().print(f"[dim]and {total - len(rows)} more rows[/]")
 

@@ -18,6 +18,7 @@ from irload.batch.columns import ResultRow, TableFormat, write_tables
 from irload.batch.manifest import RowRange
 from irload.batch.names import shown
 from irload.batch.parquet import open_parquet, parquet_writer
+from irload.core.shape import without_unit_axes
 from irload.core.tensor import Array
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ def _lines(file: Path) -> list[bytes]:
 class JsonLines:
     """JSON lines: the copied columns, and the greatest values of each output along its last axis.
 
+    Axes of size 1 at the end of an output are ignored.
     `labels` name the values of outputs that have as many values as there are labels.
     """
 
@@ -60,7 +62,7 @@ class JsonLines:
         for name, carried, outputs in rows:
             values = [] if carried is None else carried.values()
             line: dict[str, Any] = {"input": shown(name), **dict(zip(self.carried, values, strict=bool(values)))}
-            line |= {n: self._top(o) for n, o in zip(self.names, outputs or (), strict=True)}
+            line |= {n: self._top(_with_values_last(o)) for n, o in zip(self.names, outputs or (), strict=True)}
             lines.append(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         return "".join(lines).encode("utf-8", "backslashreplace")
 
@@ -79,6 +81,11 @@ class JsonLines:
         labels = [{"label": self.labels[k]} if numbers.size == len(self.labels) else {} for k in order]
         entries = zip(order, labels, np.atleast_1d(output)[order], strict=True)
         return [{"index": k, **label, "value": number(value)} for k, label, value in entries]
+
+
+def _with_values_last(output: Array) -> Array:
+    """The output without axes of size 1 at its end, except for texts."""
+    return output if output.dtype.kind in "OUS" else output.reshape(without_unit_axes(output.shape))
 
 
 def number(value: Any) -> float | int | bool | None:

@@ -1,10 +1,11 @@
-"""Names of the values along the last axis of an output: their file, and the outputs that they fit."""
+"""Names of the values of an output: their file, the axis that they name, and the outputs that they fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from irload.core.shape import without_unit_axes
 from irload.errors import InputInvalid
 from irload.graph import Port
 
@@ -20,12 +21,13 @@ def read_labels(path: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def last_axis(port: Port, *, stacked: bool) -> int | None:
-    """The size of the last axis of a sample's output, 1 for a scalar; None if unknown."""
+def label_axis(port: Port, *, stacked: bool) -> int | None:
+    """The size of the last axis of a sample, ignoring axes of size 1 at the end; 1 for a scalar; None if unknown."""
     shape = port.partial_shape
     if shape.rank is None:
         return None
-    return 1 if shape.rank <= stacked else shape[-1].lo if shape[-1].is_static else None
+    sizes = without_unit_axes(tuple(dim.lo if dim.is_static else -1 for dim in shape)[stacked:])
+    return (sizes[-1] if sizes[-1] >= 0 else None) if sizes else 1
 
 
 def fit(labels: Sequence[str], sizes: Sequence[int | None]) -> bool:

@@ -17,7 +17,7 @@ from irload.batch.extras import extra
 from irload.batch.images import ImageOptions, require_fit
 from irload.batch.items import Item, Task
 from irload.batch.job import Job, Summary
-from irload.batch.labels import fit, last_axis
+from irload.batch.labels import fit, label_axis
 from irload.batch.listing import Listing, stamp
 from irload.batch.load import load_item, port_of
 from irload.batch.manifest import DONE, FAILED, Manifest
@@ -267,7 +267,7 @@ def _imaged(job: Job, listing: Listing, predictor: AnyPredictor, summary: Summar
         warning = range_warning(with_model_info(given, predictor.rt_info))
         summary.notes += [warning] if warning else []
     labels = predictor.labels
-    sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
+    sizes = [label_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
     if labels and fit(labels, sizes) and not job.target.labels and job.target.kind in LABELLED:
         return replace(job, target=replace(job.target, labels=labels))
     return job

@@ -11,11 +11,11 @@ from typing import Any
 from irload.batch.columns import TableFormat, column_names
 from irload.batch.forms import CsvRows, JsonLines, ParquetRows
 from irload.batch.items import Item
-from irload.batch.labels import last_axis, require_fit
+from irload.batch.labels import label_axis, require_fit
 from irload.batch.names import JOB_FOLDER
 from irload.batch.predictors import AnyPredictor
 from irload.batch.sinks import FolderSink, PartsSink, ReturnSink, Sink
-from irload.core.shape import Shape
+from irload.core.shape import Shape, without_unit_axes
 from irload.errors import InputInvalid
 from irload.graph import Port
 
@@ -90,7 +90,7 @@ class OutputTarget:
     def require_labels(self, predictor: AnyPredictor) -> None:
         """Raise InputInvalid if there are labels, and no output has as many values along its last axis."""
         if self.labels:
-            sizes = [last_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
+            sizes = [label_axis(p, stacked=predictor.takes.stacked) for p in predictor.outputs]
             require_fit(self.labels, predictor.output_names, sizes)
 
     def _columns(self, name: str, port: Port, stacked: bool) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ class OutputTarget:
         if math.prod(sample.static) > CSV_COLUMNS:
             return (name,)
         indices: Sequence[tuple[int, ...]] = _indices(sample.static)
-        if sample.static == (len(self.labels),):
-            return tuple(f"{name}[{self.labels[k]}]" for (k,) in indices)
+        if without_unit_axes(sample.static) == (len(self.labels),):
+            return tuple(f"{name}[{label}]" for label in self.labels)
         return tuple(f"{name}[{','.join(map(str, index))}]" for index in indices)
 
     def _folder(self, names: tuple[str, ...]) -> FolderSink:

@@ -349,3 +349,11 @@ def shape_of(sizes: tuple[int, ...]) -> Shape:
     shape = object.__new__(Shape)
     shape._sizes = sizes  # pyright: ignore[reportPrivateUsage]
     return shape
+
+
+def without_unit_axes(sizes: tuple[int, ...], keep: int = 1) -> tuple[int, ...]:
+    """Return the sizes without ones at the end: (1, 1000) for (1, 1000, 1, 1). Keeps at least `keep` sizes."""
+    rank = len(sizes)
+    while rank > keep and sizes[rank - 1] == 1:
+        rank -= 1
+    return sizes[:rank]

@@ -190,6 +190,19 @@ def test_labels_name_only_the_outputs_of_their_number(batch, tmp_path, output):
     assert "1 name, but the last axes differ: 'boxes' has 2, 'scores' has 3" in said
 
 
+@pytest.mark.parametrize("output", ["o.jsonl", "o.csv"])
+def test_labels_ignore_axes_of_size_1_at_the_end(batch, tmp_path, output):
+    np.save(tmp_path / "in.npy", np.array([[3, 9, 5]], np.float32).reshape(1, 3, 1, 1))
+    model = identity(tmp_path / "m.xml", scores="?,3,1,1")
+    (tmp_path / "names.txt").write_text("cat\ndog\nfox\n")
+    batch(tmp_path / "in.npy", "-o", tmp_path / output, "--labels", tmp_path / "names.txt", model=model)
+    text = (tmp_path / output).read_text()
+    if output == "o.csv":
+        assert text.splitlines()[0] == "input,scores[cat],scores[dog],scores[fox]"
+    else:
+        assert [entry["label"] for entry in json.loads(text)["scores"]] == ["dog", "fox", "cat"]
+
+
 def test_labels_of_single_numbers(batch, tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2,), np.float32))
     model = identity(tmp_path / "m.xml", a="?")

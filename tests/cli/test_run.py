@@ -61,6 +61,24 @@ def test_top_names_the_digit(irrun):
     assert best["value"] > second["value"] > third["value"]
 
 
+def test_top_ignores_axes_of_size_1_at_the_end(irrun, tmp_path):
+    """Classifiers of Caffe end in [1,1000,1,1]."""
+    np.save(tmp_path / "scores.npy", np.array([[3, 9, 5]], np.float32).reshape(1, 3, 1, 1))
+    (tmp_path / "names.txt").write_text("cat\ndog\nfox\n")
+    (tmp_path / "m.xml").write_bytes(identity(("scores", "f32", "1,3,1,1")))
+    words = (tmp_path / "m.xml", tmp_path / "scores.npy", "--top", 2, "--labels", tmp_path / "names.txt")
+    (output,) = irrun(*words, "--json").json["outputs"]
+    assert [[entry["label"] for entry in row] for row in output["top"]] == [["dog", "fox"]]
+    assert "more rows" not in irrun(*words).out
+
+
+def test_top_of_a_batch_of_single_numbers_has_a_row_for_each(irrun, tmp_path):
+    np.save(tmp_path / "scores.npy", np.arange(3, dtype=np.float32).reshape(3, 1))
+    (tmp_path / "m.xml").write_bytes(identity(("scores", "f32", "3,1")))
+    (output,) = irrun(tmp_path / "m.xml", tmp_path / "scores.npy", "--top", 2, "--json").json["outputs"]
+    assert [[entry["value"] for entry in row] for row in output["top"]] == [[0], [1], [2]]
+
+
 def test_labels_must_fit_an_output(irrun, tmp_path):
     names = tmp_path / "names.txt"
 
