@@ -165,6 +165,7 @@ OPERATION_ROWS = [
     row("IR305", "state", ('cast="numpy"', 'cast="foo"'), ('cast="numpy"', 'cast="NUMPY"')),
     row("IR306", "conv", (CONV_DATA, f'{CONV_DATA} depth="1"'), no(' auto_pad="explicit"')),
     row("IR306", "conv", (CONV_DATA, f'{CONV_DATA} stride="1,1"'), ()),
+    row("IR306", "conv", (' auto_pad="explicit"', ' autopad="explicit"'), ()),
     row("IR307", "conv", (STRIDES, 'strides="1.5,1"'), (STRIDES, 'strides=" 1,1"')),
     row("IR308", "reshape", no(' special_zero="false"'), ('special_zero="false"', 'special_zero="0"')),
     row("IR308", "conv", (STRIDES, 'stride="1,1"'), (f"{STRIDES} ", f"{STRIDES}  ")),
