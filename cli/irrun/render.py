@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import threading
 from collections import Counter
@@ -35,6 +36,9 @@ __all__ = [
 
 WARNINGS = 20
 """Upper bound of the kinds of warnings shown; a file of a future opset may cause many per layer."""
+
+_NUMBER = re.compile(r"\b\d+\b")
+"""Offsets, sizes and dims, but not the digits of types such as f16."""
 
 PATIENCE = 1.0
 """Seconds before progress is shown."""
@@ -111,8 +115,9 @@ def show_warnings(warnings: Sequence[str]) -> None:
 
 
 def _kind(warning: str) -> str:
-    """Return the message without the layer: several layers often cause the same warning."""
-    return warning.partition(" (id ")[2].partition("): ")[2] or warning
+    """Return the message without the layer and without numbers: several layers often cause the same warning."""
+    message = warning.partition(" (id ")[2].partition("): ")[2]
+    return _NUMBER.sub("#", message) if message else warning
 
 
 @contextmanager

@@ -106,6 +106,16 @@ def test_warnings_of_one_kind_are_one_line(irrun, tmp_path):
     assert outcome.out.count("output_padding") == 1
 
 
+def test_warnings_that_differ_in_numbers_are_one_line(irrun, tmp_path):
+    (tmp_path / "model.xml").write_bytes(DIGITS.read_bytes())
+    (tmp_path / "model.bin").write_bytes(b"\0" * 100)
+    warnings = [
+        line for line in irrun("inspect", tmp_path / "model.xml").out.splitlines() if "outside the .bin" in line
+    ]
+    assert len(warnings) == 1
+    assert "more of this kind" in warnings[0]
+
+
 def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     (tmp_path / "x.xml").write_text("<net")
     outcome = irrun("inspect", tmp_path / "x.xml")
