@@ -107,9 +107,13 @@ def render(document: Document) -> None:
             console.print(f"[yellow]{safe(output['name'])}: {output['nonfinite']} values are NaN or infinite[/]")
     for file in document["written"]:
         stderr().print(f"wrote {safe(file)}", soft_wrap=True)
-    planning, inference = (document[key] * 1000 for key in ("planning_seconds", "seconds"))
+    planning, inference = (_time(document[key]) for key in ("planning_seconds", "seconds"))
     planned = "loaded the plan from the cache" if document["cached"] else "planned"
-    stderr().print(f"[dim]{planned} in {planning:.1f} ms, ran in {inference:.1f} ms[/]")
+    stderr().print(f"[dim]{planned} in {planning}, ran in {inference}[/]")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
 def _render_top(output: Document) -> None:

@@ -83,7 +83,7 @@ def test_no_color_wins_over_forced_colour():
 def test_results_are_printed_to_stdout_and_messages_to_stderr():
     shown = irrun_process("run", DIGITS / "model.xml", IMAGE)
     assert "probabilities" in shown.stdout
-    assert re.search(r"planned in [\d.]+ ms, ran in [\d.]+ ms", shown.stderr)
+    assert re.search(r"planned in [\d.]+ m?s, ran in [\d.]+ m?s", shown.stderr)
     assert "ran in" not in shown.stdout
 
 
