@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -86,6 +87,18 @@ pin_option: Decorator = click.option(
 def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument MODEL, and the options for extensions and safety limits."""
     return click.argument("model", type=click.Path(path_type=Path))(extension_option(limit_option(command)))
+
+
+@contextmanager
+def weights_of_two_models() -> Generator[None, None, None]:
+    """Rewrite a remedy that names --bin for commands that read two models."""
+    from irload import ReadError
+
+    try:
+        yield
+    except ReadError as error:
+        message = error.message.replace("--bin FILE", "--weights-a FILE or --weights-b FILE")
+        raise ReadError(message, error.where) from None
 
 
 weights_option: Decorator = click.option(

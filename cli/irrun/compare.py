@@ -11,7 +11,14 @@ import click
 
 from irload import Limits
 from irload.record import record
-from irrun.arguments import THREADS, extension_option, json_option, limit_option, shapes_option
+from irrun.arguments import (
+    THREADS,
+    extension_option,
+    json_option,
+    limit_option,
+    shapes_option,
+    weights_of_two_models,
+)
 from irrun.document import Document
 from irrun.records import Feed, Source, records
 
@@ -137,10 +144,10 @@ def command(
     a, b = sides.a, sides.b
     named = sides.named()
     try:
-        with progress("reading the model"):
+        with progress("reading the model"), weights_of_two_models():
             read, main = sides.read(named)
         values = [f.value for f in feed.gather(main, sides.limits)]
-        with progress("comparing"):
+        with progress("comparing"), weights_of_two_models():
             comparison = compare(
                 read.get(a, a),
                 read.get(b, b),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from irload import Limits
-from irrun.arguments import extension_option, json_option, limit_option
+from irrun.arguments import extension_option, json_option, limit_option, weights_of_two_models
 from irrun.document import Document
 
 if TYPE_CHECKING:
@@ -26,10 +26,21 @@ COLOURS = {"-": "red", "+": "green", "@": "cyan", "~": "yellow"}
 @click.argument("b", metavar="B", type=click.Path(path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Show every edit, and every layer whose shape follows from them.")
 @click.option("--ignore", multiple=True, type=click.Choice(["names"]), help="Ignore edits that only rename.")
+@click.option("--weights-a", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of A.")
+@click.option("--weights-b", type=click.Path(path_type=Path), metavar="FILE", help="The .bin file of B.")
 @extension_option
 @limit_option
 @json_option
-def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limits, as_json: bool) -> int:
+def command(
+    a: Path,
+    b: Path,
+    every: bool,
+    ignore: tuple[str, ...],
+    weights_a: Path | None,
+    weights_b: Path | None,
+    limits: Limits,
+    as_json: bool,
+) -> int:
     r"""Show the edits between two MODELs (.xml), A and B: layers, attributes, constants, edges.
 
     Layers are matched by structure, independently of names. If the computation differs, edits of names and of the
@@ -42,8 +53,8 @@ def command(a: Path, b: Path, every: bool, ignore: tuple[str, ...], limits: Limi
     from irload import diff
     from irrun.render import progress, show_json
 
-    with progress("comparing"):
-        difference = diff(a, b, ignore=ignore, limits=limits)
+    with progress("comparing"), weights_of_two_models():
+        difference = diff(a, b, ignore=ignore, limits=limits, weights_a=weights_a, weights_b=weights_b)
     if as_json:
         show_json(_document(difference))
     else:

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from irload.comparison.criteria import is_constant
 from irload.comparison.edits import NAMES, Change, Difference, LayerEdit, ShapeChange
 from irload.comparison.layer_changes import changes_of, described
 from irload.comparison.matching import match
 from irload.comparison.recasts import Recast, recasts
+from irload.errors import ReadError
 from irload.graph import Graph, Node, Output
 from irload.loading import read_anyway
 from irload.model import Model
+from irload.read.constants import StoredConstant
 from irload.runtime.observation import labels
 from irload.safety.limits import DEFAULT, Limits
 from irload.write.upgrade import as_v11
@@ -22,18 +25,27 @@ __all__ = ["diff"]
 
 
 def diff(
-    a: Model | str | Path, b: Model | str | Path, *, ignore: Sequence[str] = (), limits: Limits = DEFAULT
+    a: Model | str | Path,
+    b: Model | str | Path,
+    *,
+    ignore: Sequence[str] = (),
+    limits: Limits = DEFAULT,
+    weights_a: str | Path | None = None,
+    weights_b: str | Path | None = None,
 ) -> Difference:
     """Return the edits that turn model `a` into model `b`: layers added, removed, changed or rewired; constants.
 
-    `a`, `b`: a Model or its path; files with invalid layers are compared, too. `limits` apply to reading. Layers are
+    `a`, `b`: a Model or its path; files with invalid layers are compared, too. `limits` apply to reading.
+    `weights_a`, `weights_b`: their .bin files if they are not beside the models. Layers are
     matched by structure, as in `compare`. `ignore`: `names` ignores edits that only rename. Differences that are
     ignored: ids, versions of operations with the same meaning, attributes with their default value, offsets of
     constants in the .bin, rt_info, and layers that no output depends on. If the IR versions differ, IR v10 is converted
     to v11 first. Raises the errors of reading.
     """
     difference = Difference(_name(a), _name(b))
-    models = [_model(side, limits, difference) for side in (a, b)]
+    models = [_model(side, bin_file, limits, difference) for side, bin_file in ((a, weights_a), (b, weights_b))]
+    for model in models:
+        _require_weights(model)
     is_old = min(m.ir_version for m in models) < 11
     if len({m.ir_version for m in models}) > 1 or _hides_types(*models):
         models = [as_v11(m) for m in models]
@@ -64,10 +76,21 @@ def _without_names(edit: LayerEdit) -> LayerEdit | None:
     return replace(edit, changes=changes) if changes else None
 
 
-def _model(side: Model | str | Path, limits: Limits, difference: Difference) -> Model:
+def _model(side: Model | str | Path, weights: str | Path | None, limits: Limits, difference: Difference) -> Model:
     if isinstance(side, Model):
         return side
-    return read_anyway(side, limits=limits, note=lambda error: difference.notes.append(str(error)))
+    return read_anyway(side, weights, limits=limits, note=lambda error: difference.notes.append(str(error)))
+
+
+def _require_weights(model: Model) -> None:
+    """Raise ReadError, with the file and the layer, if the model has constants and no .bin file."""
+    constants = (n for graph in model.walk() for n in graph.nodes if is_constant(n))
+    first = next((n for n in constants if isinstance(n.op.attributes["data"], StoredConstant)), None)
+    if first is not None:
+        try:
+            first.op.attributes["data"]()
+        except ReadError as error:
+            raise error.at(first.where(model.file)) from None
 
 
 def _hides_types(a: Model, b: Model) -> bool:

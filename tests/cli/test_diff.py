@@ -75,6 +75,16 @@ def test_an_unreadable_model_is_an_error(irrun, tmp_path):
     assert irrun("diff", DIGITS, tmp_path / "none.xml").code == UNREADABLE
 
 
+def test_missing_weights_are_located_and_may_be_named(irrun, tmp_path):
+    alone = tmp_path / "alone.xml"
+    alone.write_bytes(DIGITS.read_bytes())
+    done = irrun("diff", DIGITS, alone)
+    assert done.code == UNREADABLE
+    assert f"{alone}:" in done.err
+    assert "there is no alone.bin beside the model; name the file with --weights-a FILE or --weights-b FILE" in done.err
+    assert irrun("diff", DIGITS, alone, "--weights-b", DIGITS.with_suffix(".bin")).code == OK
+
+
 def test_renamed_layers_are_counted_after_real_changes(irrun, edited):
     text = edited.read_text(encoding="utf-8").replace('name="dense/bias"', 'name="otherwise"')
     edited.write_text(text, encoding="utf-8")
