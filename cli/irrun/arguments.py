@@ -84,6 +84,17 @@ pin_option: Decorator = click.option(
 )
 
 
+class FileToWrite(click.Path):
+    """A file or folder to write. Refuses `-`, by which other programs mean stdout."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-":
+            self.fail(
+                "irrun does not write files to stdout; name a file, or write ./- for one with this name", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
 def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument MODEL, and the options for extensions and safety limits."""
     return click.argument("model", type=click.Path(path_type=Path))(extension_option(limit_option(command)))

@@ -11,6 +11,7 @@ import click
 from irload.options import CompileOptions
 from irrun.arguments import (
     THREADS,
+    FileToWrite,
     json_option,
     kernel_options,
     model_argument,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @click.command("batch", no_args_is_help=True)
 @model_argument
 @click.argument("data", nargs=-1, required=True, metavar="[NAME=]DATA...")
-@click.option("-o", "--output", type=click.Path(), required=True, help="A folder, or a .parquet, .jsonl or .csv file.")
+@click.option("-o", "--output", type=FileToWrite(), required=True, help="A folder, or a .parquet, .jsonl or .csv file.")
 @click.option(
     "--format", "kind", type=click.Choice(["npz", "npy"]), help="Format of files in the folder: npz (default) or npy."
 )

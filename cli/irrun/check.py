@@ -10,7 +10,7 @@ import click
 
 from irload import Limits
 from irload.record import record
-from irrun.arguments import extension_option, limit_option, weights_option
+from irrun.arguments import FileToWrite, extension_option, limit_option, weights_option
 from irrun.completion import rule_codes
 from irrun.records import records
 
@@ -96,7 +96,7 @@ class ReportForm:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FileToWrite(path_type=Path),
     metavar="FILE",
     help="Write the report to a file: .sarif, .json, .xml (JUnit), or text.",
 )

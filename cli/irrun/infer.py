@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from irrun.arguments import json_option, model_argument, pin_option, shapes_of, shapes_option, weights_option
+from irrun.arguments import (
+    FileToWrite,
+    json_option,
+    model_argument,
+    pin_option,
+    shapes_of,
+    shapes_option,
+    weights_option,
+)
 from irrun.records import Source, records
 
 
@@ -19,7 +27,7 @@ from irrun.records import Source, records
 @click.option(
     "--write",
     "target",
-    type=click.Path(path_type=Path),
+    type=FileToWrite(path_type=Path),
     metavar="FIXED.xml",
     help="Write a copy with inferred ports; all other bytes are unchanged.",
 )

@@ -12,6 +12,7 @@ import click
 from irload.options import CompileOptions, Options
 from irload.record import record
 from irrun.arguments import (
+    FileToWrite,
     compile_options,
     json_option,
     model_argument,
@@ -93,7 +94,7 @@ class Compiled:
     help="Show the N largest values along the last axis; axes of size 1 at the end are ignored.",
 )
 @click.option("--labels", type=click.Path(path_type=Path), metavar="FILE", help="Names for --top, one per line.")
-@click.option("-o", "--output", type=click.Path(), help="Write outputs: FILE.npz, FILE.npy or a folder.")
+@click.option("-o", "--output", type=FileToWrite(), help="Write outputs: FILE.npz, FILE.npy or a folder.")
 @click.option("--force", is_flag=True, help="Let -o and --dump replace existing files.")
 @compile_options
 @strict_option
@@ -105,7 +106,7 @@ class Compiled:
 @click.option("--profile", is_flag=True, help="Also show the time of every step.")
 @click.option("--explain", is_flag=True, help="Also explain the plan: fusions, kernels with reasons, memory.")
 @click.option(
-    "--dump", type=click.Path(path_type=Path), metavar="DIR", help="Write every layer's outputs to this folder."
+    "--dump", type=FileToWrite(path_type=Path), metavar="DIR", help="Write every layer's outputs to this folder."
 )
 @click.option("--layers", multiple=True, metavar="PATTERN", help="Only these layers for --dump; may be repeated.")
 @click.option(

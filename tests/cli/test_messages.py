@@ -210,6 +210,24 @@ def test_command_lines_that_would_do_something_else(irrun, tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", DIGITS, SEVEN, "-o", "-"),
+        ("run", DIGITS, SEVEN, "--dump", "-"),
+        ("batch", DIGITS, SEVEN, "-o", "-"),
+        ("check", DIGITS, "-o", "-"),
+        ("infer", DIGITS, "--write", "-"),
+    ],
+)
+def test_a_dash_is_not_the_name_of_an_output(irrun, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = irrun(*words)
+    assert done.code == USAGE
+    assert "does not write files to stdout" in done.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_may_have_a_suffix(irrun, tmp_path):
     assert irrun(DIGITS, SEVEN, "-o", f"{tmp_path}/v1.5/").code == OK
     assert [f.name for f in (tmp_path / "v1.5").iterdir()] == ["probabilities.npy"]
