@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any, TypedDict, Unpack, cast
 
 from irload.errors import InputInvalid
 from irload.text.folder import Folder
 
 DEFAULT_TOKENS = 256
+MAX_BEAMS = 1000
+"""Bounds the memory that a generation_config.json can request: every beam has a cache."""
 
 
 class GenerationOptions(TypedDict, total=False):
@@ -67,13 +70,16 @@ class Settings:
     begin_suppress: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
+        for name, kind, low, high in _RANGES:
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and low <= value <= high):
-                bounds = f"at least {low:g}" if math.isinf(high) else f"in {low:g} to {high:g}"
-                raise InputInvalid(f"{name} must be {bounds}, found {value}")
-        if not self.repetition_penalty > 0:
-            raise InputInvalid(f"repetition_penalty must be positive, found {self.repetition_penalty}")
+            if value is not None and not (isinstance(value, kind) and low <= value <= high):
+                whole = "an integer of " if kind is Integral else ""
+                bounds = f"at least {low}" if math.isinf(high) else f"{low} to {high}"
+                raise InputInvalid(f"{name} must be {whole}{bounds}, found {value}")
+        if not 0 < self.repetition_penalty < math.inf:
+            raise InputInvalid(f"repetition_penalty must be positive and finite, found {self.repetition_penalty}")
+        if not math.isfinite(self.length_penalty):
+            raise InputInvalid(f"length_penalty must be finite, found {self.length_penalty}")
         if self.beams > 1 and self.temperature > 0:
             raise InputInvalid("beams cannot be combined with sampling; omit temperature, or set it to 0")
         if self.lookup and (self.beams > 1 or self.temperature > 0):
@@ -98,16 +104,16 @@ class Settings:
         return Settings(**{**_configured(folder.generation, settings), **settings})
 
 
-_RANGES = (
-    ("max_tokens", 1, math.inf),
-    ("temperature", 0, math.inf),
-    ("top_k", 0, math.inf),
-    ("top_p", 0, 1),
-    ("min_p", 0, 1),
-    ("seed", 0, math.inf),
-    ("beams", 1, math.inf),
-    ("logprobs", 0, math.inf),
-    ("lookup", 0, math.inf),
+_RANGES: tuple[tuple[str, type[Any], float, float], ...] = (
+    ("max_tokens", Integral, 1, math.inf),
+    ("temperature", Real, 0, math.inf),
+    ("top_k", Integral, 0, math.inf),
+    ("top_p", Real, 0, 1),
+    ("min_p", Real, 0, 1),
+    ("seed", Integral, 0, math.inf),
+    ("beams", Integral, 1, MAX_BEAMS),
+    ("logprobs", Integral, 0, math.inf),
+    ("lookup", Integral, 0, math.inf),
 )
 _FILE_ONLY = {"suppress", "begin_suppress"}
 _NAMES = {
@@ -122,19 +128,25 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 def _configured(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of generation_config.json. Its sampling parameters apply if it or the caller enables sampling."""
     settings: dict[str, Any] = {
-        ours: config[theirs] for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)
+        ours: _number(config[theirs]) for theirs, ours in _NAMES.items() if isinstance(config.get(theirs), int | float)
     }
     for theirs, ours in (("suppress_tokens", "suppress"), ("begin_suppress_tokens", "begin_suppress")):
         ids = config.get(theirs)
         if isinstance(ids, list):
             settings[ours] = tuple(k for k in cast(list[Any], ids) if isinstance(k, int) and k >= 0)
     stops = config.get("stop_strings")
-    if stops and "stop" not in given:
-        settings["stop"] = (stops,) if isinstance(stops, str) else tuple(stops)
+    stops = [stops] if isinstance(stops, str) else stops
+    if isinstance(stops, list) and "stop" not in given:
+        settings["stop"] = tuple(stop for stop in cast(list[Any], stops) if stop and isinstance(stop, str))
     if given.get("temperature", 0) or (config.get("do_sample") and "temperature" not in given):
         if given.get("beams", settings.get("beams", 1)) > 1:
             return settings
         settings.pop("beams", None)
         settings |= {"temperature": 1.0}
-        settings |= {name: config[name] for name in _SAMPLING if isinstance(config.get(name), int | float)}
+        settings |= {name: _number(config[name]) for name in _SAMPLING if isinstance(config.get(name), int | float)}
     return settings
+
+
+def _number(value: float) -> float:
+    """The value, as an int if it is whole: 50.0 is a valid top_k."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

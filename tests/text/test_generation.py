@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -187,12 +188,16 @@ def test_limits(model: irload.TextGeneration) -> None:
         with pytest.raises(InputInvalid, match="a prompt is a text or a list of integer ids, found"):
             model.generate(prompt)
     for options, words in (
-        ({"top_p": 2.0}, "top_p must be in 0 to 1"),
+        ({"top_p": 2.0}, "top_p must be 0 to 1"),
         ({"temperature": -1.0}, "temperature"),
+        ({"beams": 2.5}, "beams must be an integer of 1 to 1000, found 2.5"),
+        ({"max_tokens": 0}, "max_tokens must be an integer of at least 1, found 0"),
         ({"beams": 2, "temperature": 1.0}, "beams cannot be combined with sampling"),
         ({"lookup": 2, "temperature": 1.0}, "lookup requires greedy"),
         ({"stop": ""}, "must not be empty"),
         ({"repetition_penalty": 0.0}, "positive"),
+        ({"repetition_penalty": math.inf}, "positive and finite"),
+        ({"length_penalty": math.nan}, "length_penalty must be finite"),
     ):
         with pytest.raises(InputInvalid, match=words):
             model.generate("a", **options)
@@ -215,6 +220,10 @@ def test_defaults_come_from_the_folder(model_folder: Path, tmp_path: Path) -> No
     settings = Settings.of(irload.TextGeneration(folder).folder)
     assert (settings.temperature, settings.top_k, settings.max_tokens, settings.stop) == (0.6, 20, 7, ("x",))
     assert Settings.of(irload.TextGeneration(folder).folder, temperature=0.0).top_k == 0
+    config = {"num_beams": 2.0, "stop_strings": 5, "max_new_tokens": "7"}
+    (folder / "generation_config.json").write_text(json.dumps(config))
+    settings = Settings.of(irload.TextGeneration(folder).folder)
+    assert (settings.beams, settings.stop, settings.max_tokens) == (2, (), 256)
     (folder / "generation_config.json").write_text("{")
     with pytest.raises(ReadError, match="not valid JSON"):
         irload.TextGeneration(folder).generate("a")
