@@ -59,12 +59,12 @@ def command(source: Source, target: Path, fp16: bool, strip_rt_info: bool, force
 def require_free(files: list[Path], model: Path, weights: Path | None, *, force: bool) -> None:
     """Raise UsageError for a target that exists, is not an .xml, or is MODEL."""
     if files[0].suffix.lower() != ".xml":
-        raise click.UsageError(f"TARGET must end in .xml, found {files[0].name}")
+        raise click.UsageError(f"the new model must end in .xml, found {files[0].name}")
     if not files[0].parent.is_dir():
         raise click.UsageError(f"the folder {files[0].parent} does not exist")
     for file in files:
         for original in (model, weights or model.with_suffix(".bin")):
             if file.exists() and original.exists() and file.samefile(original):
-                raise click.UsageError(f"{file} is the model itself; choose another TARGET")
+                raise click.UsageError(f"{file} is the model itself; choose another name")
         if (file.exists() or file.is_symlink()) and not force:
             raise click.UsageError(f"{file} exists already; --force replaces it")

@@ -13,7 +13,7 @@ from irload.core.tensor import Array, TensorType
 from irload.edit.chain import Chain
 from irload.edit.draft import Draft
 from irload.edit.layouts import layout_of, order_of, set_layout
-from irload.errors import InputInvalid
+from irload.errors import InputInvalid, TypeMismatch
 from irload.graph import Port
 from irload.model import Model
 
@@ -59,7 +59,7 @@ def embed(
     shape, target = port.partial_shape, port.output.type.element
     present = layout_of(port) or USUAL.get(shape.rank or 0, "")
     wanted = layout.upper() if layout else present
-    kind = element_named(element) if isinstance(element, str) else element or target
+    kind = _element(element) if isinstance(element, str) else element or target
     order = order_of(port, present, wanted) if wanted else range(len(shape))
     if resize is not None:
         _check_resize(port, resize, [shape[present.index(axis)] for axis in "HW" if axis in present])
@@ -85,6 +85,7 @@ def embed(
     for type, name, values in (("Subtract", "mean", mean), ("Divide", "scale", scale)):
         if values is not None:
             _require_float(port, target)
+            _check_numbers(name, values)
             chain.add(type, name, _per_channel(port, name, values, dims, channel).astype(target.dtype))
     if wanted != present and not early:
         chain.transpose(order_of(port, wanted, present))
@@ -94,6 +95,13 @@ def embed(
     if wanted:
         set_layout(port, wanted)
     return draft.finished()
+
+
+def _element(name: str) -> ElementType:
+    try:
+        return element_named(name)
+    except TypeMismatch as error:
+        raise InputInvalid(error.message) from None
 
 
 def _check_resize(port: Port, resize: str, sizes: Sequence[Dim]) -> None:
@@ -116,6 +124,13 @@ def _require_float(port: Port, element: ElementType) -> None:
         raise InputInvalid(f"input '{port.any_name}' is of type {element}; mean and scale require a float input")
 
 
+def _check_numbers(name: str, values: float | Sequence[float]) -> None:
+    array = np.asarray(values, np.float64)
+    if not np.isfinite(array).all() or (name == "scale" and not array.all()):
+        kind = "nonzero and finite" if name == "scale" else "finite"
+        raise InputInvalid(f"{name} must be {kind}, found {', '.join(f'{x:g}' for x in array.flat)}")
+
+
 def _per_channel(port: Port, name: str, values: float | Sequence[float], dims: Sequence[Dim], channel: int) -> Array:
     """The numbers as a tensor that broadcasts to the input."""
     array = np.asarray(values, np.float64)
@@ -123,5 +138,6 @@ def _per_channel(port: Port, name: str, values: float | Sequence[float], dims: S
         return array.reshape((1,) * len(dims))
     count = _channels(port, dims, channel)
     if array.shape != (count,):
-        raise InputInvalid(f"{name} has {array.size} numbers, input '{port.any_name}' has {count} channels")
+        channels = f"{count} channel{'' if count == 1 else 's'}"
+        raise InputInvalid(f"{name} has {array.size} numbers, input '{port.any_name}' has {channels}")
     return array.reshape([count if k == channel else 1 for k in range(len(dims))])

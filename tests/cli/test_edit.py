@@ -106,6 +106,7 @@ def test_a_shape_alone_is_a_step(irrun, tmp_path: Path) -> None:
         (("--embed", "blur=3"), "--embed 'blur=3': 'blur=3' is not one of input=NAME type=u8"),
         (("--embed", "mean=a"), "'mean=a' is not one of"),
         (("--convert", "int3"), "format must be one of fp16, bf16, int8, int4"),
+        (("--convert", "fp16,group=64"), "fp16 takes no settings; group and all-layers are for int4"),
         (("--convert", "int4,group=x"), "'group=x' is not one of group=64, group=none, all-layers"),
         (("--set-batch", "many"), "--set-batch 'many' is not a batch size"),
         (("--reshape", "image"), "--reshape 'image' is not of the form"),
