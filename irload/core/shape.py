@@ -332,7 +332,12 @@ def _parse_dim(item: str, text: str) -> Dim:
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
-    """`axis` counted from the front. Raises ShapeMismatch if it is outside −rank..rank−1."""
+    """`axis` counted from the front. Raises ShapeMismatch if it is outside −rank..rank−1.
+
+    Axes are i64, and converters write −1 also as a u64: an axis from 2^63 up is less by 2^64, as in OpenVINO.
+    """
+    if axis >= 1 << 63:
+        axis -= 1 << 64
     if not -rank <= axis < rank:
         raise ShapeMismatch(f"{name} {axis} is out of range for rank {rank}; expected {-rank}..{rank - 1}")
     return axis + rank if axis < 0 else axis

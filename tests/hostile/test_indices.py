@@ -35,6 +35,8 @@ def test_gather_counts_negative_indices_from_the_end_and_gives_zero_outside(vers
     for index in BEYOND.values():
         assert value(gather(version, index)) == [0]
     assert value(gather(version, 2**64 - 1, et.u64)) == [0]  # −1 is not valid
+    constant = Case("Gather", version, [param(DATA), const(2**64 - 1, et.u64), const(0)])
+    assert value(constant) == [0]
 
 
 def at(type: str, version: str, index: int) -> Case:

@@ -86,7 +86,7 @@ class Split(Op, since=1):
         return dim // self.num_splits
 
     def compute(self, data: Array, axis: Array) -> tuple[Array, ...]:
-        return tuple(np.split(data, self.num_splits, int(axis)))
+        return tuple(np.split(data, self.num_splits, normalize_axis(int(axis.reshape(())), data.ndim)))
 
     def bounds(self, data: TensorType, axis: TensorType) -> Sequence[Bounds | None] | None:
         return moved(self, (data, axis))
@@ -120,7 +120,7 @@ class VariadicSplit(Op, since=1):
         return tuple(TensorType(data.element, data.shape.with_dim(along, part)) for part in parts)
 
     def compute(self, data: Array, axis: Array, split_lengths: Array) -> tuple[Array, ...]:
-        along = int(axis.reshape(()))
+        along = normalize_axis(int(axis.reshape(())), data.ndim)
         size = data.shape[along]
         lengths = [part.size for part in resolve_lengths(split_lengths.tolist(), Dim(size, size), along)]
         return tuple(np.split(data, np.cumsum(lengths[:-1]), along)) if lengths else ()

@@ -9,7 +9,7 @@ import numpy as np
 from irload.core import attribute as attr
 from irload.core.bounds import moved
 from irload.core.op import Op
-from irload.core.shape import ANY, Dim, Shape
+from irload.core.shape import ANY, Dim, Shape, normalize_axis
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ShapeMismatch
 from irload.ops.ports import all_within, as_i64, known_axis, require_integer
@@ -59,7 +59,7 @@ class Gather(Op, since=1):
         return dim
 
     def compute(self, data: Array, indices: Array, axis: Array) -> Array:
-        along = int(axis.reshape(())) % data.ndim
+        along = normalize_axis(int(axis.reshape(())), data.ndim)
         batches = self.batches % indices.ndim if self.batches < 0 else self.batches
         size = data.shape[along]
         at = as_i64(indices)

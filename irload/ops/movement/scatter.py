@@ -12,7 +12,7 @@ from irload.core import attribute as attr
 from irload.core.bounds import moved
 from irload.core.element import merge
 from irload.core.op import Op
-from irload.core.shape import Shape
+from irload.core.shape import Shape, normalize_axis
 from irload.core.tensor import Array, Bounds, TensorType
 from irload.errors import ExecutionError, ShapeMismatch
 from irload.ops.ports import all_within, as_i64, known_axis, require_integer
@@ -98,7 +98,7 @@ class ScatterUpdate(Replacing, since=3):
         return TensorType(element, data.shape)
 
     def replace(self, result: Array, indices: Array, updates: Array, axis: Array) -> None:
-        along = int(axis.reshape(())) % result.ndim
+        along = normalize_axis(int(axis.reshape(())), result.ndim)
         result[(slice(None),) * along + (normalize_indices(indices, result.shape[along]),)] = updates
 
     def bounds(
@@ -127,7 +127,7 @@ class ScatterElementsUpdate(Replacing, since=3):
         return TensorType(element, data.shape)
 
     def replace(self, result: Array, indices: Array, updates: Array, axis: Array) -> None:
-        along = int(axis.reshape(())) % result.ndim
+        along = normalize_axis(int(axis.reshape(())), result.ndim)
         slices = index_of_slices(indices, along)
         if slices is None:
             result[element_grid(result, indices, along)] = updates
@@ -201,7 +201,7 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, type="ScatterElementsUpdate
     def compute(self, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         if self.reduction == "none":
             return super().compute(data, indices, updates, axis)
-        along = int(axis.reshape(())) % data.ndim
+        along = normalize_axis(int(axis.reshape(())), data.ndim)
         result = data.copy()
         if not self.use_init_val:
             result[element_grid(data, indices, along)] = neutral(self.reduction, data.dtype)

@@ -185,7 +185,7 @@ class Sliced(Op):
     def slices(data: Array, start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
         """The part as one slice per axis."""
         result = [slice(None)] * data.ndim
-        along = range(start.size) if axes is None else axes.tolist()
+        along = range(start.size) if axes is None else normalize_axes(axes.tolist(), data.ndim)
         for axis, first, last, by in zip(along, start.tolist(), stop.tolist(), step.tolist(), strict=True):
             result[axis] = python_slice(data.shape[axis], first, last, by)
         return tuple(result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
+import numpy as np
+
 from irload.core import attribute as attr
 from irload.core.bounds import bounds_of, moved
 from irload.core.op import Op
@@ -57,7 +59,7 @@ class Reshape(Op, since=1):
         return result
 
     def compute(self, data: Array, shape: Array) -> Array:
-        target = shape.tolist()
+        target = (shape.view(np.int64) if shape.dtype == np.uint64 else shape).tolist()  # a u64 may stand for −1
         if self.special_zero:
             target = [data.shape[k] if n == 0 else n for k, n in enumerate(target)]
         if -1 in target and not data.size:  # NumPy rejects −1 as ambiguous for empty arrays

@@ -51,7 +51,7 @@ class Squeeze(Op, since=1):
         return Shape.any(len(shape) - 1) if any(d.contains(1) for d in shape) else shape
 
     def compute(self, data: Array, axes: Array | None = None) -> Array:
-        named = {int(a) % max(data.ndim, 1) for a in axes.ravel()} if axes is not None else set[int]()
+        named = set(normalize_axes(() if axes is None else axes.ravel().tolist(), data.ndim))
         drop = tuple(k for k, n in enumerate(data.shape) if n == 1 and (k in named or not named))
         return data.squeeze(drop)
 

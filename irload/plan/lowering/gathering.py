@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import element as et
+from irload.core.shape import normalize_axis
 from irload.core.size import number
 from irload.core.tensor import Array
 from irload.graph import Node
@@ -22,7 +23,7 @@ def gather(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] 
     axis = axis_value.constant
     if axis is None or not data.size:
         return None
-    along = int(axis.reshape(())) % len(data.shape)
+    along = normalize_axis(int(axis.reshape(())), len(data.shape))
     shared = node.op.attributes.get("batch_dims", 0)
     shared += len(indices.shape) if shared < 0 else 0
     if indices.constant is not None and not shared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from irload.core.shape import normalize_axes, normalize_axis
 from irload.core.size import number
 from irload.graph import Node
 from irload.ops.movement.broadcast import Broadcast
@@ -40,7 +41,7 @@ def split(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] |
     axis_value = inputs[1].constant
     if axis_value is None:
         return None
-    axis = int(axis_value.reshape(-1)[0]) % len(inputs[0].shape)
+    axis = normalize_axis(int(axis_value.reshape(-1)[0]), len(inputs[0].shape))
     start, slices = 0, list[Step]()
     for output in outputs:
         stop = start + output.shape[axis]
@@ -57,7 +58,8 @@ def slice_by_constants(node: Node, inputs: list[Value], outputs: list[Value]) ->
     starts, stops, steps, *rest = ([number(n) for n in t.reshape(-1).tolist()] for t in known if t is not None)
     shape = inputs[0].shape
     index = [slice(None)] * len(shape)
-    for axis, start, stop, step in zip(rest[0] if rest else range(len(starts)), starts, stops, steps, strict=True):
+    along = normalize_axes(rest[0], len(shape)) if rest else range(len(starts))
+    for axis, start, stop, step in zip(along, starts, stops, steps, strict=True):
         index[axis] = python_slice(shape[axis], start, stop, step)
     return SliceStep(inputs[:1], outputs, index=tuple(index))
 

@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 
+from irload.core.shape import normalize_axis
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.boxes import IndexBox, replaced
@@ -35,7 +36,7 @@ def scatter(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step]
     data, indices, axis = inputs[0], inputs[1].constant, inputs[3].constant
     if indices is None or axis is None or not data.size:
         return None
-    along = int(axis.reshape(())) % len(data.shape)
+    along = normalize_axis(int(axis.reshape(())), len(data.shape))
     positions = from_start(indices.reshape(-1), data.shape[along])
     box = None if positions is None else box_of(positions, data.shape[along])
     if box is None:

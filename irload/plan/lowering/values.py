@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from irload.core.element import ElementType
+from irload.core.shape import normalize_axes
 from irload.core.size import array_of, extent, is_size
 from irload.core.tensor import Array
 from irload.ops.generation.range import Range4
+from irload.ops.ports import as_i64
 from irload.plan.ir.expression import expression_of
 from irload.plan.ir.program import Step, Value
 from irload.plan.ir.steps import ComputeStep, ElementwiseStep, ReduceStep, ReshapeStep, SliceStep
@@ -34,12 +36,12 @@ def rounded(number: float) -> float:
 def known_axes(value: Value, rank: int) -> tuple[int, ...]:
     """Return the sorted axes listed by a constant, empty if they are unknown."""
     given = () if value.constant is None or not rank else value.constant.reshape(-1).tolist()
-    return tuple(sorted({int(axis) % rank for axis in given}))
+    return tuple(sorted(set(normalize_axes(given, rank))))
 
 
 def from_start(indices: Array, size: int | Sequence[int]) -> Array | None:
     """Return i64 indices into axes of these sizes, with negative ones resolved; None if one is out of range."""
-    at, sizes = indices if indices.dtype == object else indices.astype(np.int64), size
+    at, sizes = indices if indices.dtype == object else as_i64(indices), size
     if is_size(size):
         at, sizes = at.astype(object), np.asarray(size)
     at = np.where(at < 0, at + sizes, at)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from irload.core.op import is_builtin
+from irload.core.shape import normalize_axes
 from irload.ops.activation.rectifiers import whole
 from irload.plan.ir.expression import Expression, Instruction
 from irload.plan.ir.program import Program, Step, Value
@@ -101,7 +102,7 @@ def _reduction(step: ComputeStep) -> ReduceStep | None:
     kind, dtypes = REDUCTIONS[step.op.type]
     if axes.constant is None or not axes.constant.size or not x.shape or x.dtype not in dtypes:
         return None
-    along = {int(axis) % len(x.shape) for axis in axes.constant.flat}
+    along = set(normalize_axes(axes.constant.ravel().tolist(), len(x.shape)))
     return ReduceStep([x], step.outputs, kind=kind, axes=tuple(sorted(along)), origin=step.origin)
 
 

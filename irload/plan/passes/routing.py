@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from irload.core.shape import normalize_axis
 from irload.plan.ir.program import Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ConcatStep, ScatterStep, TopKStep
 
@@ -28,7 +29,7 @@ def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> list[Step] | No
     rankings = _rankings(positions, producers)
     if not rankings or axis.constant is None:
         return None
-    along = int(axis.constant.reshape(())) % len(data.shape)
+    along = normalize_axis(int(axis.constant.reshape(())), len(data.shape))
     others = [tuple(n for k, n in enumerate(v.shape) if k != along) for v in (data, updates)]
     if (
         step.op.attributes.get("reduction", "none") != "none"
