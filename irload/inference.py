@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -315,6 +315,8 @@ def as_shape(shape: ShapeLike) -> Shape:
     """Return a Shape from any form that `Model.reshape` accepts."""
     if isinstance(shape, str):
         return Shape.parse(shape)
+    if not isinstance(shape, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a shape is a Shape, a sequence of sizes or its text, found {shape!r}")
     return shape if isinstance(shape, Shape) else Shape(*shape)
 
 

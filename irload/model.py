@@ -18,7 +18,7 @@ from irload.safety.integrity import Digests
 from irload.safety.limits import DEFAULT, Limits
 from irload.wording import printable
 
-__all__ = ["Model", "infer"]
+__all__ = ["Model", "infer", "require_model"]
 
 REMARKS = 10_000
 """Maximum number of remarks stored for one model."""
@@ -127,6 +127,7 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
     Raises the first error (ShapeMismatch, TypeMismatch, AttributeInvalid …) with its layer and line, unless `on_error`
     handles it.
     """
+    require_model(model)
     run = Inference(model.file, on_error, model.limits)
     run.graph(model)
     model.inferred = run.result(model)
@@ -135,6 +136,12 @@ def infer(model: Model, on_error: OnError = raise_error) -> Model:
         output.type = tensor
     _warn(model, run)
     return model
+
+
+def require_model(model: object) -> None:
+    """Raise TypeError for anything but a Model. Paths are a common mistake."""
+    if not isinstance(model, Model):
+        raise TypeError(f"expected a Model, found {type(model).__name__}; irload.read_model reads a file")
 
 
 def _warn(model: Model, run: Inference) -> None:

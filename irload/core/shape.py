@@ -32,7 +32,7 @@ class Dim:
             return value
         if value is None or value == -1:
             return ANY
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and len(value) == 2:
             lo, hi = value
             return Dim(max(lo or 0, 0), None if hi is None or hi < 0 else hi)
         try:

@@ -100,6 +100,10 @@ def check_finite(model: CompiledModel, inputs: Any = None, *, subnormals: bool =
     searches for subnormal numbers. An infinity may be intended (masks contain −inf), so the search for NaN continues
     after it. Raises the errors of a call.
     """
+    from irload.runtime.compiled_model import CompiledModel
+
+    if not isinstance(model, CompiledModel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"expected a CompiledModel, found {type(model).__name__}; call irload.compile_model first")
     finiteness = Finiteness()
     file = model.model.file
     names = labels(model.model)

@@ -24,6 +24,8 @@ def rename(model: Model, names: Mapping[str, str]) -> Model:
     exchanged. Raises InputInvalid for a name that does not occur, and for a new name that another layer or tensor has.
     """
     draft = Draft(model)
+    if not isinstance(names, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"names are a dict from old to new names, found {names!r}")
     rules = [_Rule(old, new) for old, new in names.items()]
     graphs = list(draft.model.walk())
     before = [_repeated(graph) for graph in graphs]
@@ -51,6 +53,8 @@ class _Rule:
     """One entry of `names`. `matched` is set by the first match."""
 
     def __init__(self, old: str, new: str) -> None:
+        if not (isinstance(old, str) and isinstance(new, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"names are strings, found {old!r}: {new!r}")
         self.old, self.new = old, new
         self.matched = False
         if new.count("*") not in (0, old.count("*")):

@@ -13,7 +13,7 @@ from irload.core.element import dynamic
 from irload.core.tensor import TensorType
 from irload.errors import InputInvalid, ReadError
 from irload.graph import Graph
-from irload.model import Model
+from irload.model import Model, require_model
 from irload.write.atomic import write_atomically
 
 __all__ = ["correct_ports", "corrected"]
@@ -35,6 +35,7 @@ def correct_ports(model: Model, path: str | Path, *, force: bool = False) -> int
     itself. Returns the number of changed ports. Raises InputInvalid for a model that was read from bytes or reshaped
     since, FileExistsError, OSError.
     """
+    require_model(model)
     path = Path(path)
     if model.file is None:
         raise InputInvalid("the model was read from bytes, so there is no file to correct")

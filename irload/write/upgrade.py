@@ -5,7 +5,7 @@ from __future__ import annotations
 from irload.core.element import ElementType
 from irload.core.tensor import TensorType
 from irload.graph import Node, Output, Port, topological
-from irload.model import Model
+from irload.model import Model, require_model
 from irload.ops.registry import resolve
 from irload.write.copies import copied
 
@@ -17,8 +17,7 @@ def as_v11(model: Model) -> Model:
 
     The given model is unchanged. Raises TypeError for anything but a Model.
     """
-    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance] - paths are a common mistake
-        raise TypeError(f"expected a Model, found {type(model).__name__}; irload.read_model reads a file")
+    require_model(model)
     ports = [p for p in (*model.inputs, *model.outputs) if p.element_type is not p.output.type.element]
     if not ports:
         return model
