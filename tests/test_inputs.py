@@ -124,8 +124,12 @@ def test_text_and_complex_numbers_are_parsed_for_numeric_inputs() -> None:
     assert real(np.array(["1.5", "-2e3"]))[0].tolist() == [1.5, -2000]
     assert whole(np.array([b"7", b"-8"]))[0].tolist() == [7, -8]
     assert real(np.array([1.5 + 0j, 2]))[0].tolist() == [1.5, 2]
-    for model, wrong in (real, ["1.5", "x"]), (whole, ["1.5", "2"]), (real, [1 + 1j, 2]):
-        with pytest.raises(irload.InputInvalid, match="is of dtype"):
+    for model, wrong, reason in (
+        (real, ["1.5", "x"], "<U3, and some text is not a number"),
+        (whole, ["1.5", "2"], "<U3, and some text is not an integer"),
+        (real, [1 + 1j, 2], "complex128, and some imaginary part is not 0"),
+    ):
+        with pytest.raises(irload.InputInvalid, match=f"is of dtype {reason}; the model takes"):
             model(np.array(wrong))
 
 

@@ -234,8 +234,10 @@ def _numbers(port: Port, array: Array) -> Array:
             return array.astype(np.int64 if port.element_type.is_integer else np.float64)
         except (ValueError, TypeError, OverflowError):
             pass
+    text = f", and some text is not {'an integer' if port.element_type.is_integer else 'a number'}"
+    reason = {"c": ", and some imaginary part is not 0", "U": text, "S": text, "T": text}.get(array.dtype.kind, "")
     raise InputInvalid(
-        f"input '{port.any_name}' is of dtype {array.dtype}; the model takes {port.element_type} "
+        f"input '{port.any_name}' is of dtype {array.dtype}{reason}; the model takes {port.element_type} "
         f"(NumPy {port.element_type.dtype})"
     )
 
