@@ -22,7 +22,9 @@ class Folder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.is_dir():
-            raise ReadError(f"a language model is a folder with {MODEL}; this is not a folder", Where(str(path)))
+            fact = "is a file" if self.path.exists() else "no such folder"
+            form = f"a text model is a folder with files such as {MODEL} and openvino_tokenizer.xml"
+            raise ReadError(f"{fact}; {form}", Where(str(path)))
 
     def file(self, name: str) -> Path:
         """The path of a required file. Raises ReadError, with the files that the folder has."""

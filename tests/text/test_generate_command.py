@@ -75,13 +75,14 @@ def test_errors(model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     (untemplated / "chat_template.jinja").unlink()
     for words, code, message in (
         ((model_folder,), 2, "give a PROMPT"),
+        ((model_folder / "none", "x"), 3, "none: no such folder; a text model is a folder with files such as"),
+        ((model_folder / "openvino_model.xml", "x"), 3, "openvino_model.xml: is a file; a text model is a folder"),
         ((model_folder, "x", "--logprobs", "2"), 2, "--logprobs requires --json"),
         ((model_folder, "x", "--system", "y"), 2, "--system requires --chat"),
         ((model_folder, ""), 2, "prompt is empty"),
         ((untemplated, "x", "--chat"), 2, "tokenizer_config.json); omit --chat"),
         ((model_folder, "x", "--beams", "2", "--temperature", "1"), 2, "beams cannot be combined with sampling"),
         ((tmp_path, "x"), 3, "no openvino_model.xml"),
-        ((tmp_path / "none", "x"), 3, "not a folder"),
     ):
         output, out, err = run(capsys, *words)
         assert (output, out) == (code, "")
