@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from contextlib import suppress
@@ -14,7 +15,9 @@ from irload.batch.manifest import Manifest, NoManifest
 from irload.batch.tables import Tables
 from irload.batch.target import OutputTarget
 from irload.errors import InputInvalid
-from irload.text.tasks import TextOptions
+
+LONGEST = 60
+"""Maximum characters of the two values of an option in a message."""
 
 
 def require_free(job: Job, source: Listing | Tables) -> None:
@@ -37,7 +40,7 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
     """
     require_free(job, source)
     target = job.target
-    facts = {"model": str(job.options.model), "digest": _digest(job), "made": repr(_settings(job))}
+    facts = {"model": str(job.options.model), "digest": _digest(job), "settings": json.dumps(_settings(job))}
     resuming = job.resume and target.manifest.exists()
     target.job.mkdir(parents=True, exist_ok=True)
     manifest = _locked(target.manifest, force=job.force)
@@ -45,9 +48,11 @@ def open_manifest(job: Job, source: Listing | Tables) -> Manifest:
         if not resuming or manifest.get("digest") is None:
             manifest.clear()
             manifest.put(**facts)
-        for name, difference in (("digest", "another model"), ("made", "other options")):
-            if manifest.get(name) != facts[name]:
-                raise InputInvalid(f"the job in {target.job} was started with {difference}; --force restarts it")
+        other = "another model" if manifest.get("digest") != facts["digest"] else ""
+        if not other and (settings := manifest.get("settings")) != facts["settings"]:
+            other = f"other options{_named_differences(settings, facts['settings'])}"
+        if other:
+            raise InputInvalid(f"the job in {target.job} was started with {other}; --force restarts it")
         if resuming and not target.is_folder and manifest.get("state") == "whole" and not target.path.exists():
             raise InputInvalid(f"the job in {target.job} is finished but {target.path} is missing; --force restarts it")
         for folder in (target.scratch, target.parts):
@@ -115,20 +120,33 @@ def _files_of(folder: Path) -> list[Path]:
     return sorted(f for f in folder.rglob("*") if f.suffix in (".xml", ".bin", ".json", ".jinja") and f.is_file())
 
 
-def _settings(job: Job) -> tuple[object, ...]:
-    """The options on which results depend."""
+def _named_differences(before: str | None, now: str) -> str:
+    """The options that differ, as a part of a message: ` (top: 2, now 3)`. Empty for a manifest of another version."""
+    earlier, present = json.loads(before or "{}"), json.loads(now)
+    if earlier.keys() != present.keys():
+        return ""
+    texts: list[str] = []
+    for name, value in present.items():
+        if earlier[name] != value:
+            short = len(earlier[name]) + len(value) < LONGEST
+            texts.append(f"{name}: {earlier[name]}, now {value}" if short else name)
+    return f" ({'; '.join(texts)})"
+
+
+def _settings(job: Job) -> dict[str, str]:
+    """The options on which results depend, each by its name and as text."""
     target, options = job.target, job.options
     shapes = sorted((options.shapes or {}).items(), key=str)
     columns = sorted(job.columns.items())
-    texts = () if options.texts == TextOptions() else (options.texts,)
-    return (
-        target.kind,
-        target.top,
-        target.labels,
-        options.images,
-        shapes,
-        options.cast,
-        options.hashed,
-        columns,
-        *texts,
-    )
+    settings: dict[str, object] = {
+        "format": target.kind,
+        "top": target.top,
+        "labels": target.labels,
+        "images": options.images,
+        "shape": shapes,
+        "cast": options.cast,
+        "verify-inputs": options.hashed,
+        "column": columns,
+        "texts": options.texts,
+    }
+    return {name: repr(value) for name, value in settings.items()}

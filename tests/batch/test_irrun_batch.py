@@ -144,7 +144,10 @@ def test_nothing_is_overwritten_without_force(batch, tmp_path):
     batch(*words, "--force")
     assert "--resume continues that job" in batch(*words, code=USAGE)
     assert batch(*words, "--resume")["before"] == 2
-    assert "started with other options" in batch(*words, "--resume", "--format", "npy", code=USAGE)
+    refused = batch(*words, "--resume", "--format", "npy", "--cast", code=USAGE)
+    assert (
+        "started with other options (format: 'npz', now 'npy'; cast: False, now True); --force restarts it" in refused
+    )
 
 
 @pytest.mark.one_in(6)
