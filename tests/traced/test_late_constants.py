@@ -29,3 +29,18 @@ def test_one_of_two_equal_steps_depends_on_a_size_that_changes(axis: int, monkey
             image[axis - 2] = size
             results = compiled([far, far, np.ones((1, 3, *image), np.float32)]).values()
             assert [r.max() for r in results] == image
+
+
+@pytest.mark.parametrize("kernels", ["auto", "off"])
+def test_part_of_a_shape_that_is_a_number_at_every_shape(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view of a shape may contain numbers only, as the last of [batch, length, 12]: it is not an array of sizes."""
+    monkeypatch.setenv("IRLOAD_JIT", kernels)
+    net = Net()
+    shape = net.op("ShapeOf", net.input(-1, -1, 12), version="opset3", output_type="i32")
+    at, one = net.constant(np.array([1])), net.constant(np.array([1], np.int32))
+    model = net.model(net.op("ScatterUpdate", shape, at, one, net.constant(0), version="opset3"))
+    with sanitizing(False):
+        compiled = irload.compile_model(model)
+        for batch, length in ((2, 9), (1, 2), (3, 5), (4, 7), (2, 9)):
+            (result,) = compiled(np.ones((batch, length, 12), np.float32)).values()
+            assert result.tolist() == [batch, 1, 12]

@@ -63,14 +63,15 @@ def _folded(step: ViewStep | ComputeStep) -> Array | None:
     if prod(shape) > FEW:
         return None
     if isinstance(step, ViewStep):
-        return viewed(sources[0], step.view)
-    if not is_builtin(step.op) or step.op.type not in ARITHMETIC:
+        array = viewed(sources[0], step.view)
+    elif not is_builtin(step.op) or step.op.type not in ARITHMETIC:
         return None
-    if any(array.dtype.kind == "f" for array in sources):
+    elif any(source.dtype.kind == "f" for source in sources):
         return None  # sums of sizes and floats are not polynomials of sizes
-    compute = step.op.progression if isinstance(step.op, Progression) else step.op.compute
-    array: Any = compute(*sources)
-    return array if has_sizes(array) else array.astype(step.output.dtype)
+    else:
+        compute: Any = step.op.progression if isinstance(step.op, Progression) else step.op.compute
+        array = compute(*sources)
+    return array if has_sizes(array) else array.astype(step.outputs[0].dtype)
 
 
 def _is_late(step: ViewStep | ComputeStep, program: Program) -> bool:
