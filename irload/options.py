@@ -46,7 +46,7 @@ class CompileOptions(TypedDict, total=False):
 
 @record()
 class Options:
-    """Resolved options. Raises InputInvalid for an unknown precision, or one that `jit` excludes.
+    """Resolved options. Raises InputInvalid for an unknown precision or `jit`, or a precision that `jit` excludes.
 
     `threads`: the maximum per step. `precise`: exclude kernels that round more than a plain sum. `tune`: choose kernels
     by timing. `jit`: require compiled kernels, or exclude them; None: use them if available. `limits`: the limits of
@@ -73,6 +73,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise InputInvalid(f"precision must be one of {', '.join(PRECISIONS)}, found '{self.precision}'")
+        if self.jit not in (True, False, None):  # any text would count as True, also "off"
+            raise InputInvalid(f"jit must be True, False or None, found {self.jit!r}")
         if self.precision == "bf16" and self.jit is False:
             raise InputInvalid("precision bf16 requires compiled kernels, which jit=False (irrun --no-jit) disables")
 

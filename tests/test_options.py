@@ -77,8 +77,9 @@ def test_all_options_are_accepted(name):
     [
         ({"precision": "f16"}, "precision must be one of f32, bf16, auto, found 'f16'"),
         ({"precision": "bf16", "jit": False}, "which jit=False .* disables"),
+        ({"jit": "off"}, "jit must be True, False or None, found 'off'"),
     ],
-    ids=["unknown", "excluded"],
+    ids=["unknown", "excluded", "text for jit"],
 )
 def test_invalid_options_are_refused(name, options, said):
     with pytest.raises(irload.InputInvalid, match=said):
