@@ -100,7 +100,9 @@ def _render_finite(finiteness: Document) -> None:
         console.print(_table(entry))
     for entry in finiteness["constants"]:
         console.print(f"[yellow]constant {safe(entry['name'])}[/] (id {entry['id']}) holds {_counts(entry['output'])}")
-    console.print("[red]FAILED[/]: non-finite or subnormal " + ("values" if finiteness["layers"] else "constants"))
+    entries = [*finiteness["layers"], *finiteness["constants"]]
+    kind = "non-finite or subnormal" if any(e["output"]["subnormal"] for e in entries) else "non-finite"
+    console.print(f"[red]FAILED[/]: {kind} " + ("values" if finiteness["layers"] else "constants"))
 
 
 def _table(entry: Document) -> Any:

@@ -180,5 +180,6 @@ def _entry(
     kind: str, name: str, node: Node, file: str | None, output: ValueRange, inputs: tuple[ValueRange, ...] = ()
 ) -> NonFinite:
     op = node.op
-    attributes = {n: str(v)[:200] for n, v in op.attributes.items() if n not in op.supplied}
+    written = {n: op.declared[n].write(v) for n, v in op.attributes.items() if n not in op.supplied and v is not None}
+    attributes = {name: text[:200] for name, text in written.items()}
     return NonFinite(kind, name, node.where(file), attributes, output, inputs)

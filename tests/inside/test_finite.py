@@ -115,3 +115,13 @@ def test_attributes_and_line_are_reported():
     assert finiteness.first.name == "big"
     assert finiteness.first.where.line is not None
     assert finiteness.first.attributes["auto_broadcast"] == "numpy"
+
+
+def test_attributes_are_written_as_in_files():
+    def pooled(g: Graph, x):
+        window = {"kernel": "2,2", "strides": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "exclude-pad": "false"}
+        return g.layer("AvgPool", [x], [("f32", [1, 1, 2, 1])], attributes=window)[0]
+
+    image = np.full((1, 1, 3, 2), np.inf, np.float32)
+    (layer,) = irload.check_finite(irload.compile_model(plain(pooled, "f32", image.shape)), image).layers
+    assert (layer.attributes["kernel"], layer.attributes["exclude_pad"]) == ("2,2", "false")
