@@ -16,13 +16,15 @@ from irload.core.tensor import UNBOUNDED_HI, Array, Bounds, TensorType, length_o
 from irload.errors import ShapeMismatch
 from irload.ops.ports import require_integer, require_rank
 
-ONE = Dim(1, 1)
+ZERO, ONE = Dim(0, 0), Dim(1, 1)
 
 
 class Reshape(Op, since=1):
     """`data` with the shape `shape`, in which one −1 stands for the size that preserves the number of elements.
 
     Specification: Reshape-1. With `special_zero` a 0 copies the dim of the data at the same index, else it is a size.
+    For empty data, −1 is the quotient of the dims other than a 0 that both have at the same index, so that [0,-1,4]
+    keeps the dims of [0,3,4]; if another 0 is left, −1 is 1.
     """
 
     special_zero = attr.boolean(default=False, spec_required=True)
@@ -40,7 +42,7 @@ class Reshape(Op, since=1):
 
     def _resolved(self, data: Shape, pattern: list[Dim | None]) -> Shape:
         """The output shape; None in the pattern stands for −1."""
-        copied = {k for k, d in enumerate(pattern) if self.special_zero and d == Dim(0, 0)}
+        copied = {k for k, d in enumerate(pattern) if d == ZERO and (self.special_zero or _is_zero(data, k))}
         if data.rank is None:
             rest = ANY if copied else Dim(1, None)
             return Shape(*(ANY if k in copied else rest if d is None else d for k, d in enumerate(pattern)))
@@ -85,6 +87,10 @@ def _pattern(known: Bounds) -> list[Dim | None]:
     return result
 
 
+def _is_zero(data: Shape, index: int) -> bool:
+    return data.rank is not None and index < data.rank and data[index] == ZERO
+
+
 def _without_common(source: list[Dim], target: list[Dim]) -> tuple[list[Dim], list[Dim]]:
     """Both lists without their common static dims, which cancel out."""
     left, rest = list[Dim](), list(target)
@@ -100,7 +106,7 @@ def _without_common(source: list[Dim], target: list[Dim]) -> tuple[list[Dim], li
 def _missing(source: Sequence[Dim], target: Sequence[Dim], complaint: str) -> Dim:
     """The dim for −1: the number of elements divided by the product of the other dims."""
     have, need = _product(source), _product(target)
-    if need == Dim(0, 0):
+    if need == ZERO:
         if have.lo:
             raise ShapeMismatch(f"{complaint}: with a dim of 0, -1 needs empty data")
         return ONE if all(d.is_static for d in source) else ANY
