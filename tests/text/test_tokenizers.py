@@ -116,8 +116,11 @@ def test_a_text_of_a_megabyte() -> None:
 
 
 def test_errors(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="not a folder"):
+    with pytest.raises(ReadError, match="none: no such folder"):
         irload.Tokenizer(tmp_path / "none")
+    (tmp_path / "file").touch()
+    with pytest.raises(ReadError, match="file: is a file; a text model is a folder"):
+        irload.Tokenizer(tmp_path / "file")
     with pytest.raises(ReadError, match=r"no openvino_tokenizer\.xml"):
         irload.Tokenizer(tmp_path).encode("a")
     with pytest.raises(InputInvalid, match="integers"):
