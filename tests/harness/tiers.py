@@ -28,8 +28,8 @@ def nightly_only(tests: Iterable[pytest.Function]) -> Iterator[pytest.Function]:
     """The tests that `make test` omits.
 
     These are tests marked `nightly`, cases with a seed of at least SEEDS, and most cases of grids marked `one_in(n)`:
-    all except cases in which the indices of the parameter values add up to a multiple of n. Every value of every
-    parameter is still tested.
+    all except cases in which the indices of the parameter values add up to a multiple of n. Every value is still tested
+    if the other parameters together have at least n values.
     """
     if NIGHTLY:
         return

@@ -47,6 +47,7 @@ def no_collection():
     gc.enable()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_it_is_freed_with_the_last_reference(path, no_collection, options, use):

@@ -129,6 +129,7 @@ class Masks:
             self.numbers.append(net.op("Multiply", self.numbers[-1], self._pick(self.numbers), **NUMPY))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_random_masks(seed: int, *, dynamic: bool) -> None:

@@ -48,7 +48,7 @@ def packed_bytes(weights: Weights, rows: int, *, variables: bool) -> int:
     return LlvmExecutable([step], memory, TARGETS[0], Options(1, variables=variables)).nbytes["packed weights"]
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 @pytest.mark.parametrize("transposed", [True, False])

@@ -41,7 +41,7 @@ def test_depthwise(
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize(("sizes", "kernel", "numbers"), GEOMETRIES)
 @pytest.mark.parametrize(("groups", "group"), [(1, 2), (9, 2), (8, 4), (5, 4), (3, 8), (4, 8), (2, 16), (5, 3)])
