@@ -88,12 +88,9 @@ def _fold(model: Model, texts: Sequence[str]) -> Model:
     return fold(model)
 
 
-_WITHOUT_GROUPS = ("fp16", "bf16", "int8", "int8_asym", "int8_sym")
-"""The formats of --convert that store one scale per channel, or none."""
-
-
 def _convert(model: Model, texts: Sequence[str]) -> Model:
     from irload.edit import convert
+    from irload.edit.convert import FORMATS, GROUPED
 
     for text in texts:
         words = text.split(",")
@@ -106,7 +103,7 @@ def _convert(model: Model, texts: Sequence[str]) -> Model:
                 settings["all_layers"] = True
             else:
                 raise click.UsageError(f"--convert '{text}': '{word}' is not one of group=64, group=none, all-layers")
-        if settings and words[0] in _WITHOUT_GROUPS:
+        if settings and words[0] in FORMATS and words[0] not in GROUPED:
             fact = f"{words[0]} takes no settings; group and all-layers are for int4"
             raise click.UsageError(f"--convert '{text}': {fact}")
         model = convert(model, words[0], **settings)

@@ -25,6 +25,8 @@ SHORT = {"fp16": halves, "bf16": bfloats}
 """The formats of 16 bits, with the functions that round constants."""
 ALIASES = {"int8": "int8_asym", "int4": "int4_sym"}
 FORMATS = (*SHORT, *ALIASES, *MODES)
+GROUPED = tuple(name for name in (*ALIASES, *MODES) if MODES[ALIASES.get(name, name)].element.bits < 8)
+"""The formats with a scale per group of weights, to which `group_size` and `all_layers` apply."""
 BACKUP = MODES["int8_asym"]
 """The mode of weights that need 8 bits even in 4-bit formats, or whose size is not a multiple of the group size."""
 
