@@ -8,7 +8,7 @@ import click
 
 from irload.options import CompileOptions
 from irload.record import record
-from irrun.arguments import compile_options, model_argument, shapes_option, weights_option
+from irrun.arguments import FileToWrite, compile_options, model_argument, shapes_option, weights_option
 from irrun.completion import layer_names
 from irrun.records import Feed, Source, records
 
@@ -32,7 +32,7 @@ class PageContents:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FileToWrite(path_type=Path),
     metavar="FILE.html",
     help="The page to write; default: MODEL.html.",
 )

@@ -218,6 +218,7 @@ def test_command_lines_that_would_do_something_else(irrun, tmp_path, monkeypatch
         ("batch", DIGITS, SEVEN, "-o", "-"),
         ("check", DIGITS, "-o", "-"),
         ("infer", DIGITS, "--write", "-"),
+        ("report", DIGITS, "-o", "-"),
     ],
 )
 def test_a_dash_is_not_the_name_of_an_output(irrun, tmp_path, monkeypatch, words):
