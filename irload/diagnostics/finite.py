@@ -180,6 +180,6 @@ def _entry(
     kind: str, name: str, node: Node, file: str | None, output: ValueRange, inputs: tuple[ValueRange, ...] = ()
 ) -> NonFinite:
     op = node.op
-    written = {n: op.declared[n].write(v) for n, v in op.attributes.items() if n not in op.supplied and v is not None}
-    attributes = {name: text[:200] for name, text in written.items()}
+    given = {name: op.attributes[name] for name, declaration in op.declared.items() if not declaration.supplied}
+    attributes = {name: op.declared[name].write(v)[:200] for name, v in given.items() if v is not None}
     return NonFinite(kind, name, node.where(file), attributes, output, inputs)

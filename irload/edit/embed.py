@@ -16,6 +16,7 @@ from irload.edit.layouts import layout_of, order_of, set_layout
 from irload.errors import InputInvalid, TypeMismatch
 from irload.graph import Port
 from irload.model import Model
+from irload.wording import counted
 
 __all__ = ["RESIZES", "embed"]
 
@@ -138,6 +139,6 @@ def _per_channel(port: Port, name: str, values: float | Sequence[float], dims: S
         return array.reshape((1,) * len(dims))
     count = _channels(port, dims, channel)
     if array.shape != (count,):
-        channels = f"{count} channel{'' if count == 1 else 's'}"
-        raise InputInvalid(f"{name} has {array.size} numbers, input '{port.any_name}' has {channels}")
+        fact = f"{name} has {counted(array.size, 'number')}, input '{port.any_name}' has {counted(count, 'channel')}"
+        raise InputInvalid(fact)
     return array.reshape([count if k == channel else 1 for k in range(len(dims))])

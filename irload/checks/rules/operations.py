@@ -159,7 +159,7 @@ def unknown_attribute(scope: Scope) -> Iterator[Hit]:
             if name not in typos:  # a typo is reported as the cause of a missing attribute
                 cls = known_class(layer)
                 known = set() if cls is None else {a.xml_name for a in cls.declared.values()}
-                near = near_names(name, known - set(layer.data), cutoff=0.75)  # no typo of an attribute that is there
+                near = near_names(name, known - set(layer.data), cutoff=0.75)  # not attributes that the layer has
                 yield Hit(layer, f"unknown attribute {name}", f"did you mean {near[0]}?" if near else "")
 
 
