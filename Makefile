@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-jit test-lowest test-ray test-browser test-clients dist docs dev lint lint-windows format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
+.PHONY: help demo test test-all test-jit test-lowest test-ray test-browser test-clients dist docs dev lint format generated conformance fuzz fuzz-plan fuzz-data fuzz-reader mutants bench models clean
 
 # Tests start thousands of processes. Without cached bytecode each would compile all modules: 1.1 s instead of 0.4 s.
 unexport PYTHONDONTWRITEBYTECODE
@@ -74,14 +74,11 @@ docs: .venv/.dev  ## Build the documentation site into build/site; a warning is 
 dev: .venv/.dev  ## Create an environment with all extras, an editable install, and the commit hooks.
 	@if [ -d .git ]; then $(BIN)/pre-commit install; fi
 
-PYRIGHT = pyright --pythonpath $(BIN)/python
-lint: .venv/.dev  ## ruff, pyright and the import contract.
-	@failed=; for step in 'ruff check .' 'ruff format --check .' lint-imports '$(PYRIGHT)'; do \
+PYREFLY = pyrefly check --python-interpreter-path $(BIN)/python
+lint: .venv/.dev  ## ruff, the import contract, and pyrefly for this system and for Windows, where os and others differ.
+	@failed=; for step in 'ruff check .' 'ruff format --check .' lint-imports '$(PYREFLY)' '$(PYREFLY) --python-platform win32'; do \
 		echo "$$step" | cut -c-100; $(BIN)/$$step || failed="$$failed $${step%% *}"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
-
-lint-windows: .venv/.dev  ## pyright for Windows, where os, signal and others differ (nightly).
-	@$(BIN)/$(PYRIGHT) --pythonplatform Windows
 
 format: .venv/.dev  ## Apply ruff's automatic fixes.
 	$(BIN)/ruff check --fix .

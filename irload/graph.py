@@ -60,8 +60,8 @@ class UnknownOp(Op):
 
     def __init__(self, type: str, opset: str, text: Mapping[str, str], bodies: Iterable[str] = ()) -> None:
         super().__init__()
-        self.type = type  # pyright: ignore[reportAttributeAccessIssue]
-        self.opset = opset  # pyright: ignore[reportAttributeAccessIssue]
+        self.type = type  # pyrefly: ignore[read-only]
+        self.opset = opset  # pyrefly: ignore[read-only]
         self.text = dict(text)
         self.bodies = tuple(bodies)
         """The tags of the bodies of the layer, which are not read."""

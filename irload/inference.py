@@ -315,7 +315,7 @@ def as_shape(shape: ShapeLike) -> Shape:
     """Return a Shape from any form that `Model.reshape` accepts."""
     if isinstance(shape, str):
         return Shape.parse(shape)
-    if not isinstance(shape, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(shape, Iterable):
         raise TypeError(f"a shape is a Shape, a sequence of sizes or its text, found {shape!r}")
     return shape if isinstance(shape, Shape) else Shape(*shape)
 

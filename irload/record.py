@@ -17,7 +17,7 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
-import irload.sources  # noqa: F401  # pyright: ignore[reportUnusedImport] - stamps the files before other imports
+import irload.sources  # noqa: F401 - stamps the files before other imports
 from irload.wording import near_names, suggestion
 
 R = TypeVar("R")

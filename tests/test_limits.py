@@ -24,7 +24,7 @@ MODELS = Path(__file__).parents[1] / "models"
 
 def test_they_are_frozen_and_survive_pickling() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Limits().layers = 3  # pyright: ignore[reportAttributeAccessIssue]
+        Limits().layers = 3
     assert pickle.loads(pickle.dumps(Limits(layers=3))) == Limits(layers=3)
 
 
@@ -41,7 +41,7 @@ def test_they_are_frozen_and_survive_pickling() -> None:
     ],
 )
 def test_as_text(text: str, name: str, value: float | None) -> None:
-    assert limits_of([text]) == Limits(**{name: value})  # pyright: ignore[reportArgumentType]
+    assert limits_of([text]) == Limits(**{name: value})
 
 
 @pytest.mark.parametrize(

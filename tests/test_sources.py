@@ -119,7 +119,7 @@ def test_a_process_started_before_an_upgrade_caches_nothing(tmp_path: Path, way:
     old = begin()
     file = tmp_path / "lib" / "irload" / "read" / "weights.py"
     text = file.read_text(encoding="utf-8")
-    line = "        raw = self.bytes(offset, size)\n"
+    line = "        raw = self.raw(offset, size)\n"
     assert text.count(line) == 1
     new = text.replace(line, line + "        raw = (raw.view(np.float32) * np.float32(2)).view(np.uint8)\n")
     if way == "replaced":

@@ -117,9 +117,8 @@ def command(
     fed = feed.gather(loaded, source.limits)
 
     def measured(threads: int | None, **changed: Any) -> Benchmark:
-        return benchmark(
-            loaded, [f.value for f in fed], threads=threads, **{**asdict(measurement), **changed}, **options
-        )
+        how: dict[str, Any] = {**asdict(measurement), **changed}
+        return benchmark(loaded, [f.value for f in fed], threads=threads, **how, **options)
 
     with progress("measuring"):
         timings = measured(threads)

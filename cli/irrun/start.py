@@ -6,7 +6,7 @@ Importing this module installs a handler of SIGINT. It imports only modules that
 from __future__ import annotations
 
 # The module signal imports enum, which takes 10 ms, during which Ctrl-C would give a traceback.
-import _signal  # pyright: ignore[reportMissingImports] - without stubs
+import _signal
 import os
 
 

@@ -39,8 +39,7 @@ def carried_columns(fields: Sequence[Any], rows: Sequence[Carried | None]) -> li
             indices += [] if row is None else [row.row]
             end += 1
         for k, field in enumerate(fields):
-            nulls = block is None
-            column = arrow.nulls(end - begin, field.type) if nulls else _take(arrow, block.column(k), indices)
+            column = arrow.nulls(end - begin, field.type) if block is None else _take(arrow, block.column(k), indices)
             chunks[k].append(column)
         begin = end
     return [arrow.chunked_array(parts, field.type) for parts, field in zip(chunks, fields, strict=True)]

@@ -56,7 +56,7 @@ class JsonLines:
     labels: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
 
-    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
+    def encode(self, rows: Sequence[ResultRow]) -> bytes:
         """The lines of the rows."""
         lines: list[str] = []
         for name, carried, outputs in rows:
@@ -107,7 +107,7 @@ class CsvRows:
     columns: tuple[tuple[str, ...], ...]
     carried: tuple[str, ...] = ()
 
-    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
+    def encode(self, rows: Sequence[ResultRow]) -> bytes:
         """Encode each row as one line of JSON: names may contain line breaks, which CSV would preserve."""
         lines: list[str] = []
         for name, carried, outputs in rows:
@@ -146,7 +146,7 @@ class ParquetRows:
 
     format: TableFormat
 
-    def bytes(self, rows: Sequence[ResultRow]) -> bytes:
+    def encode(self, rows: Sequence[ResultRow]) -> bytes:
         """A parquet file of rows."""
         stream = io.BytesIO()
         with parquet_writer(stream, self.format.schema) as write:

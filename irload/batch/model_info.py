@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from irload.batch.geometry import Fit
 from irload.batch.images import ImageOptions
@@ -32,7 +32,7 @@ def with_model_info(options: ImageOptions, rt_info: Mapping[str, Any]) -> ImageO
         mean=options.mean or _numbers(info, "mean_values"),
         scale=options.scale or _numbers(info, "scale_values"),
         channels=options.channels or (None if reverse is None else "rgb" if reverse else "bgr"),
-        fit=options.fit or fit,
+        fit=options.fit or cast(Fit | None, fit),
         pad_value=int(_numbers(info, "pad_value")[0]) if "pad_value" in info else options.pad_value,
     )
 

@@ -124,7 +124,7 @@ class PartsSink:
             stored_as = ItemRecord(item.name, str(self.target), digest.hexdigest(), samples=len(item_rows))
             records.append(replace(stored_as, part=name, row=len(rows)))
             rows += item_rows
-        write_files(self.scratch, [(self.folder / name, self.form.bytes(rows))])
+        write_files(self.scratch, [(self.folder / name, self.form.encode(rows))])
         return records
 
     def merge(self, runs: Iterable[RowRange]) -> None:

@@ -81,14 +81,16 @@ def predict(
     if workers and isinstance(model, Model):
         raise InputInvalid("worker processes load the model themselves: give its path, or workers=0")
     texts = TextOptions(generation or GenerationOptions(), chat)
-    loaded: Model | TextPredictor | str | Path = model
-    if not isinstance(loaded, Model) and is_folder(loaded):
+    loaded: Model | TextPredictor
+    if isinstance(model, Model):
+        loaded = model
+    elif is_folder(model):
         loaded = text_predictor_of(
-            WorkerOptions(loaded, weights, shapes, batch_size, threads, compile=options, texts=texts)
+            WorkerOptions(model, weights, shapes, batch_size, threads, compile=options, texts=texts)
         )
-    elif not isinstance(loaded, Model):
+    else:
         mmap = options.get("mmap", False) if workers else options.pop("mmap", False)
-        loaded = read_model(loaded, weights, limits=options.get("limits") or DEFAULT, mmap=mmap)
+        loaded = read_model(model, weights, limits=options.get("limits") or DEFAULT, mmap=mmap)
     items = _items(source, loaded.inputs, columns, given=isinstance(loaded, TextPredictor))
     size = loaded.together if isinstance(loaded, TextPredictor) else batch_size or MAX_SAMPLES
     tasks = iter(lambda: Task(list(islice(items, size))), Task([]))

@@ -43,7 +43,7 @@ def scan(weights: Weights, element: ElementType, count: int, offset: int) -> Sca
     if layout is None or not weights.present or not count:
         return None
     try:
-        return _count(weights.bytes(offset, element.bytes_for(count)), *layout)
+        return _count(weights.raw(offset, element.bytes_for(count)), *layout)
     except IRError:
         return None
 

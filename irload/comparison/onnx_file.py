@@ -32,7 +32,7 @@ def onnx_outputs(
     if not path.exists():
         raise ReadError("no such file", Where(str(path)))
     try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
+        import onnxruntime
     except ImportError:
         raise Unsupported("ONNX Runtime is not installed here; pip install onnxruntime") from None
     runtime: Any = onnxruntime
@@ -61,7 +61,7 @@ def onnx_outputs(
 def _with_outputs(path: Path, names: dict[str, str]) -> tuple[str | bytes, list[str]]:
     """Return the file unchanged, or its bytes with an output for each tensor of a known name; and these names."""
     try:
-        import onnx  # pyright: ignore[reportMissingImports]
+        import onnx
     except ImportError:
         return str(path), []
     library: Any = onnx

@@ -106,7 +106,8 @@ class Sides:
             names = {n: self.names[self.matched[n]] if n in self.matched else f"\0{theirs[n]}" for n in theirs}
             known = _paths(self.runner, self.names, set(self.matched.values()))
             positions = {node: k for k, node in enumerate(self.runner.results)}
-            ends = [positions.get(self.matched.get(n)) for n in self._other.results]  # pyright: ignore[reportArgumentType]
+            results = [self.matched.get(n) for n in self._other.results]
+            ends = [None if node is None else positions.get(node) for node in results]
             known |= {output_name(k) for k in ends if k is not None}
             pairs = plain(self._other, self._in_order(self._other, inputs), names, ends)
             return Stream(pairs, lambda name: _key(name) in known)

@@ -178,7 +178,7 @@ def openvino_precision(requested: str) -> str:
 
 def _openvino() -> Any:
     try:
-        import openvino  # pyright: ignore[reportMissingImports]
+        import openvino
     except ImportError:
         raise Unsupported("OpenVINO is not installed here; pip install openvino") from None
     return openvino

@@ -287,7 +287,7 @@ def advised(rule: Validator) -> Validator:
 
 
 def _each(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
+    return value if isinstance(value, tuple) else (value,)
 
 
 # -- text ------------------------------------------------------------------------------------------------------------
@@ -372,4 +372,4 @@ def _short(word: str, limit: int = 40) -> str:
 
 
 def _shown(value: Any) -> str:
-    return _short(f"[{', '.join(map(str, value[:100]))}]" if isinstance(value, tuple) else f"{value}", 200)  # pyright: ignore
+    return _short(f"[{', '.join(map(str, value[:100]))}]" if isinstance(value, tuple) else f"{value}", 200)

@@ -298,7 +298,7 @@ class Shape:
                 return self._dims == other._dims
             return self._sizes == other._sizes
         if isinstance(other, tuple | list):
-            return self.is_static and self.static == tuple(other)  # pyright: ignore[reportUnknownArgumentType]
+            return self.is_static and self.static == tuple(other)
         return NotImplemented
 
     def __hash__(self) -> int:
@@ -314,8 +314,8 @@ class Shape:
 
 
 UNRANKED = Shape()
-UNRANKED._dims = None  # pyright: ignore[reportPrivateUsage]
-UNRANKED._sizes = None  # pyright: ignore[reportPrivateUsage]
+UNRANKED._dims = None  # noqa: SLF001
+UNRANKED._sizes = None  # noqa: SLF001
 
 
 def _parse_dim(item: str, text: str) -> Dim:
@@ -352,7 +352,7 @@ def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[
 def shape_of(sizes: tuple[int, ...]) -> Shape:
     """The static shape with these sizes. Cached, as inference at run time needs a shape for each array."""
     shape = object.__new__(Shape)
-    shape._sizes = sizes  # pyright: ignore[reportPrivateUsage]
+    shape._sizes = sizes
     return shape
 
 

@@ -28,7 +28,7 @@ class _Size:
     """A polynomial over symbols and quotients of its trace. Results of arithmetic that are constant are plain ints."""
 
     __array_ufunc__ = None
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
     __slots__ = ("_bounds", "hint", "terms", "trace")
 
     def __init__(self, trace: Trace, terms: Terms, hint: int) -> None:

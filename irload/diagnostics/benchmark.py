@@ -238,7 +238,7 @@ def _openvino(
 ) -> tuple[list[RunOnce], str, str]:
     """Return the call of each request, their precision, and the default precision of the plugin."""
     try:
-        import openvino as ov  # pyright: ignore[reportMissingImports]
+        import openvino as ov
     except ImportError:
         raise Unsupported("OpenVINO is not installed here; pip install openvino") from None
     if model.file is None:

@@ -102,7 +102,7 @@ def check_finite(model: CompiledModel, inputs: Any = None, *, subnormals: bool =
     """
     from irload.runtime.compiled_model import CompiledModel
 
-    if not isinstance(model, CompiledModel):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, CompiledModel):
         raise TypeError(f"expected a CompiledModel, found {type(model).__name__}; call irload.compile_model first")
     finiteness = Finiteness()
     file = model.model.file

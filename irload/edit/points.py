@@ -26,7 +26,7 @@ def matching(draft: Draft, point: Point, *, with_constants: bool = False) -> lis
     """
     if isinstance(point, Port):
         return [(draft.input if point.node.type == "Parameter" else draft.output)(point).output]
-    if not isinstance(point, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(point, str):
         raise TypeError(f"a tensor is selected by its name or by a Port, found {point!r}")
     selected = _named(draft, point) or _at_port(draft, point)
     if selected is None and any(c in point for c in _GLOB):

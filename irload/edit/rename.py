@@ -24,7 +24,7 @@ def rename(model: Model, names: Mapping[str, str]) -> Model:
     exchanged. Raises InputInvalid for a name that does not occur, and for a new name that another layer or tensor has.
     """
     draft = Draft(model)
-    if not isinstance(names, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(names, Mapping):
         raise TypeError(f"names are a dict from old to new names, found {names!r}")
     rules = [_Rule(old, new) for old, new in names.items()]
     graphs = list(draft.model.walk())
@@ -53,7 +53,7 @@ class _Rule:
     """One entry of `names`. `matched` is set by the first match."""
 
     def __init__(self, old: str, new: str) -> None:
-        if not (isinstance(old, str) and isinstance(new, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not (isinstance(old, str) and isinstance(new, str)):
             raise TypeError(f"names are strings, found {old!r}: {new!r}")
         self.old, self.new = old, new
         self.matched = False

@@ -131,7 +131,7 @@ class CachedDynamicModel(Cached):
     def _with_variables(self) -> CompiledModel:
         """Return the complete CompiledModel, after setting its variables to the values in this object."""
         whole = self._completed()
-        whole._variables = self._variables
+        whole._variables = self._variables  # noqa: SLF001
         return whole
 
     def _read_for_other_shapes(self) -> CompiledModel:

@@ -37,7 +37,7 @@ def apply_moc_transformations(model: Model, cf: bool = False, smart_reshape: boo
     if cf:
         ConstantFolding().run_on_model(model)
     smallest = np.finfo(np.float32).tiny
-    for node in model._graph.nodes:  # pyright: ignore[reportPrivateUsage]
+    for node in model._graph.nodes:  # noqa: SLF001
         if node.type == "Const" and node.op.attributes["element_type"] is f32:
             values = node.op.attributes["data"]()
             subnormal = (np.abs(values) < smallest) & (values != 0)
@@ -60,7 +60,7 @@ def apply_make_stateful_transformation(
 
 def compress_model_transformation(model: Model) -> None:
     """Convert f32 constants to f16 followed by a Convert, as `save_model` does."""
-    for old, pair in replacements(model._graph).items():  # pyright: ignore[reportPrivateUsage]
+    for old, pair in replacements(model._graph).items():  # noqa: SLF001
         adapters.link(pair)
         Output(old, 0).replace(adapters.adapter(pair[1]).output(0))
 

@@ -33,19 +33,19 @@ def adapter(node: graph.Node) -> Node:
     """The adapter of a graph node: the same object as long as one exists."""
     cached = _adapters.get(id(node))  # the adapter keeps the node alive, so its id is not reused
     owner = getattr(node.op, "node", None)  # set for an operation that is written in Python
-    if owner is not None and owner._belongs_to(node):
+    if owner is not None and owner._belongs_to(node):  # noqa: SLF001
         return owner
-    if cached is None or cached._node is not node:  # pyright: ignore[reportPrivateUsage]
+    if cached is None or cached._node is not node:  # noqa: SLF001
         kind = kinds.get(node.type) or kinds[""]
         cached = kind.__new__(kind)
-        cached._node = node  # pyright: ignore[reportPrivateUsage]
+        cached._node = node  # noqa: SLF001
         _adapters[id(node)] = cached
     return cached
 
 
 def remember(node: Node) -> None:
     """Record the adapter of a node that Python code creates."""
-    _adapters[id(node._node)] = node  # pyright: ignore[reportPrivateUsage]
+    _adapters[id(node._node)] = node  # noqa: SLF001
 
 
 def link(nodes: Iterable[graph.Node]) -> None:

@@ -139,7 +139,7 @@ def constant(values: Array, element: ElementType, name: str = "") -> graph.Node:
 def as_input(value: Any, user: str = "") -> graph.Output:
     """The output of a node, or of a new constant of numbers or strings. `user`: prefix of the constant's name."""
     if hasattr(value, "_graph_output"):
-        return value._graph_output()
+        return value._graph_output()  # noqa: SLF001
     array = np.asarray(value)
     if array.dtype == object:
         raise OVTypeError(f"an input of an operation is a node, an output, or numbers; found {type(value).__name__}")

@@ -57,7 +57,7 @@ class _WithBodies(Node):
             return self._models[name]
         body = cast(graph.Graph, self._subgraph(name).body)
         model = irload.model.Model(body.nodes, body.parameters, body.results, body.sinks, body.file)
-        return Model._from_graph(model)  # pyright: ignore[reportPrivateUsage]
+        return Model._from_graph(model)  # noqa: SLF001
 
     def _set(self, name: str, **changed: Any) -> None:
         old = self._subgraph(name)
@@ -67,7 +67,7 @@ class _WithBodies(Node):
         adapters.edited()
 
     def _set_body(self, name: str, body: Model) -> None:
-        model = body._graph  # pyright: ignore[reportPrivateUsage]
+        model = body._graph  # noqa: SLF001
         self._models = {**self._models, name: body}
         self._set(name, body=graph.Graph(model.nodes, model.parameters, model.results, model.sinks, model.file))
 
@@ -79,14 +79,14 @@ class _WithBodies(Node):
 
     def _parameter(self, name: str, parameter: Node) -> int:
         parameters = cast(graph.Graph, self._subgraph(name).body).parameters
-        node = parameter._node
+        node = parameter._node  # noqa: SLF001
         if node not in parameters:
             raise OpenVINOError(f"{parameter!r} is not a parameter of the body")
         return parameters.index(node)
 
     def _result(self, name: str, value: Node | Output) -> int:
         results = cast(graph.Graph, self._subgraph(name).body).results
-        node = value._node  # pyright: ignore[reportPrivateUsage]
+        node = value._node  # noqa: SLF001
         if node in results:
             return results.index(node)
         source = as_output(value)

@@ -145,7 +145,7 @@ class CompiledModel:
 
     def get_runtime_model(self) -> Model:
         """A copy of the model that was compiled. irload's steps are listed by `profiling_info`."""
-        return Model._from_graph(copies.clone(self._compiled.model))  # pyright: ignore[reportPrivateUsage]
+        return Model._from_graph(copies.clone(self._compiled.model))  # noqa: SLF001
 
     def release_memory(self) -> None:
         """Release plans and their memory; the next inference plans again."""
@@ -192,7 +192,7 @@ def _port(ports: list[ConstOutput], key: Any, kind: str) -> ConstOutput:
 
 def compile_graph(model: Model, config: PropertyValues) -> CompiledModel:
     """Compile a copy of the model, so that later edits of the model do not change it."""
-    return compile_copy(copies.clone(model._graph), config)  # pyright: ignore[reportPrivateUsage]
+    return compile_copy(copies.clone(model._graph), config)  # noqa: SLF001
 
 
 def compile_copy(model: irload.model.Model, config: PropertyValues) -> CompiledModel:

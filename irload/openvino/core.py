@@ -88,7 +88,7 @@ class Core:
         device_of(device_name)
         from irload.graph import UnknownOp
 
-        nodes = [n for n in model._graph.nodes if n.reachable]  # pyright: ignore[reportPrivateUsage]
+        nodes = [n for n in model._graph.nodes if n.reachable]  # noqa: SLF001
         return {n.name: "CPU" for n in nodes if not isinstance(n.op, UnknownOp)}
 
     @raising
@@ -124,7 +124,7 @@ class Core:
 
     def _config(self, device_name: Any, given: Mapping[str, Any] | None) -> PropertyValues:
         name = device_of(str(device_name))
-        defaults = self._configs["CPU"]._set | (self._configs[name]._set if name in self._configs else {})  # pyright: ignore[reportPrivateUsage]
+        defaults = self._configs["CPU"]._set | (self._configs[name]._set if name in self._configs else {})  # noqa: SLF001
         return PropertyValues(str(device_name), properties_of(given), defaults)
 
     @raising
@@ -190,7 +190,7 @@ def read(model: Any, weights: Any = None, *, mmap: bool = False) -> Model:
     if isinstance(weights, bytes) and not weights:
         weights = None
     loaded = irload.read_model(model if isinstance(model, bytes) else Path(cast(Any, model)), weights, mmap=mmap)
-    return Model._from_graph(as_v11(loaded))  # pyright: ignore[reportPrivateUsage]
+    return Model._from_graph(as_v11(loaded))  # noqa: SLF001
 
 
 def _is_xml(model: Any) -> bool:

@@ -60,7 +60,7 @@ class _Declared(dict[str, attr.Attribute]):
     def __get__(self, instance: PythonOp | None, owner: type) -> Mapping[str, attr.Attribute]:
         if instance is None:
             return self
-        attributes = instance._visited()  # pyright: ignore[reportPrivateUsage]
+        attributes = instance._visited()  # noqa: SLF001
         for value in attributes.values():
             _require_text(value)
         return {name: _declaration(name) for name in attributes}
@@ -76,7 +76,7 @@ class PythonOp(core.Op):
     widens = False
     python_class: ClassVar[type[Op] | None] = None
 
-    def __init__(self, node: Op | None = None) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, node: Op | None = None) -> None:
         self.node = node
 
     @classmethod
@@ -86,7 +86,7 @@ class PythonOp(core.Op):
         node = cls.python_class()
         node.visit_attributes(AttributeVisitor(text))
         op = cls(node)
-        node._is_read = True  # pyright: ignore[reportPrivateUsage]
+        node._is_read = True  # noqa: SLF001
         return op, []
 
     @property
@@ -106,20 +106,20 @@ class PythonOp(core.Op):
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         node = self._owner()
-        node._input_types, node._declared = inputs, []  # pyright: ignore[reportPrivateUsage]
+        node._input_types, node._declared = inputs, []  # noqa: SLF001
         try:
             node.validate_and_infer_types()
         finally:
-            node._input_types = None  # pyright: ignore[reportPrivateUsage]
-        return tuple(node._declared)  # pyright: ignore[reportPrivateUsage]
+            node._input_types = None  # noqa: SLF001
+        return tuple(node._declared)  # noqa: SLF001
 
     def compute(self, *inputs: Array, context: RunContext) -> tuple[Array, ...]:
         outputs = [Tensor(type_of(t.element), [d.lo if d.is_static else 0 for d in t.shape]) for t in context.outputs]
-        elements = [element_of(e) for e in self._owner()._elements]  # pyright: ignore[reportPrivateUsage]
-        given = [Tensor._from_array(a, e) for a, e in zip(inputs, elements, strict=True)]  # pyright: ignore[reportPrivateUsage]
+        elements = [element_of(e) for e in self._owner()._elements]  # noqa: SLF001
+        given = [Tensor._from_array(a, e) for a, e in zip(inputs, elements, strict=True)]  # noqa: SLF001
         if not self._owner().evaluate(outputs, given):
             raise ExecutionError(f"{type(self.node).__name__}.evaluate returned False")
-        return tuple(t._value() for t in outputs)  # pyright: ignore[reportPrivateUsage]
+        return tuple(t._value() for t in outputs)  # noqa: SLF001
 
     def _owner(self) -> Op:
         if self.node is None:
@@ -198,7 +198,7 @@ class Op(Node):
         """The shape of an input, which may be dynamic."""
         if self._input_types is None:
             return super().get_input_partial_shape(index)
-        return PartialShape._from_dims(self._input_types[index].shape)  # pyright: ignore[reportPrivateUsage]
+        return PartialShape._from_dims(self._input_types[index].shape)  # noqa: SLF001
 
     def get_input_shape(self, index: int) -> Shape:
         """The static shape of an input. Raises for a dynamic one."""
@@ -252,7 +252,7 @@ def register(extension: Any) -> None:
         node = create()
     except TypeError as error:
         raise OpenVINOError(str(error)) from error
-    type_info = node._info()  # pyright: ignore[reportPrivateUsage]
+    type_info = node._info()  # noqa: SLF001
     type(f"_{type_info.name}", (PythonOp,), {"python_class": cls}, type=type_info.name, opset=type_info.version_id)
 
 

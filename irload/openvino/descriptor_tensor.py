@@ -55,7 +55,7 @@ class DescriptorTensor:
 
     def set_names(self, names: Iterable[str]) -> None:
         """Replace the names. The names of a Result are also names of the tensor that it returns."""
-        node, source = self._port._node, self._port._source  # pyright: ignore[reportPrivateUsage]
+        node, source = self._port._node, self._port._source  # noqa: SLF001
         if node.type == "Result":
             source.names = (source.names - (node.output_names or frozenset())) | frozenset(names)
             node.output_names = frozenset(names)
@@ -136,11 +136,11 @@ class DescriptorTensor:
     def _bound(self, which: str) -> Tensor:
         if which in self._facts().bounds:
             return self._facts().bounds[which]
-        tensor_type = self._port._type  # pyright: ignore[reportPrivateUsage]
+        tensor_type = self._port._type  # noqa: SLF001
         value = tensor_type.value if tensor_type.bounds is None else getattr(tensor_type.bounds, which)
         if value is None:
             return Tensor(type_of(tensor_type.element), [0])
-        return Tensor._from_array(value.astype(tensor_type.element.dtype), tensor_type.element, shared=False)  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(value.astype(tensor_type.element.dtype), tensor_type.element, shared=False)  # noqa: SLF001
 
     def _set_bound(self, which: str, value: Tensor) -> None:
         if value.element_type != self.element_type or not self.partial_shape.compatible(PartialShape(value.shape)):
@@ -148,7 +148,7 @@ class DescriptorTensor:
         self._facts().bounds[which] = value
 
     def _facts(self) -> _Facts:
-        source = self._port._source  # pyright: ignore[reportPrivateUsage]
+        source = self._port._source  # noqa: SLF001
         of_node = _facts.setdefault(source.node, {})
         if source.index not in of_node or of_node[source.index].type is not source.type:
             of_node[source.index] = _Facts(source.type)

@@ -31,13 +31,13 @@ class Dimension:
     """The sizes of an axis: `Dimension(3)`, `Dimension(1, 8)`, `Dimension("2..")`, `Dimension()` for any size."""
 
     __slots__ = ("_dim", "_symbol")
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __init__(self, *sizes: Any) -> None:
         self._symbol: Symbol | None = None
         if sizes and isinstance(sizes[0], Dimension):
-            self._dim: Dim = sizes[0]._dim
-            self._symbol = sizes[0]._symbol
+            self._dim: Dim = sizes[0]._dim  # noqa: SLF001
+            self._symbol = sizes[0]._symbol  # noqa: SLF001
         elif len(sizes) == 1:
             self._dim = _parsed(sizes[0]) if isinstance(sizes[0], str) else _dim(whole(sizes[0]))
         elif len(sizes) == 2:
@@ -91,15 +91,15 @@ class Dimension:
 
     def compatible(self, dim: Any) -> bool:
         """True if some size is possible in both."""
-        return self._dim.meet(Dimension(dim)._dim) is not None
+        return self._dim.meet(Dimension(dim)._dim) is not None  # noqa: SLF001
 
     def refines(self, dim: Any) -> bool:
         """True if every size of this dimension is one of the other."""
-        return Dimension(dim)._dim.contains(self._dim)
+        return Dimension(dim)._dim.contains(self._dim)  # noqa: SLF001
 
     def relaxes(self, dim: Any) -> bool:
         """True if every size of the other dimension is one of this."""
-        return self._dim.contains(Dimension(dim)._dim)
+        return self._dim.contains(Dimension(dim)._dim)  # noqa: SLF001
 
     def same_scheme(self, dim: Any) -> bool:
         """True if both are dynamic, or both are the same size."""
@@ -202,14 +202,14 @@ class PartialShape:
     """A shape whose dims or rank may be unknown: from a sequence, a text such as `?,3,8..16`, or a Shape."""
 
     __slots__ = ("_dims",)
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __init__(self, shape: Any) -> None:
         self._dims: list[Dimension] | None
         if isinstance(shape, PartialShape):
-            self._dims = None if shape._dims is None else list(map(Dimension, shape._dims))
+            self._dims = None if shape._dims is None else list(map(Dimension, shape._dims))  # noqa: SLF001
         elif isinstance(shape, str):
-            self._dims = PartialShape._from_dims(_parsed_shape(shape))._dims
+            self._dims = PartialShape._from_dims(_parsed_shape(shape))._dims  # noqa: SLF001
         else:
             self._dims = [_dimension(item) for item in shape]
 
@@ -333,7 +333,7 @@ class PartialShape:
 
 def _wrapped(dim: Dim) -> Dimension:
     dimension = Dimension()
-    dimension._dim = dim  # pyright: ignore[reportPrivateUsage]
+    dimension._dim = dim  # noqa: SLF001
     return dimension
 
 
@@ -344,8 +344,8 @@ def dims_of(shape: Any) -> Dims:
     if isinstance(shape, Dimension):
         raise TypeError("a shape is a sequence of dimensions, found one Dimension")
     given = shape if isinstance(shape, PartialShape) else PartialShape(shape)
-    dims = given._dims  # pyright: ignore[reportPrivateUsage]
+    dims = given._dims  # noqa: SLF001
     try:
-        return Dims.unranked() if dims is None else Dims(*(d._dim for d in dims))  # pyright: ignore[reportPrivateUsage]
+        return Dims.unranked() if dims is None else Dims(*(d._dim for d in dims))  # noqa: SLF001
     except ShapeMismatch as error:
         raise OpenVINOError(error.message) from error

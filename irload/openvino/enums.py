@@ -13,7 +13,8 @@ class _Named(EnumMeta):
 
     def __getattr__(cls, name: str) -> Any:
         if name == "__entries":
-            return {key: (member, None) for key, member in cls.__members__.items()}
+            members = cls.__members__  # pyrefly: ignore[bad-argument-type]
+            return {key: (member, None) for key, member in members.items()}
         raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
 
 

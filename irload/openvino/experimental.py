@@ -22,10 +22,10 @@ def evaluate_both_bounds(output: Output) -> tuple[Tensor, Tensor]:
 
 def evaluate_as_partial_shape(output: Output, partial_shape: PartialShape) -> bool:
     """Set `partial_shape` to the values of an output. Returns False if the values are unknown."""
-    dims = output._type.dims  # pyright: ignore[reportPrivateUsage]
+    dims = output._type.dims  # noqa: SLF001
     if dims is None:
         return False
-    partial_shape._dims = PartialShape._from_dims(Dims(*dims))._dims  # pyright: ignore[reportPrivateUsage]
+    partial_shape._dims = PartialShape._from_dims(Dims(*dims))._dims  # noqa: SLF001
     return True
 
 
@@ -36,7 +36,7 @@ def set_element_type(tensor: DescriptorTensor, element_type: Type) -> None:
 
 def set_tensor_type(tensor: DescriptorTensor, element_type: Type, partial_shape: PartialShape) -> None:
     """Change the element type and the shape of a tensor, until its node is inferred again."""
-    source = tensor._port._source  # pyright: ignore[reportPrivateUsage]
+    source = tensor._port._source  # noqa: SLF001
     shape = dims_of(partial_shape)
     source.type = replace(source.type.without_value(), element=element_of(element_type), shape=shape)
     adapters.edited()

@@ -196,7 +196,7 @@ def _function(row: FactoryRow, number: int) -> Callable[..., Any]:
         return adapter(node)
 
     create.__name__ = create.__qualname__ = row.name
-    create.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    create.__signature__ = signature  # pyrefly: ignore[missing-attribute]
     create.__doc__ = cls.__doc__
     return create
 

@@ -20,7 +20,7 @@ def _batch_axes(model: Model) -> list[tuple[Any, int]]:
     """The inputs whose layout has N, with its position."""
     axes: list[tuple[Any, int]] = []
     for port in model.inputs:
-        layout = layout_of(port._source)  # pyright: ignore[reportPrivateUsage]
+        layout = layout_of(port._source)  # noqa: SLF001
         if layout.has_name("N"):
             axes.append((port, layout.get_index_by_name("N")))
     if not axes:

@@ -32,24 +32,24 @@ def set_inputs(request: InferRequest, inputs: Any, *, shared: bool) -> None:
     """
     for key, value in _items(request, inputs):
         if isinstance(value, Tensor):
-            request._set_tensor(key, value)  # pyright: ignore[reportPrivateUsage]
+            request._set_tensor(key, value)  # noqa: SLF001
             continue
-        index = request._input_index(key)  # pyright: ignore[reportPrivateUsage]
-        current = request._input(index)  # pyright: ignore[reportPrivateUsage]
-        element = request._owner._elements[index]  # pyright: ignore[reportPrivateUsage]
+        index = request._input_index(key)  # noqa: SLF001
+        current = request._input(index)  # noqa: SLF001
+        element = request._owner._elements[index]  # noqa: SLF001
         if _is_tensor_data(value, element):
             if shared and value.flags.writeable:
-                request._put(index, Tensor._over_all(value, element))  # pyright: ignore[reportPrivateUsage]
+                request._put(index, Tensor._over_all(value, element))  # noqa: SLF001
                 continue
-            if not shared and current._shape == value.shape:  # pyright: ignore[reportPrivateUsage]
-                request._require_shape(index, value.shape)  # pyright: ignore[reportPrivateUsage]
-                current._data[...] = value  # pyright: ignore[reportPrivateUsage]
+            if not shared and current._shape == value.shape:  # noqa: SLF001
+                request._require_shape(index, value.shape)  # noqa: SLF001
+                current._data[...] = value  # noqa: SLF001
                 continue
         array = _fitting(value, element, current)
-        if shared or array.ndim == 0 or request._is_given(index, array):  # pyright: ignore[reportPrivateUsage]
-            request._put(index, _tensor(array, element, shared, array is value))  # pyright: ignore[reportPrivateUsage]
+        if shared or array.ndim == 0 or request._is_given(index, array):  # noqa: SLF001
+            request._put(index, _tensor(array, element, shared, array is value))  # noqa: SLF001
         else:
-            request._require_shape(index, array.shape)  # pyright: ignore[reportPrivateUsage]
+            request._require_shape(index, array.shape)  # noqa: SLF001
             current.shape = array.shape
             current.data = array
 

@@ -74,9 +74,9 @@ def width_idx(layout: Layout) -> int:
 
 def get_layout(port: ConstOutput) -> Layout:
     """The layout of a port."""
-    return layout_of(port._source)  # pyright: ignore[reportPrivateUsage]
+    return layout_of(port._source)  # noqa: SLF001
 
 
 def set_layout(port: ConstOutput, layout: Layout | str) -> None:
     """Set the layout of a port."""
-    set_layout_of(port._source, layout)  # pyright: ignore[reportPrivateUsage]
+    set_layout_of(port._source, layout)  # noqa: SLF001

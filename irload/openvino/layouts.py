@@ -17,7 +17,7 @@ class Layout:
     """Names of axes: a character each (`NHWC`), or a list (`[N,C,H,W]`). `?`: an unnamed axis, `...`: any axes."""
 
     __slots__ = ("_ellipsis", "_left", "_right", "_scalar")
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __init__(self, layout_str: str | Layout = "...") -> None:
         text = str(layout_str).strip()

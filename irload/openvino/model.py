@@ -29,7 +29,7 @@ class Model(ModelEdit, ModelInfo):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         if len(given) == 1 and isinstance(given[0], Model):
-            self._wrap(copies.clone(given[0]._graph))
+            self._wrap(copies.clone(given[0]._graph))  # noqa: SLF001
             return
         results, sinks, parameters, name = _parts(given, named)
         self._wrap(_built(results, sinks, parameters, name))
@@ -37,7 +37,7 @@ class Model(ModelEdit, ModelInfo):
     @classmethod
     def _from_graph(cls, model: irload.model.Model) -> Self:
         wrapper = cls.__new__(cls)
-        wrapper._wrap(model)
+        wrapper._wrap(model)  # noqa: SLF001
         return wrapper
 
     def _wrap(self, model: irload.model.Model) -> None:
@@ -50,7 +50,7 @@ class Model(ModelEdit, ModelInfo):
     @property
     def _graph(self) -> irload.model.Model:
         """irload's model, with the nodes that edits have connected, without disconnected nodes."""
-        if self._model is None:  # pyright: ignore[reportUnnecessaryComparison] - after a `with` statement
+        if self._model is None:
             raise AttributeError("the model is no longer accessible after its `with` statement")
         if self._seen != adapters.edits():
             self._collect()
@@ -87,7 +87,7 @@ class Model(ModelEdit, ModelInfo):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._model = None  # pyright: ignore[reportAttributeAccessIssue]
+        self._model = None  # pyrefly: ignore[bad-assignment]
 
     # -- shapes --------------------------------------------------------------------------------------------------------
 
@@ -127,15 +127,15 @@ class Model(ModelEdit, ModelInfo):
         compiled = CompiledModel(copies.clone(self._graph), optimize=False)
         if len(output_tensors) < len(compiled.outputs):
             raise IndexError(f"the model has {len(compiled.outputs)} outputs, found {len(output_tensors)} tensors")
-        given = [tensor._element for tensor in input_tensors]  # pyright: ignore[reportPrivateUsage]
+        given = [tensor._element for tensor in input_tensors]  # noqa: SLF001
         if given != (expected := [port.element_type for port in compiled.inputs]):
             raise OpenVINOError(f"Cannot evaluate model! It takes tensors of {expected}, found {given}")
         try:
-            results = compiled([tensor._value() for tensor in input_tensors])  # pyright: ignore[reportPrivateUsage]
+            results = compiled([tensor._value() for tensor in input_tensors])  # noqa: SLF001
         except IRError as error:
             raise OpenVINOError(f"Cannot evaluate model! {error}") from error
         for k, tensor in enumerate(output_tensors[: len(compiled.outputs)]):
-            result = Tensor._from_array(results[k], compiled.outputs[k].element_type)  # pyright: ignore[reportPrivateUsage]
+            result = Tensor._from_array(results[k], compiled.outputs[k].element_type)  # noqa: SLF001
             tensor.copy_from(result)
         return True
 
@@ -213,7 +213,7 @@ def _has_outputs(result: Any) -> bool:
 
 def _result(item: Any) -> graph.Node:
     if isinstance(item, Result):
-        return item._node  # pyright: ignore[reportPrivateUsage]
+        return item._node  # noqa: SLF001
     return authoring.result(as_output(item))
 
 

@@ -36,7 +36,7 @@ class ModelEdit:
 
     def _located(self, item: Any, position: str) -> graph.Output:
         if isinstance(item, Output):
-            return item._source  # pyright: ignore[reportPrivateUsage]
+            return item._source  # noqa: SLF001
         nodes = self._graph.nodes
         if isinstance(item, str):
             output = next((o for n in nodes for o in n.outputs if item in o.names), None)

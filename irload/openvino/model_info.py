@@ -154,18 +154,18 @@ class ModelInfo:
 
     def get_result_index(self, value: Node | ConstOutput) -> int:
         """The position of a Result, or of the Result of an output, −1 if there is none."""
-        if not isinstance(value, Node | ConstOutput):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(value, Node | ConstOutput):
             raise TypeError(f"Incorrect argument type. A node or an output is expected, found {value!r}.")
-        if isinstance(value, ConstOutput) and value._node.type != "Result":  # pyright: ignore[reportPrivateUsage]
+        if isinstance(value, ConstOutput) and value._node.type != "Result":  # noqa: SLF001
             sources = [r.inputs[0] for r in self._graph.results]
-            source = value._source  # pyright: ignore[reportPrivateUsage]
+            source = value._source  # noqa: SLF001
             return sources.index(source) if source in sources else -1
         return _index(self._graph.results, value.node if isinstance(value, ConstOutput) else value)
 
     def get_sink_index(self, value: Node | ConstOutput) -> int:
         """The position of a sink, −1 for another node."""
         node = value.node if isinstance(value, ConstOutput) else value
-        if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(node, Node):
             raise TypeError("Incorrect argument type. Sink node is expected as argument.")
         return _index(self._graph.sinks, node)
 
@@ -197,8 +197,8 @@ class ModelInfo:
 
     def _reads(self, shapes: Mapping[str, Any]) -> dict[graph.Node, Any]:
         """The new shapes of the ReadValue nodes of variables by id."""
-        if any(not isinstance(name, str) for name in shapes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            wrong = next(name for name in shapes if not isinstance(name, str))  # pyright: ignore
+        if any(not isinstance(name, str) for name in shapes):
+            wrong = next(name for name in shapes if not isinstance(name, str))
             raise TypeError(f"Incorrect key type {type(wrong)} to reshape a model, expected values as str.")
         reads = {n.op.attributes["variable_id"]: n for n in self._graph.nodes if n.type == "ReadValue"}
         unknown = sorted(shapes.keys() - reads.keys())
@@ -216,7 +216,7 @@ class ModelInfo:
                 name = node.op.attributes["variable_id"]
                 source = node.outputs[0].type if node.outputs else node.inputs[0].type
                 if name not in names or node.type == "ReadValue":
-                    names[name] = VariableInfo._from_type(name, source)  # pyright: ignore[reportPrivateUsage]
+                    names[name] = VariableInfo._from_type(name, source)  # noqa: SLF001
         return [*map(Variable, names.values()), *self._extra]
 
     variables = property(get_variables, doc="The variables.")
@@ -243,7 +243,7 @@ class ModelInfo:
                 raise OpenVINOError(
                     f"Cannot get runtime attribute. Path to runtime attribute is incorrect. There is no {path}."
                 )
-            entry = entry[key]  # pyright: ignore[reportUnknownVariableType]
+            entry = entry[key]
         return OVAny(entry)
 
     def has_rt_info(self, path: Any) -> bool:
@@ -282,5 +282,5 @@ def _position(index: int, count: int, kind: str) -> int:
 
 
 def _index(nodes: list[graph.Node], value: Node) -> int:
-    node = value._node  # pyright: ignore[reportPrivateUsage]
+    node = value._node  # noqa: SLF001
     return nodes.index(node) if node in nodes else -1

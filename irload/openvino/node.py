@@ -154,7 +154,7 @@ class Node(Operators):
         return self.output(0)
 
     def _graph_output(self) -> graph.Output:
-        return self._single()._source  # pyright: ignore[reportPrivateUsage]
+        return self._single()._source  # noqa: SLF001
 
     def get_element_type(self) -> Type:
         """The element type of the only output."""
@@ -222,10 +222,10 @@ class Node(Operators):
     def evaluate(self, output_values: Sequence[Any], input_values: Sequence[Any], context: Any = None) -> bool:
         """Compute the outputs for these tensors. Returns True."""
         with translated():
-            arrays = [tensor._value() for tensor in input_values]
+            arrays = [tensor._value() for tensor in input_values]  # noqa: SLF001
             results = authoring.evaluated(self._node.op, arrays, [element_of(t.element_type) for t in input_values])
             for tensor, (array, element) in zip(output_values, results, strict=True):
-                tensor.copy_from(type(tensor)._from_array(array, element))
+                tensor.copy_from(type(tensor)._from_array(array, element))  # noqa: SLF001
         return True
 
     def __repr__(self) -> str:
@@ -259,4 +259,4 @@ def as_output(value: Any) -> graph.Output:
     """The graph output of an Output, or of a node with a single output."""
     if not isinstance(value, Node | Output):
         raise TypeError(f"expected a Node or an Output, found {type(value).__name__}")
-    return value._graph_output()  # pyright: ignore[reportPrivateUsage]
+    return value._graph_output()  # noqa: SLF001

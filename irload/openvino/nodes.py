@@ -132,7 +132,7 @@ class Constant(Node):
     @property
     def tensor_view(self) -> Tensor:
         """The values as a tensor, which shares their memory if the type is not packed."""
-        return Tensor._from_array(self._array(), self._node.op.attributes["element_type"])  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(self._array(), self._node.op.attributes["element_type"])  # noqa: SLF001
 
     @property
     def data(self) -> Array:
@@ -184,7 +184,7 @@ def _filled(given: Any, shape: Any, values: Any) -> tuple[Array, Any]:
     element = element_of(given)
     sizes = dims_of(shape).static
     if element is string:
-        array = Tensor(np.asarray(values, np.str_))._value()  # pyright: ignore[reportPrivateUsage]
+        array = Tensor(np.asarray(values, np.str_))._value()  # noqa: SLF001
     elif element is nf4 and np.asarray(values).dtype.kind in "iub":
         array = NF4_TABLE[_in_range(np.asarray(values), u4)]  # integers are codes
     else:
@@ -215,13 +215,13 @@ def _in_range(array: Array, element: ElementType) -> Array:
 def _held(source: Any, shared: bool | None) -> tuple[Array, Any]:
     if isinstance(source, Tensor):
         element = element_of(source.element_type)
-        values = source._value()  # pyright: ignore[reportPrivateUsage]
+        values = source._value()  # noqa: SLF001
         return (values if shared or shared is None else values.copy()), element
     array = np.asarray(source)
     if shared and not array.flags.c_contiguous:
         raise OpenVINOError("SHARED MEMORY MODE FOR THIS CONSTANT IS NOT APPLICABLE! The array is not C contiguous.")
     tensor = Tensor(array, shared_memory=bool(shared))
-    return tensor._value(), element_of(type_of(element_of(tensor.element_type)))  # pyright: ignore[reportPrivateUsage]
+    return tensor._value(), element_of(type_of(element_of(tensor.element_type)))  # noqa: SLF001
 
 
 class Result(Node):

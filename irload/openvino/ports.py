@@ -87,7 +87,7 @@ class ConstOutput:
     @property
     def partial_shape(self) -> PartialShape:
         """The shape, which may be dynamic."""
-        shape = PartialShape._from_dims(self._type.shape)  # pyright: ignore[reportPrivateUsage]
+        shape = PartialShape._from_dims(self._type.shape)  # noqa: SLF001
         symbolic = _symbolic.get(self._source.node) if _symbolic else None
         return PartialShape(symbolic) if symbolic is not None and symbolic == shape else shape
 
@@ -220,7 +220,7 @@ class Output(ConstOutput):
     def replace(self, replacement: Output) -> None:
         """Feed all consumers of this output from another, which also gets the names."""
         for target in self.target_inputs:
-            if target._node is not replacement._node:  # pyright: ignore[reportPrivateUsage]
+            if target._node is not replacement._node:  # noqa: SLF001
                 target.replace_source_output(replacement)
         replacement.add_names(self.names)
 
@@ -247,7 +247,7 @@ class Input:
 
     def replace_source_output(self, new_source_output: Output) -> None:
         """Feed the input from another output."""
-        adapters.relink(self._node, self._index, new_source_output._source)  # pyright: ignore[reportPrivateUsage]
+        adapters.relink(self._node, self._index, new_source_output._source)  # noqa: SLF001
 
     def get_element_type(self) -> Type:
         """The element type."""

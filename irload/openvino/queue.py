@@ -51,8 +51,8 @@ class AsyncInferQueue:
             with translated():
                 set_inputs(request, inputs, shared=share_inputs)
             self._userdata[number] = request.userdata = userdata
-            request._busy = True  # pyright: ignore[reportPrivateUsage]
-            self._model._workers().submit(self._run, number)  # pyright: ignore[reportPrivateUsage]
+            request._busy = True  # noqa: SLF001
+            self._model._workers().submit(self._run, number)  # noqa: SLF001
         except BaseException:
             self._finish(number)
             raise
@@ -61,8 +61,8 @@ class AsyncInferQueue:
         request = self._requests[number]
         try:
             with translated():
-                request._run()  # pyright: ignore[reportPrivateUsage]
-            request._busy = False  # pyright: ignore[reportPrivateUsage]
+                request._run()  # noqa: SLF001
+            request._busy = False  # noqa: SLF001
             if self._callback is not None:
                 self._callback(request, self._userdata[number])
         except BaseException as raised:
@@ -77,7 +77,7 @@ class AsyncInferQueue:
             return self._idle.get()
 
     def _finish(self, number: int) -> None:
-        self._requests[number]._busy = False  # pyright: ignore[reportPrivateUsage]
+        self._requests[number]._busy = False  # noqa: SLF001
         self._idle.put(number)
 
     def _raise_first(self) -> None:

@@ -66,7 +66,7 @@ class RequestTensors:
     def _input(self, index: int) -> Tensor:
         tensor = self._in[index]
         if tensor is None:
-            tensor = self._in[index] = Tensor._unfilled(self.model_inputs[index])  # pyright: ignore[reportPrivateUsage]
+            tensor = self._in[index] = Tensor._unfilled(self.model_inputs[index])  # noqa: SLF001
         return tensor
 
     def _output(self, index: int) -> Tensor:
@@ -74,15 +74,15 @@ class RequestTensors:
         if tensor is None:
             port = self.model_outputs[index]
             if self._results is None:
-                tensor = Tensor._unfilled(port)  # pyright: ignore[reportPrivateUsage]
+                tensor = Tensor._unfilled(port)  # noqa: SLF001
             else:
                 array, lent = self._results[index], index in self._lent
-                tensor = Tensor._from_array(array, self._element(index), shared=not lent)  # pyright: ignore[reportPrivateUsage]
+                tensor = Tensor._from_array(array, self._element(index), shared=not lent)  # noqa: SLF001
             self._out[index] = tensor
         return tensor
 
     def _element(self, index: int) -> ElementType:
-        return self._owner._out_elements[index]  # pyright: ignore[reportPrivateUsage]
+        return self._owner._out_elements[index]  # noqa: SLF001
 
     def _computed(self, index: int) -> Array | None:
         """Return the array of an output that has no tensor yet and has the dtype of a tensor's data.
@@ -90,7 +90,7 @@ class RequestTensors:
         The caller may change the array, so the next call returns a copy, and a tensor created later has a copy.
         """
         results = cast("list[Array] | None", self._results)
-        if results is None or not self._owner._plain[index]:  # pyright: ignore[reportPrivateUsage]
+        if results is None or not self._owner._plain[index]:  # noqa: SLF001
             return None
         if index in self._lent:
             return results[index].copy()
@@ -105,7 +105,7 @@ class RequestTensors:
             tensor = self._out[k]
             if tensor is None:
                 continue
-            result = Tensor._from_array(array, self._element(k))  # pyright: ignore[reportPrivateUsage]
+            result = Tensor._from_array(array, self._element(k))  # noqa: SLF001
             if k in self._set_outputs or tensor.shape == result.shape:
                 tensor.copy_from(result)  # tensors that a script holds show the new values
             else:
@@ -115,12 +115,12 @@ class RequestTensors:
         """The values of the inputs in irload's storage dtypes."""
         for index, tensors in self._batches.items():
             self._in[index] = _joined(tensors)
-        return [tensor._value() for tensor in self.input_tensors]  # pyright: ignore[reportPrivateUsage]
+        return [tensor._value() for tensor in self.input_tensors]  # noqa: SLF001
 
     def _is_given(self, index: int, array: Array) -> bool:
         """True if the current tensor of an input has memory of the caller and another shape than the array."""
         tensor = self._input(index)
-        return tensor._fixed and tuple(tensor.shape) != array.shape  # pyright: ignore[reportPrivateUsage]
+        return tensor._fixed and tuple(tensor.shape) != array.shape  # noqa: SLF001
 
     def _input_index(self, key: Any) -> int:
         is_input, index = self._located(key)
@@ -154,7 +154,7 @@ class RequestTensors:
         raise OpenVINOError(f"{key} is not a port of the model")
 
     def _set_tensor(self, key: Any, tensor: Tensor, *, output: bool = False) -> None:
-        if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(tensor, Tensor):
             raise TypeError(f"expected a Tensor, found {type(tensor).__name__}")
         is_input, index = (False, key) if output else self._located(key)
         port = (self.model_inputs if is_input else self.model_outputs)[index]
@@ -166,20 +166,20 @@ class RequestTensors:
         if is_input:
             self._put(index, tensor)
         else:
-            if port.partial_shape.is_static or tensor._shape != (0,):  # pyright: ignore[reportPrivateUsage]
-                _require_fit(port, index, tensor._shape, "output")  # pyright: ignore[reportPrivateUsage]
+            if port.partial_shape.is_static or tensor._shape != (0,):  # noqa: SLF001
+                _require_fit(port, index, tensor._shape, "output")  # noqa: SLF001
             self._out[index] = tensor
             self._set_outputs.add(index)
 
     def _require_shape(self, index: int, shape: Any) -> None:
         sizes = tuple(shape)
         if self._accepted.get(index) != sizes:
-            _require_fit(self._owner._in[index], index, sizes, "input")  # pyright: ignore[reportPrivateUsage]
+            _require_fit(self._owner._in[index], index, sizes, "input")  # noqa: SLF001
             self._accepted[index] = sizes
 
     def _put(self, index: int, tensor: Tensor) -> None:
         """Set the tensor of an input that has the type of the input."""
-        self._require_shape(index, tensor._shape)  # pyright: ignore[reportPrivateUsage]
+        self._require_shape(index, tensor._shape)  # noqa: SLF001
         self._batches.pop(index, None)
         self._in[index] = tensor
 
@@ -248,7 +248,7 @@ class RequestTensors:
 
 
 def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], kind: str) -> None:
-    takes = port._type.shape  # pyright: ignore[reportPrivateUsage]
+    takes = port._type.shape  # noqa: SLF001
     if not takes.contains(Dims(*sizes)):
         raise OpenVINOError(
             f"Can't set the {kind} tensor with index: {index}, because the model {kind} (shape={takes}) and "
@@ -258,8 +258,8 @@ def _require_fit(port: ConstOutput, index: int, sizes: tuple[int, ...], kind: st
 
 def _joined(tensors: Sequence[Tensor]) -> Tensor:
     """One tensor of the items of a batch."""
-    values = [tensor._value() for tensor in tensors]  # pyright: ignore[reportPrivateUsage]
-    return Tensor._from_array(np.concatenate(values), element_of(tensors[0].element_type))  # pyright: ignore[reportPrivateUsage]
+    values = [tensor._value() for tensor in tensors]  # noqa: SLF001
+    return Tensor._from_array(np.concatenate(values), element_of(tensors[0].element_type))  # noqa: SLF001
 
 
 def _only(index: int | None, count: int, kind: str) -> int:

@@ -34,7 +34,7 @@ class InferRequest(RequestTensors):
             self.__dict__ = other.__dict__  # two names of one request
             return
         super().__init__(other)
-        self._running = Running(other._compiled)  # pyright: ignore[reportPrivateUsage]
+        self._running = Running(other._compiled)  # noqa: SLF001
         self._future: Future[None] | None = None
         self._busy = False
         self._callback: Callable[[Any], object] | None = None
@@ -66,15 +66,15 @@ class InferRequest(RequestTensors):
     def _run(self) -> None:
         start = perf_counter()
         owner = self._owner
-        self._running.compiled = owner._compiled  # pyright: ignore[reportPrivateUsage]
+        self._running.compiled = owner._compiled  # noqa: SLF001
         values = self._values()
-        with owner._slots:  # pyright: ignore[reportPrivateUsage]
+        with owner._slots:  # noqa: SLF001
             result = self._running.infer(values)
         self._store([result[k] for k in range(len(result))])
         self._latency = (perf_counter() - start) * 1e3
 
     def _outputs(self, shared: bool, decode: bool) -> OVDict:
-        ports = self._owner._out  # pyright: ignore[reportPrivateUsage]
+        ports = self._owner._out  # noqa: SLF001
         return OVDict({port: self._array(k, shared, decode) for k, port in enumerate(ports)})
 
     def _array(self, index: int, shared: bool, decode: bool) -> Array:
@@ -96,7 +96,7 @@ class InferRequest(RequestTensors):
             self.userdata = userdata
         self._busy = True
         try:
-            self._future = self._owner._workers().submit(self._run_in_worker)  # pyright: ignore[reportPrivateUsage]
+            self._future = self._owner._workers().submit(self._run_in_worker)  # noqa: SLF001
         except BaseException:
             self._busy = False
             raise
@@ -172,7 +172,7 @@ class InferRequest(RequestTensors):
         """The time of each step, measured by another inference on the same inputs if profiling is enabled."""
         self._require_idle()
         owner = self._owner
-        return profiled(owner._compiled, self._values(), enabled=owner._profiles)  # pyright: ignore[reportPrivateUsage]
+        return profiled(owner._compiled, self._values(), enabled=owner._profiles)  # noqa: SLF001
 
     def get_profiling_info(self) -> list[ProfilingInfo]:
         """`profiling_info`."""

@@ -31,7 +31,7 @@ def shapes_by_parameter(model: irload.model.Model, given: Any) -> dict[graph.Nod
 def input_of(model: irload.model.Model, key: Any) -> graph.Node:
     """The Parameter by index, tensor name or port. Raises IndexError for an index, RuntimeError for a name."""
     if isinstance(key, ConstOutput):
-        node = key._node  # pyright: ignore[reportPrivateUsage]
+        node = key._node  # noqa: SLF001
         if node in model.parameters:
             return node
         raise OpenVINOError(f"{key} is not an input of the model")

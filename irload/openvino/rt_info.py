@@ -12,7 +12,7 @@ class OVAny:
     """A value of any type, as properties and metadata have them."""
 
     __slots__ = ("value",)
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __init__(self, value: Any) -> None:
         self.value = plain(value)

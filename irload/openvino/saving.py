@@ -20,7 +20,7 @@ __all__ = ["save_model", "serialize"]
 @raising
 def save_model(model: Model, output_model: Any, compress_to_fp16: bool = True) -> None:
     """Write a model as IR v11; by default its f32 constants as f16, which are converted when it is loaded."""
-    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, Model):
         raise TypeError(f"save_model takes a Model, found {type(model).__name__}")
     _write(model, output_model, compress_to_fp16=compress_to_fp16)
 
@@ -30,7 +30,7 @@ def serialize(model: Model, xml_path: Any, bin_path: Any = "", version: str = "U
     """Write a model as IR v11 with unchanged constants. The .bin is next to the .xml unless a path is given."""
     if str(getattr(version, "name", version)) not in ("UNSPECIFIED", "IR_V11"):
         unsupported(f"writing IR version {version}", "write IR_V11")
-    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, Model):
         raise TypeError(f"serialize takes a Model, found {type(model).__name__}")
     _write(model, xml_path)
     beside = Path(xml_path).with_suffix(".bin")
@@ -39,7 +39,7 @@ def serialize(model: Model, xml_path: Any, bin_path: Any = "", version: str = "U
 
 
 def _write(model: Model, path: Any, *, compress_to_fp16: bool = False) -> None:
-    copy = copies.clone(model._graph)  # pyright: ignore[reportPrivateUsage]
+    copy = copies.clone(model._graph)  # noqa: SLF001
     for node in copy.nodes:
         maker = getattr(node.op, "node", None)
         if isinstance(maker, PostponedConstant):

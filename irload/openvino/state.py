@@ -31,13 +31,13 @@ class VariableState:
     @property
     def state(self) -> Tensor:
         """A copy of the value; before the first inference zeros, with dynamic axes of their minimal size."""
-        declared = self._state._node.outputs[0].type  # pyright: ignore[reportPrivateUsage]
+        declared = self._state._node.outputs[0].type  # noqa: SLF001
         value = self._state.state
         if value is None:
             value = np.zeros(
                 [d.lo for d in declared.shape] if declared.rank is not None else [], declared.element.dtype
             )
-        return Tensor._from_array(value, declared.element)  # pyright: ignore[reportPrivateUsage]
+        return Tensor._from_array(value, declared.element)  # noqa: SLF001
 
     @state.setter
     def state(self, tensor: Tensor) -> None:
@@ -45,9 +45,9 @@ class VariableState:
 
     @raising
     def _assign(self, tensor: Tensor) -> None:
-        if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(tensor, Tensor):
             raise TypeError(f"the state of a variable is a Tensor, found {type(tensor).__name__}")
-        self._state.state = tensor._value()  # pyright: ignore[reportPrivateUsage]
+        self._state.state = tensor._value()  # noqa: SLF001
 
     def reset(self) -> None:
         """Reset the variable to its initial value."""

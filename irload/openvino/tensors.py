@@ -106,7 +106,7 @@ class Tensor:
 
     def _of_port(self, port: Any, array: Array | None = None) -> None:
         element, shape = element_of(port.get_element_type()), port.get_partial_shape()
-        if array is not None and not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if array is not None and not isinstance(array, np.ndarray):
             raise TypeError(f"a tensor of a port takes a NumPy array, found {type(array).__name__}")
         if array is None or shape.is_dynamic:
             self._allocate(element, (0,) if shape.is_dynamic else tuple(shape.to_shape()))
@@ -381,7 +381,7 @@ class TensorVector(list[Tensor]):
 
     def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
         super().__init__(tensors)
-        if not all(isinstance(t, Tensor) for t in self):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not all(isinstance(t, Tensor) for t in self):
             raise TypeError("a TensorVector has Tensors only")
 
     def __getitem__(self, index: Any) -> Any:

@@ -16,7 +16,7 @@ class DiscreteTypeInfo:
     """The type and opset of an operation."""
 
     __slots__ = ("name", "parent", "version_id")
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
     def __init__(self, name: str, version_id: str, parent: DiscreteTypeInfo | None = None) -> None:
         self.name = name

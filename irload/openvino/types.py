@@ -193,7 +193,7 @@ class Type:
 _TYPES: dict[str, Type] = {}
 for _element in ELEMENTS:
     _type = object.__new__(Type)
-    _type._element = _element  # pyright: ignore[reportPrivateUsage]
+    _type._element = _element
     _TYPES[_element.name] = _type
     setattr(Type, _element.name, _type)
 Type.undefined = Type.dynamic
@@ -214,7 +214,7 @@ def element_of(given: Any) -> ElementType:
     if isinstance(given, ElementType):
         return given
     if isinstance(given, Type):
-        return given._element  # pyright: ignore[reportPrivateUsage]
+        return given._element  # noqa: SLF001
     dtype = np.dtype(given)
     try:
         return element_of_dtype(dtype)

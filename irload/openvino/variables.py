@@ -32,7 +32,7 @@ class VariableInfo:
     def _from_type(name: str, tensor: TensorType) -> VariableInfo:
         info = VariableInfo()
         info.variable_id, info.data_type = name, type_of(tensor.element)
-        info._shape = PartialShape._from_dims(tensor.shape)  # pyright: ignore[reportPrivateUsage]
+        info._shape = PartialShape._from_dims(tensor.shape)  # noqa: SLF001
         return info
 
     def __repr__(self) -> str:

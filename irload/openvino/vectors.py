@@ -15,7 +15,7 @@ class _Integers:
     """A mutable list of integers; comparable with lists and tuples, not hashable."""
 
     __slots__ = ("_values",)
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - mutable
+    __hash__ = None
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self._values = [int(v) for v in values]
@@ -35,7 +35,7 @@ class _Integers:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, _Integers | list | tuple):
-            return self._values == list(other)  # pyright: ignore[reportUnknownArgumentType]
+            return self._values == list(other)
         return NotImplemented
 
     def __copy__(self) -> Self:

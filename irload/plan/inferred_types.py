@@ -17,7 +17,7 @@ LARGEST = 4096
 """Maximum number of bytes of the values on which cached types depend."""
 
 
-class UnreadType(TensorType):
+class UnreadType(TensorType):  # pyrefly: ignore[bad-class-definition] - not a dataclass
     """The type of an array that is stored as another type, whose value is converted when it is first read."""
 
     __slots__ = ("_array", "is_read")
@@ -42,7 +42,7 @@ class UnreadType(TensorType):
         object.__setattr__(self, "value", value)
         return value
 
-    def without_value(self) -> TensorType:  # pyright: ignore[reportIncompatibleMethodOverride] - not of this class
+    def without_value(self) -> TensorType:
         """The same type without its value."""
         return TensorType(self.element, self.shape)
 

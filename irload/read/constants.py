@@ -60,7 +60,7 @@ class StoredConstant:
 
     def codes(self) -> Array:
         """The bytes as stored: values of fewer than 8 bits are packed."""
-        return self.weights.bytes(self.offset, self.element.bytes_for(prod(self.shape)))
+        return self.weights.raw(self.offset, self.element.bytes_for(prod(self.shape)))
 
 
 def _shape(text: str) -> tuple[int, ...]:

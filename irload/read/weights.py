@@ -106,7 +106,7 @@ class Weights:
         owner = self._unpacked.get(key)
         if owner is not None:
             return owner.ravel().view(element.dtype)[:count]
-        raw = self.bytes(offset, size)
+        raw = self.raw(offset, size)
         values = unpack(raw, element, (count,))
         owner = owner_of(values)
         if owner is not owner_of(raw) and owner.flags.c_contiguous and owner.dtype != object:
@@ -126,7 +126,7 @@ class Weights:
             whole.update(self._read(at, min(PART, self.size - at)).data)
         return whole.hexdigest()
 
-    def bytes(self, offset: int, size: int) -> Array:
+    def raw(self, offset: int, size: int) -> Array:
         """The bytes of a range.
 
         Raises OutOfMemory, and ReadError as `check` does or if the file has changed since it was opened.
@@ -138,7 +138,7 @@ class Weights:
         if data is None:
             if self._overlaps(size):  # reading the whole file once takes less memory
                 self._blob = self._read(0, self.size)
-                return self.bytes(offset, size)
+                return self.raw(offset, size)
             data = self._ranges[offset, size] = self._read(offset, size)
         return data
 

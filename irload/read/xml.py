@@ -120,7 +120,7 @@ class _Reader:
             if "XML_PARSE_HUGE" in error.msg:  # libxml2's limits, which are never raised here
                 raise LimitExceeded("has elements nested more than 256 deep, or texts beyond 10 MB", where) from None
             raise ReadError(_syntax(error, ended=ended), where) from None
-        except (ValueError, UnicodeError) as error:
+        except ValueError as error:
             raise ReadError(f"cannot be read as XML: {error}") from None
         if self.root is None:
             raise ReadError("is not an OpenVINO IR: <net> has an XML namespace, which no IR has")

@@ -105,14 +105,14 @@ def report(
 
 def _template() -> Any:
     try:
-        from jinja2 import Environment  # pyright: ignore[reportMissingImports]
+        from jinja2 import Environment
     except ImportError:
         raise Unsupported("reports need jinja2, which is not installed; pip install 'irload[report]'") from None
     return Environment(autoescape=True, trim_blocks=True).from_string(_asset("page.html.j2"))
 
 
 def _page(template: Any, data: dict[str, Any]) -> str:
-    from markupsafe import Markup  # pyright: ignore[reportMissingImports]
+    from markupsafe import Markup
 
     from irload import __version__
 

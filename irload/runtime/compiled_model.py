@@ -81,7 +81,7 @@ class CompiledModel(Plans):
 
     def __copy__(self) -> CompiledModel:
         other = compiled_with(self.model, self._options)
-        other._variables = Variables({name: array.copy() for name, array in self._variables.items()})
+        other._variables = Variables({name: array.copy() for name, array in self._variables.items()})  # noqa: SLF001
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModel:
@@ -220,9 +220,9 @@ class CompiledModel(Plans):
 
         # Without `optimize`, layers that plans fold or fuse run and are observed, too.
         plain = CompiledModel(self.model, self.threads, optimize=False, limits=self.limits) if self.optimize else self
-        arrays, given = plain._bound(inputs)
+        arrays, given = plain._bound(inputs)  # noqa: SLF001
         run = ObservedRun(plain, dict(self._variables), observe)
-        with plain._errors_located():
+        with plain._errors_located():  # noqa: SLF001
             return plain.execute(run, given, arrays)
 
     def intermediates(self, inputs: Any = None, layers: str | Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
@@ -315,5 +315,5 @@ class CompiledModel(Plans):
 def compiled_with(model: Model, options: Options) -> CompiledModel:
     """Compile a model with resolved options. Raises the errors of `CompiledModel`."""
     compiled = CompiledModel.__new__(CompiledModel)
-    compiled._set_up(model, options)  # pyright: ignore[reportPrivateUsage] - a second constructor
+    compiled._set_up(model, options)  # noqa: SLF001 - a second constructor
     return compiled

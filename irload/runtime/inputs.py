@@ -81,7 +81,7 @@ class InputBinding:
         if type(inputs) is np.ndarray:
             return (inputs,)
         if type(inputs) is dict:
-            keys: tuple[Any, ...] = tuple(inputs)  # pyright: ignore[reportUnknownArgumentType]
+            keys: tuple[Any, ...] = tuple(inputs)
             order = self._orders.get(keys)
             if order is None and all(type(key) is str for key in keys):
                 order = _from_mapping(self._ports, dict(zip(keys, keys, strict=True)))
@@ -146,7 +146,7 @@ def _by_port(ports: Sequence[Port], inputs: Any) -> list[Any]:
     if inputs is None:
         inputs = []
     if isinstance(inputs, Mapping):
-        return _from_mapping(ports, inputs)  # pyright: ignore[reportUnknownArgumentType]
+        return _from_mapping(ports, inputs)
     values: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     several = len(values) > 1 and all(isinstance(v, np.ndarray) for v in values)
     if len(ports) == 1 and len(values) != 1 and inputs and not several:

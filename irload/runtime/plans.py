@@ -215,7 +215,7 @@ _all: WeakSet[Plans] = WeakSet()
 def _unlock() -> None:
     """Recreate the locks after a fork, as other threads of the parent may have held them."""
     for plans in _all:
-        plans._lock = Lock()  # pyright: ignore[reportPrivateUsage]
+        plans._lock = Lock()  # noqa: SLF001
 
 
 after_fork_in_child(_unlock)

@@ -22,7 +22,7 @@ __all__ = ["InferRequest", "infer_once"]
 
 def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tuple[Result, Variables]:
     """Run one inference that starts with these variables. Returns the results and the new variables."""
-    arrays, given = compiled._bound(inputs)  # pyright: ignore[reportPrivateUsage]
+    arrays, given = compiled._bound(inputs)  # noqa: SLF001
     run = InterpreterRun(compiled, variables)
     ids = set(map(id, arrays))
     results: list[Array] = []
@@ -32,7 +32,7 @@ def infer_once(compiled: CompiledModel, inputs: Any, variables: Variables) -> tu
                 results.append(owned(as_element(port.element_type, array), ids))
                 ids.add(id(results[-1]))
     except (MemoryError, LimitExceeded) as error:
-        raise compiled._located(error) from None  # pyright: ignore[reportPrivateUsage]
+        raise compiled._located(error) from None  # noqa: SLF001
     # The caller may change these arrays; the variables must not change with them.
     return Result(compiled.outputs, results), apart(run.variables, (*arrays, *results))
 

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
 from time import monotonic
+from typing import Any
 
 from irload.errors import InputInvalid, LimitExceeded, Where
 from irload.record import record
@@ -144,7 +145,7 @@ def limits_of(texts: Iterable[str]) -> Limits:
 
     K, M, G and T stand for 2 to the 10, 20, 30 and 40; seconds may have decimals. Raises InputInvalid.
     """
-    limits: dict[str, float | None] = {}
+    limits: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
         name = key.strip().replace("-", "_")
@@ -154,7 +155,7 @@ def limits_of(texts: Iterable[str]) -> Limits:
         if not sign:
             raise InputInvalid(f"'{text}' has no value; write, for example, {key}=1M")
         limits[name] = _number(name, value.strip())
-    return Limits(**limits)  # pyright: ignore[reportArgumentType]
+    return Limits(**limits)
 
 
 def _number(name: str, text: str) -> float | None:

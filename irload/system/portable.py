@@ -47,7 +47,9 @@ COMMITS_LATE = bool(_ANONYMOUS)
 
 def anonymous_pages(size: int) -> mmap.mmap:
     """Return private memory of zeros. Raises OSError, ValueError or OverflowError if the system refuses it."""
-    return mmap.mmap(-1, size, flags=_ANONYMOUS) if COMMITS_LATE else mmap.mmap(-1, size)
+    if sys.platform != "win32":
+        return mmap.mmap(-1, size, flags=_ANONYMOUS)
+    return mmap.mmap(-1, size)
 
 
 def _read_flags() -> int:
@@ -183,21 +185,20 @@ def _processor() -> Callable[[], int]:
 
 def physical_memory() -> int | None:
     """Return the memory of this machine in bytes; None if the system does not report it."""
-    if sys.platform == "win32":
-        return _windows_memory()
-    with suppress(OSError, ValueError, AttributeError):
-        nbytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return nbytes if nbytes > 0 else None
-    return None
+    if sys.platform != "win32":
+        with suppress(OSError, ValueError, AttributeError):
+            nbytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+            return nbytes if nbytes > 0 else None
+        return None
+    return _windows_memory()
 
 
 def resident_memory() -> int | None:
     """Return the resident memory of this process in bytes; None if the system does not report it (Linux does)."""
-    if sys.platform == "win32":
-        return None
-    with suppress(OSError, ValueError, AttributeError, IndexError):
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+    if sys.platform != "win32":
+        with suppress(OSError, ValueError, AttributeError, IndexError):
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+            return pages * os.sysconf("SC_PAGE_SIZE")
     return None
 
 

@@ -45,7 +45,7 @@ def _groups(root: Path) -> dict[str, str]:
     groups: dict[str, str] = {}
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        groups.update(dict.fromkeys(controllers.split(","), path))
+        groups |= {str(controller): path for controller in controllers.split(",")}
     return groups
 
 

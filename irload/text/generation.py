@@ -96,7 +96,7 @@ class TextGeneration:
         return f"<TextGeneration of {self.folder.path}>"
 
     @overload
-    def generate(  # pyright: ignore[reportOverlappingOverload] - a str is a sequence of str
+    def generate(
         self, prompts: str | Path | Array | Sequence[int], **options: Unpack[GenerationOptions]
     ) -> Generation: ...
 

@@ -54,11 +54,16 @@ class TextOptions:
 class TextTask(Protocol):
     """Maps texts to results. `together`: the number of texts up to which larger calls take less time per text."""
 
-    compiled: CompiledModel
-    fields: tuple[Field, ...]
-    labels: tuple[str, ...]
-    together: int
-    words: str
+    @property
+    def compiled(self) -> CompiledModel: ...
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def together(self) -> int: ...
+    @property
+    def words(self) -> str: ...
 
     def run(self, texts: Sequence[str], numbers: Sequence[int]) -> list[Results | IRError]:
         """The results of each text, or its error. `numbers`: one per text, to select its stream of random numbers."""

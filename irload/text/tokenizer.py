@@ -36,7 +36,7 @@ class Tokenizer:
         return f"<Tokenizer of {self._folder.path}>"
 
     @overload
-    def encode(self, texts: str) -> list[int]: ...  # pyright: ignore[reportOverlappingOverload] - also a Sequence[str]
+    def encode(self, texts: str) -> list[int]: ...
 
     @overload
     def encode(self, texts: Sequence[str]) -> dict[str, Array]: ...
@@ -57,7 +57,7 @@ class Tokenizer:
         return kept_ids(self._encoded(list(texts))) if texts else []
 
     def _encoded(self, texts: list[str]) -> dict[str, Array]:
-        if not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not all(isinstance(text, str) for text in texts):
             raise InputInvalid("a tokenizer takes a text or a sequence of texts")
         array = np.empty(len(texts), object)
         array[:] = texts

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+from lxml import etree
 
 from irload.core.attribute import Attribute
 from irload.core.element import dynamic
@@ -167,7 +167,7 @@ def _ports(parent: Element, outputs: Sequence[Output], first: int, *, named: boo
         if named and output.names:
             port.set("names", join_names(output.names))
         for dim in _dims(output.type.shape):
-            etree.SubElement(port, "dim").text = dim
+            etree.SubElement(port, "dim").text = dim  # pyrefly: ignore[bad-assignment]
         if named and output.rt_info:
             _runtime_attributes(etree.SubElement(port, "rt_info"), output.rt_info)
 

@@ -101,7 +101,7 @@ def layer(
 
 def inner(*arguments: object, **keywords: object) -> str:
     """A layer of a body."""
-    return layer(*arguments, **keywords, indent="  ")  # pyright: ignore
+    return layer(*arguments, **keywords, indent="  ")
 
 
 def edges(*ends: tuple[int, int, int, int], indent: str = "") -> str:

@@ -84,7 +84,7 @@ WRITE = '<data variable_id="v"/>'
 
 def extra(*arguments: object, **keywords: object) -> tuple[str, str]:
     """An additional layer before the Result."""
-    return RESULT, layer(*arguments, **keywords) + RESULT  # pyright: ignore
+    return RESULT, layer(*arguments, **keywords) + RESULT
 
 
 SIX = ("FP32", (1, 4, 6, 6))

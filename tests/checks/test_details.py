@@ -25,7 +25,7 @@ def checked(folder: Path, *blocks: Block, version: str = "11", **options: object
     """The findings about a file that consists of the blocks."""
     text, blob = net(*blocks, version=version)
     (folder / "model.xml").write_text(text, encoding="utf-8")
-    return irload.check(folder / "model.xml", blob, **options).findings  # pyright: ignore[reportArgumentType]
+    return irload.check(folder / "model.xml", blob, **options).findings
 
 
 def saved(folder: Path, graph: ir.Graph) -> Path:
@@ -74,7 +74,7 @@ def test_the_summary_of_a_report(tmp_path):
 def test_findings_cannot_be_changed(tmp_path):
     (finding,) = irload.check(write(tmp_path, "IR401")).findings
     with pytest.raises(AttributeError):
-        finding.code = "IR402"  # pyright: ignore[reportAttributeAccessIssue]
+        finding.code = "IR402"
     assert not hasattr(finding, "__dict__"), "a file may cause millions of them"
     for record in (Config(), Exemption("IR4"), Suppression("ignore"), Suppressed(finding, Suppression("ignore"))):
         with pytest.raises(AttributeError):

@@ -81,7 +81,7 @@ def test_weights_that_do_not_fit(monkeypatch):
     weights = Weights(DIGITS.with_suffix(".bin"))
     monkeypatch.setattr(np, "empty", fails)
     with pytest.raises(irload.OutOfMemory, match=r"out of memory for 64 bytes of .*model\.bin: no 8 GB; use smaller"):
-        weights.bytes(0, 64)
+        weights.raw(0, 64)
 
 
 def test_a_batch_that_finds_no_memory(monkeypatch):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+from lxml import etree
 
 from tests.fuzz.bases import Base
 from tests.harness.case import Array, Random

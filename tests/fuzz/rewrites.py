@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+from lxml import etree
 
 from tests.fuzz.mutant import BODIES, Element, Mutant, edges, layer_of, layers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import quoteattr
 
-from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+from lxml import etree
 
 from tests.fuzz.mutant import Element, Mutant, edges, layer_of, layer_with, layers
 

@@ -81,7 +81,7 @@ def text(value: Any) -> str:
     if isinstance(value, ElementType):
         return value.name
     if isinstance(value, list | tuple):
-        return ",".join(text(v) for v in value)  # pyright: ignore
+        return ",".join(text(v) for v in value)
     return str(value)
 
 

@@ -246,7 +246,7 @@ def test_overlapping_ranges_do_not_add_up(tmp_path: Path) -> None:
     file = tmp_path / "m.bin"
     file.write_bytes(bytes(range(100)))
     weights = Weights(file)
-    arrays = [weights.bytes(k, 60) for k in range(40)]
+    arrays = [weights.raw(k, 60) for k in range(40)]
     assert [f[0] for f in arrays] == list(range(40))
     assert np.shares_memory(arrays[5], arrays[6])
 
@@ -260,7 +260,7 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
     weights = Weights(file)
     os.truncate(file, 10)
     with pytest.raises(ReadError, match="changed"):
-        weights.bytes(50, 50)
+        weights.raw(50, 50)
 
 
 def test_a_short_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_a_short_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("irload.read.weights.read_at", shrinking)
     with pytest.raises(ReadError, match="shrank after it was opened: it ends 40 bytes early"):
-        weights.bytes(0, 100)
+        weights.raw(0, 100)
 
 
 SHRINKING = """

@@ -100,7 +100,7 @@ def same(model: Model, shapes: Sequence[Sequence[int]], *, threads: Sequence[int
 def plan_of(model: Model, shapes: Sequence[Sequence[int]], threads: int = 1, choice: object = None) -> Executor:
     """The plan in NumPy that an inference on inputs of these shapes uses."""
     compiled = CompiledModel(model, threads, jit=False)  # plans at the first inference, with this choice
-    shared_packing(compiled._shared, compiled._options).tuner = choice  # pyright: ignore
+    shared_packing(compiled._shared, compiled._options).tuner = choice
     compiled(inputs_of(shapes))
     ((plan,),) = compiled._pools.values()
     return plan
@@ -124,6 +124,6 @@ def _run(
 ) -> tuple[set[str], list[list[Array]]]:
     with sanitizing():
         compiled = CompiledModel(model, threads, jit=False)  # plans at the first inference, with this choice
-        shared_packing(compiled._shared, compiled._options).tuner = choice  # pyright: ignore
+        shared_packing(compiled._shared, compiled._options).tuner = choice
         results = [list(compiled(arrays).values()) for arrays in inputs]
     return {b.name for plans in compiled._pools.values() for plan in plans for b in plan.kernels}, results

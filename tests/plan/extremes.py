@@ -70,7 +70,7 @@ def classes_agree(model: Model, shapes: Sequence[Sequence[int]], values: Sequenc
     judged = 0
     for arrays in feeds(shapes, values):
         run = Terms(wide, {})
-        bound, types = wide._bound(arrays)  # pyright: ignore[reportPrivateUsage]
+        bound, types = wide._bound(arrays)
         exact = [np.array(a) for a in wide.execute(run, types, bound)]
         if run.overflows:
             continue

@@ -20,7 +20,7 @@ def layouts_of(values: list[Value], last: bool) -> dict[Value, Layout]:
 
 
 def close(ours: object, expected: object) -> None:
-    np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-5)  # pyright: ignore
+    np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -82,7 +82,7 @@ def test_pool(rank: int, kind: str, kernel: int, stride: int, dilation: int, beg
         expected[(..., *at)] = np.nanmax(window, -1) if kind == "max" else np.nanmean(window, -1)
     a, out = value(*x.shape), value(*expected.shape)
     args = {"kernel": kernel, "strides": stride, "dilations": dilation, "pads_begin": begin}
-    step = PoolStep([a], [out], kind=kind, **{k: (v,) * rank for k, v in args.items()})  # pyright: ignore
+    step = PoolStep([a], [out], kind=kind, **{k: (v,) * rank for k, v in args.items()})
     close(run([step], {a: x}, [out], threads)[0], expected)
 
 

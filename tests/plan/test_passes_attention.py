@@ -32,12 +32,12 @@ def plain(scale: float = 1.0, mask: Array | float = 0.0) -> Array:
 
 
 def scores_of(c: Chain, q: Value, k: Value, **transposes: bool) -> Value:
-    return c.add(MatMulStep([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))  # pyright: ignore
+    return c.add(MatMulStep([q, k], [value(2, HEADS, ROWS, KEYS)], **({"transpose_b": True} | transposes)))
 
 
 def weighted(c: Chain, scores: Value, v: Value, **transposes: bool) -> Value:
     weights = c.add(SoftmaxStep([scores], [value(*scores.shape)], axis=3))
-    return c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))  # pyright: ignore
+    return c.add(MatMulStep([weights, v], [value(2, HEADS, ROWS, 6)], **transposes))
 
 
 def inputs() -> dict[Value, Array]:

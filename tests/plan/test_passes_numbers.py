@@ -64,7 +64,7 @@ def test_operands_of_epilogues_keep_their_places():
             [x, weights, bias],
             [value(1, 3, 6, 6)],
             epilogue=Expression(2, (Instruction("multiply_number", (0,), (scale,)), Instruction("subtract", (1, 2)))),
-            **geometry,  # pyright: ignore[reportArgumentType]
+            **geometry,
         )
         for scale in (2.0, 3.0)
     ]

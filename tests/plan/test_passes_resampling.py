@@ -26,7 +26,7 @@ def pointwise(c: Chain, x: Value, channels: int, stride: int = 1, kernel: int = 
     weights = constant(random(1, channels, x.shape[1], kernel, kernel, seed=9))
     out = value(x.shape[0], channels, *((n - kernel) // stride + 1 for n in x.shape[2:]))
     same = {"strides": (stride,) * 2, "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
-    return c.add(ConvStep([x, weights], [out], **same))  # pyright: ignore[reportArgumentType]
+    return c.add(ConvStep([x, weights], [out], **same))
 
 
 def head(c: Chain, small: Value, middle: Value, large: Value) -> Value:

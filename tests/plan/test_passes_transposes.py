@@ -31,11 +31,11 @@ def both(write: object, *shapes: tuple[int, ...]) -> tuple[list[Step], list[Arra
     steps: list[Step] = []
     for passes in (True, False):
         values, c = [value(*s) for s in shapes], Chain()
-        out = write(c, *values)  # pyright: ignore
+        out = write(c, *values)
         arrays = {v: random(*v.shape, seed=k) for k, v in enumerate(values)}
         results += run(c.steps, arrays, [out], passes=passes)
         values, c = [value(*s) for s in shapes], Chain()
-        steps = c.optimized(values, [write(c, *values)])  # pyright: ignore
+        steps = c.optimized(values, [write(c, *values)])
     np.testing.assert_allclose(results[0], results[1], 1e-5, 1e-6)
     return steps, results
 
@@ -59,7 +59,7 @@ def test_scale_and_residual_after_a_transpose() -> None:
 def test_a_function_after_a_reshape() -> None:
     def write(c: Chain, x: Value) -> Value:
         same = {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
-        image = c.add(ConvStep([x, constant(random(1, 5, 3, 1, 1))], [value(2, 5, 4, 6)], **same))  # pyright: ignore
+        image = c.add(ConvStep([x, constant(random(1, 5, 3, 1, 1))], [value(2, 5, 4, 6)], **same))
         tokens = c.add(ReshapeStep([image], [value(2, 5, 24)]))
         return c("multiply", c("sigmoid", permute(c, tokens, (0, 2, 1))), 3)
 

@@ -189,7 +189,7 @@ def inferences(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The types of the nodes that are inferred from now on."""
     seen: list[str] = []
     infer = Inference.node
-    monkeypatch.setattr(Inference, "node", lambda self, node: seen.append(node.type) or infer(self, node))  # pyright: ignore
+    monkeypatch.setattr(Inference, "node", lambda self, node: seen.append(node.type) or infer(self, node))
     return seen
 
 

@@ -96,7 +96,7 @@ def mine() -> Iterator[ThreadPool]:
     """A private pool; its threads end with the test."""
     own = ThreadPool()
     yield own
-    own._end(list(own._threads))  # pyright: ignore[reportPrivateUsage]
+    own._end(list(own._threads))
 
 
 def part(*functions: Callable[[], object]) -> ThreadCalls:

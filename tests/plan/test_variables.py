@@ -101,14 +101,14 @@ def run_sequences(element: et.ElementType, seed: int) -> None:
 def test_tokens_share_one_plan(assigned: int) -> None:
     rng = np.random.default_rng(0)
     model, plain = compiled(decoder(assigned=assigned))
-    plans = model._traced.families.recent  # pyright: ignore[reportPrivateUsage]
+    plans = model._traced.families.recent
     with sanitizing(False):
         for prompt, count in ((7, 1), (7, 1), (9, 2), (5, 2), (7, 2)):
             twin = Twin(model, plain)
             for rows in [prompt, *[1] * 20]:
                 twin.infer(*some(rng, 1, rows))
             assert len(plans) == count, "one for tokens, and one for prompts once they differ in length"
-            assert len(model._schedules) == 1, "the first prompt"  # pyright: ignore[reportPrivateUsage]
+            assert len(model._schedules) == 1, "the first prompt"
             assert all(plan.remainder is None for plan in plans), "no layer runs outside of the plan"
 
 
@@ -145,7 +145,7 @@ def test_the_next_token_is_profiled() -> None:
     model = irload.compile_model(decoder(), 1)
     for rows in (6, 1):
         model(list(some(rng, 1, rows)))
-    before = model._variables["rows"].copy()  # pyright: ignore[reportPrivateUsage]
+    before = model._variables["rows"].copy()
     steps = model.profile(list(some(rng, 1, 1)))
     assert (1, 8, WIDTH) in [step.shape for step in steps]
-    np.testing.assert_array_equal(model._variables["rows"], before)  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_array_equal(model._variables["rows"], before)

@@ -38,7 +38,7 @@ def pytest_configure() -> None:
         if hasattr(os, name):
             delattr(os, name)
     for module in UNIX_ONLY["modules"] - {"posix"}:
-        sys.modules[module] = None  # pyright: ignore[reportArgumentType]
+        sys.modules[module] = None
     if hasattr(os, "process_cpu_count"):  # counts by sched_getaffinity here, differently on Windows
         os.process_cpu_count = os.cpu_count
     inner = os.open
@@ -49,4 +49,4 @@ def pytest_configure() -> None:
         return inner(path, flags & ~O_BINARY, *others, **named)
 
     os.open = opened
-    os.O_BINARY = O_BINARY  # pyright: ignore[reportAttributeAccessIssue]
+    os.O_BINARY = O_BINARY

@@ -27,7 +27,7 @@ def convolved(
     dilations = dilations or [1] * rank
     x = np.pad(x, [(0, 0), (0, 0), *pads])
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, w.shape[2:], strict=True)]
-    windows = sliding_window_view(x, reach, tuple(range(2, 2 + rank)))  # pyright: ignore
+    windows = sliding_window_view(x, reach, tuple(range(2, 2 + rank)))
     steps = [slice(None, None, n) for n in (*strides, *dilations)]
     windows = windows[(slice(None), slice(None), *steps)]
     maps: list[Array] = []

@@ -80,7 +80,7 @@ def test_an_invalid_unused_constant_is_reported() -> None:
 @pytest.mark.parametrize("weights", [3, 3.5, object()])
 def test_weights_that_are_neither_path_nor_bytes(weights: object) -> None:
     with pytest.raises(IRError, match="neither a path nor bytes"):
-        Weights(weights)  # pyright: ignore[reportArgumentType]
+        Weights(weights)
 
 
 @pytest.mark.parametrize("give", [bytes, bytearray, memoryview, lambda b: np.frombuffer(b, np.float32)[::1]])

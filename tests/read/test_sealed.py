@@ -51,7 +51,7 @@ def test_every_range_equals_the_file(model: Path, offset: int, size: int, closed
     if closed:
         file.close()
     data = model.with_suffix(".bin").read_bytes()
-    assert weights.bytes(offset, size).tobytes() == data[offset : offset + size]
+    assert weights.raw(offset, size).tobytes() == data[offset : offset + size]
     file.close()
 
 
@@ -69,9 +69,9 @@ def test_every_byte_counts(model: Path, place: int) -> None:
     assert digest(model) != before
     weights = SealedWeights(file, DEFAULT)
     with pytest.raises(ReadError, match=r"model\.bin has changed since it was opened"):
-        weights.bytes(place, 1)
+        weights.raw(place, 1)
     other = (place + 2 * BLOCK) % SIZE
-    assert weights.bytes(other, 1)[0] == data[other], "other blocks are unchanged"
+    assert weights.raw(other, 1)[0] == data[other], "other blocks are unchanged"
     file.close()
 
 
@@ -95,7 +95,7 @@ def test_another_length(model: Path, change) -> None:
     later.close()
     if len(data) < SIZE:
         with pytest.raises(ReadError):
-            SealedWeights(file, DEFAULT).bytes(SIZE - 1, 1)
+            SealedWeights(file, DEFAULT).raw(SIZE - 1, 1)
     file.close()
 
 
@@ -105,10 +105,10 @@ def test_the_open_file_outlives_its_name(model: Path) -> None:
     wanted = model.with_suffix(".bin").read_bytes()
     model.with_suffix(".new").write_bytes(bytes(SIZE))
     os.replace(model.with_suffix(".new"), model.with_suffix(".bin"))
-    assert weights.bytes(0, 10).tobytes() == wanted[:10]
+    assert weights.raw(0, 10).tobytes() == wanted[:10]
     file.close()
     with pytest.raises(ReadError, match="has changed"):
-        weights.bytes(10, 10)
+        weights.raw(10, 10)
 
 
 def test_the_secret_seeds_the_hash(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,17 +40,17 @@ def test_ranges_inside_the_file(file: Path, offset: int, size: int, inside: bool
     assert weights.size == 100
     if inside:
         weights.check(offset, size)
-        assert weights.bytes(offset, size).tobytes() == BYTES[offset : offset + size]
+        assert weights.raw(offset, size).tobytes() == BYTES[offset : offset + size]
     else:
         with pytest.raises(ReadError, match=r"outside the \.bin file of 100 bytes"):
-            weights.bytes(offset, size)
+            weights.raw(offset, size)
 
 
 @pytest.mark.parametrize("mmap", [False, True])
 def test_an_empty_file_is_present(tmp_path: Path, mmap: bool) -> None:
     (tmp_path / "model.bin").touch()
     weights = Weights(tmp_path / "model.bin", mmap=mmap)
-    assert (weights.present, weights.size, weights.bytes(0, 0).size) == (True, 0, 0)
+    assert (weights.present, weights.size, weights.raw(0, 0).size) == (True, 0, 0)
     assert (Weights(b"").present, Weights(None).present, Weights(None).size) == (True, False, 0)
 
 
@@ -68,26 +68,26 @@ def test_an_empty_file_is_present(tmp_path: Path, mmap: bool) -> None:
 )
 def test_overlapping_ranges_read_the_file_once(file: Path, ranges: Sequence[tuple[int, int]], whole: bool) -> None:
     weights = Weights(file)
-    held = [weights.bytes(offset, size) for offset, size in ranges]
+    held = [weights.raw(offset, size) for offset, size in ranges]
     assert [a.tobytes() for a in held] == [BYTES[offset : offset + size] for offset, size in ranges]
     assert (owner_of(held[-1]).nbytes == 100) == whole
 
 
 def test_ranges_that_were_dropped_do_not_count(file: Path) -> None:
     weights = Weights(file)
-    kept = weights.bytes(0, 50)
+    kept = weights.raw(0, 50)
     for _ in range(5):
-        assert owner_of(weights.bytes(50, 50)).nbytes == 50
-    assert weights.bytes(0, 50) is kept
+        assert owner_of(weights.raw(50, 50)).nbytes == 50
+    assert weights.raw(0, 50) is kept
 
 
 def test_live_ranges_are_counted_after_each_size_of_the_file(file: Path) -> None:
     weights = Weights(file)
-    weights.bytes(0, 50)
-    assert owner_of(weights.bytes(0, 51)).nbytes == 51  # 101 bytes read: the live arrays are counted; none is
-    held = [weights.bytes(0, 50), weights.bytes(25, 50)]
+    weights.raw(0, 50)
+    assert owner_of(weights.raw(0, 51)).nbytes == 51  # 101 bytes read: the live arrays are counted; none is
+    held = [weights.raw(0, 50), weights.raw(25, 50)]
     assert [owner_of(a).nbytes for a in held] == [50, 50]  # 100 bytes since that count: not counted again
-    assert owner_of(weights.bytes(30, 1)).nbytes == 100
+    assert owner_of(weights.raw(30, 1)).nbytes == 100
 
 
 STRINGS = bytes.fromhex("0400000000000000020000000300000003000000050000006162637a6f")
@@ -132,7 +132,7 @@ def test_the_digest_of_a_file(file: Path, monkeypatch: pytest.MonkeyPatch, part:
     monkeypatch.setattr(module, "PART", part)
     weights = Weights(file)
     assert weights.digest(keep=keep) == hashlib.sha256(BYTES).hexdigest()
-    assert (owner_of(weights.bytes(0, 1)).nbytes == 100) == keep
+    assert (owner_of(weights.raw(0, 1)).nbytes == 100) == keep
     assert Weights(BYTES).digest(keep=keep) == hashlib.sha256(BYTES).hexdigest()
     assert Weights(None).digest(keep=keep) is None
 
@@ -141,7 +141,7 @@ def test_a_kept_digest_is_that_of_the_bytes_that_are_used(file: Path) -> None:
     weights = Weights(file)
     weights.digest(keep=True)
     file.write_bytes(bytes(100))
-    assert weights.bytes(1, 2).tobytes() == BYTES[1:3]
+    assert weights.raw(1, 2).tobytes() == BYTES[1:3]
 
 
 @pytest.mark.parametrize("change", ["contents", "time", "shorter", "longer", "another file", "removed", "folder"])
@@ -162,7 +162,7 @@ def test_a_file_that_changes_after_it_was_opened(file: Path, change: str) -> Non
         elif change == "folder":
             file.mkdir()
     with pytest.raises(ReadError, match=r"model\.bin"):
-        weights.bytes(0, 1)
+        weights.raw(0, 1)
 
 
 def test_a_range_that_the_system_has_no_memory_for(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_a_range_that_the_system_has_no_memory_for(file: Path, monkeypatch: pyte
 
     monkeypatch.setattr(np, "empty", refuse)
     with pytest.raises(OutOfMemory, match="100 bytes of"):
-        weights.bytes(0, 100)
+        weights.raw(0, 100)
 
 
 def test_a_file_that_cannot_be_mapped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +186,6 @@ def test_a_file_that_cannot_be_mapped(file: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_reading_is_limited_by_the_memory(file: Path) -> None:
-    assert Weights(file, Limits(peak_bytes=10)).bytes(0, 10).size == 10
+    assert Weights(file, Limits(peak_bytes=10)).raw(0, 10).size == 10
     with pytest.raises(LimitExceeded, match="peak_bytes"):
-        Weights(file, Limits(peak_bytes=10)).bytes(0, 11)
+        Weights(file, Limits(peak_bytes=10)).raw(0, 11)

@@ -42,7 +42,7 @@ class Matcher:
         """Compare the pattern with an output, or the first output of a node. Records the match."""
         self._bindings, self._symbols, self._root = {}, {}, None
         output = value.output(0) if isinstance(value, Node) else value
-        if output._node.type == "Result" or not output._node.outputs:  # pyright: ignore[reportPrivateUsage]
+        if output._node.type == "Result" or not output._node.outputs:  # noqa: SLF001
             return False
         source = as_output(output)
         if not self._matches(self._pattern, source):

@@ -21,8 +21,8 @@ __all__ = ["AnyInput", "Optional", "Or", "PatternOp", "WrapType", "is_type"]
 class PatternOp(Op):
     """The operation of a pattern node: of unknown type."""
 
-    type = "Pattern"  # pyright: ignore[reportAssignmentType]
-    opset = "util"  # pyright: ignore[reportAssignmentType]
+    type = "Pattern"
+    opset = "util"
     folds = False
 
     def __init__(self, kind: str, types: Sequence[str], predicate: Predicate) -> None:

@@ -95,7 +95,7 @@ class GraphRewrite(ModelPass):
             for matcher in self.passes_list:
                 matched = matcher.apply(node)
                 changed |= matched
-                for new in matcher._take_new():  # pyright: ignore[reportPrivateUsage]
+                for new in matcher._take_new():  # noqa: SLF001
                     if id(new) not in seen and len(seen) < ROUNDS + len(pending):
                         seen.add(id(new))
                         pending.insert(at, new)
@@ -140,7 +140,7 @@ class Manager:
             result = bool(runner.run_on_model(model))
             changed |= result
             if self._validates and adapters.edits() != before:
-                irload.model.infer(model._graph)  # pyright: ignore[reportPrivateUsage]
+                irload.model.infer(model._graph)  # noqa: SLF001
         return changed
 
     def __repr__(self) -> str:

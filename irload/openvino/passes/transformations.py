@@ -75,7 +75,7 @@ class ConstantFolding(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         """Fold. True if a node was replaced."""
         changed = False
-        for node in model._graph.nodes:  # pyright: ignore[reportPrivateUsage]
+        for node in model._graph.nodes:  # noqa: SLF001
             results = _folded(node)
             if results is None:
                 continue
@@ -108,7 +108,7 @@ class ConvertFP32ToFP16(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         """Convert. True if a node was changed."""
         changed = False
-        for node in model._graph.nodes:  # pyright: ignore[reportPrivateUsage]
+        for node in model._graph.nodes:  # noqa: SLF001
             op = node.op
             if node.type == "Const" and op.attributes["element_type"] is et.f32:
                 values = op.attributes["data"]().astype(np.float16)
@@ -138,13 +138,13 @@ class MakeStateful(ModelPass):
         else:
             pairs = [*self._pairs]
         for parameter, result in pairs:
-            self._replace(model, parameter._node, result._node)  # pyright: ignore[reportPrivateUsage]
+            self._replace(model, parameter._node, result._node)  # noqa: SLF001
         adapters.edited()
         return bool(pairs)
 
     @staticmethod
     def _replace(model: Model, parameter: graph.Node, result: graph.Node) -> None:
-        ir_model = model._graph  # pyright: ignore[reportPrivateUsage]
+        ir_model = model._graph  # noqa: SLF001
         if parameter not in ir_model.parameters or result not in ir_model.results:
             raise OpenVINOError(f"'{parameter.name}' and '{result.name}' are not an input and an output of the model")
         tensor = parameter.outputs[0].type
@@ -179,11 +179,11 @@ class LowLatency2(ModelPass):
         return changed
 
     def _add(self, model: Model, node: tensor_iterator | loop) -> bool:
-        body = node._node.op.attributes["body"]  # pyright: ignore[reportPrivateUsage]
+        body = node._node.op.attributes["body"]  # noqa: SLF001
         ports = {line.inner: line.port for line in body.inputs if line.port is not None}
         for result, parameter in body.back_edges:
             k = ports[parameter]
-            initial = node.input_value(k)._source  # pyright: ignore[reportPrivateUsage]
+            initial = node.input_value(k)._source  # noqa: SLF001
             tensor = initial.type
             if self._zeros and tensor.shape.is_static:
                 zeros = np.zeros(tensor.shape.static, tensor.element.dtype)
@@ -192,7 +192,7 @@ class LowLatency2(ModelPass):
             read = _read(name, tensor.element.name, tensor.shape, initial)
             last = node.get_iter_value(adapters.adapter(body.body.results[result]))
             node.input(k).replace_source_output(adapters.adapter(read).output(0))
-            assign = authoring.create("Assign", "opset6", [last._source], {"variable_id": name})  # pyright: ignore[reportPrivateUsage]
-            model._graph.sinks.append(assign)  # pyright: ignore[reportPrivateUsage]
+            assign = authoring.create("Assign", "opset6", [last._source], {"variable_id": name})  # noqa: SLF001
+            model._graph.sinks.append(assign)  # noqa: SLF001
         adapters.edited()
         return bool(body.back_edges)

@@ -30,8 +30,8 @@ class PrePostProcessor:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._inputs = {node: InputInfo() for node in model._graph.parameters}  # pyright: ignore[reportPrivateUsage]
-        self._outputs = {node: OutputInfo() for node in model._graph.results}  # pyright: ignore[reportPrivateUsage]
+        self._inputs = {node: InputInfo() for node in model._graph.parameters}  # noqa: SLF001
+        self._outputs = {node: OutputInfo() for node in model._graph.results}  # noqa: SLF001
 
     def input(
         self, key: int | str | None = None, *, input_index: int | None = None, tensor_name: str | None = None
@@ -44,7 +44,7 @@ class PrePostProcessor:
             key = 0
         if isinstance(key, int) and not 0 <= key < len(self._inputs):
             raise OpenVINOError(f"there is no input {key}; the model has {len(self._inputs)}")
-        return self._inputs[input_of(self._model._graph, key)]  # pyright: ignore[reportPrivateUsage]
+        return self._inputs[input_of(self._model._graph, key)]  # noqa: SLF001
 
     def output(
         self, key: int | str | None = None, *, output_index: int | None = None, tensor_name: str | None = None
@@ -53,18 +53,18 @@ class PrePostProcessor:
         key = first_of(key, output_index, tensor_name)
         if isinstance(key, int) and not 0 <= key < len(self._outputs):
             raise OpenVINOError(f"there is no output {key}; the model has {len(self._outputs)}")
-        return self._outputs[self._model.output(key)._node]  # pyright: ignore[reportPrivateUsage]
+        return self._outputs[self._model.output(key)._node]  # noqa: SLF001
 
     @raising
     def build(self) -> Model:
         """Add the operations to the model, and return it. Raises for steps that do not fit."""
-        model = self._model._graph  # pyright: ignore[reportPrivateUsage]
+        model = self._model._graph  # noqa: SLF001
         for node, info in self._inputs.items():
             _build_input(model, node, info)
         for node, info in self._outputs.items():
             _build_output(node, info)
         adapters.edited()
-        irload.model.infer(self._model._graph)  # pyright: ignore[reportPrivateUsage]
+        irload.model.infer(self._model._graph)  # noqa: SLF001
         return self._model
 
     def __str__(self) -> str:

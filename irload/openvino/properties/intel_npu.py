@@ -14,4 +14,4 @@ _KINDS = {Fact: _FACTS, TextProperty: _TEXTS, Property: _SETTINGS}
 
 globals().update({name: kind(f"NPU_{name.upper()}") for kind, names in _KINDS.items() for name in names})
 
-__all__ = [*_FACTS, *_TEXTS, *_SETTINGS]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*_FACTS, *_TEXTS, *_SETTINGS]  # pyrefly: ignore[unresolvable-dunder-all]

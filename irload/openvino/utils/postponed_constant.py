@@ -40,11 +40,11 @@ class PostponedConstant(Op):
     def constant(self) -> graph.Node:
         """A constant of the values."""
         values = self._values()
-        return authoring.constant(values._value(), element_of(values.element_type))  # pyright: ignore[reportPrivateUsage]
+        return authoring.constant(values._value(), element_of(values.element_type))  # noqa: SLF001
 
     def _values(self) -> Tensor:
         tensor, port = self._maker(), self.output(0)
-        if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(tensor, Tensor):
             raise TypeError(f"the maker of a postponed constant returned {type(tensor).__name__}, not a Tensor")
         if tensor.element_type != port.element_type or tensor.size != prod(port.shape):
             raise OpenVINOError(f"the maker of {self.friendly_name} returned {tensor!r}, expected {port!r}")

@@ -77,7 +77,7 @@ def get_shape(data: Any) -> Any:
     """The shape of an array, the length of a list, empty for a number."""
     if isinstance(data, np.ndarray):
         return data.shape
-    return [len(data)] if isinstance(data, list) else []  # pyright: ignore[reportUnknownArgumentType]
+    return [len(data)] if isinstance(data, list) else []
 
 
 def make_constant_node(value: Any, dtype: Any = None, *, name: str | None = None) -> Constant:

@@ -177,7 +177,7 @@ class PriorBox8(PriorBox, type="PriorBox", since=8):
     min_max_aspect_ratios_order = attr.boolean(default=True)
 
     @property
-    def max_before_ratios(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def max_before_ratios(self) -> bool:
         return self.min_max_aspect_ratios_order
 
 

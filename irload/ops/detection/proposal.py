@@ -139,13 +139,11 @@ class Proposal(Suppressing, since=1):
 class Proposal4(Proposal, type="Proposal", since=4):
     """Proposal that also returns the scores of the regions. Specification: Proposal-4."""
 
-    def infer(  # pyright: ignore[reportIncompatibleVariableOverride]
+    def infer(
         self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType
     ) -> tuple[TensorType, TensorType]:
         element, rows = self._rows(class_probs, bbox_deltas, image_shape)
         return TensorType(element, rows), TensorType(element, Shape(rows[0]))
 
-    def compute(  # pyright: ignore[reportIncompatibleVariableOverride]
-        self, class_probs: Array, bbox_deltas: Array, image_shape: Array
-    ) -> tuple[Array, Array]:
+    def compute(self, class_probs: Array, bbox_deltas: Array, image_shape: Array) -> tuple[Array, Array]:
         return self._proposals(class_probs, bbox_deltas, image_shape)

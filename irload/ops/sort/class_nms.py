@@ -108,7 +108,8 @@ def _nothing(boxes: Array) -> ClassSelection:
 
 
 def _joined(parts: list[ClassSelection]) -> ClassSelection:
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # pyright: ignore[reportReturnType]
+    klass, score, box, index = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return klass, score, box, index
 
 
 def _ordered(selected: ClassSelection, order: Array) -> ClassSelection:

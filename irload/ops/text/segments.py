@@ -6,7 +6,7 @@ import numpy as np
 
 from irload.core import attribute as attr
 from irload.core.element import i32, merge
-from irload.core.shape import UNRANKED, Shape
+from irload.core.shape import UNRANKED
 from irload.core.tensor import Array, TensorType
 from irload.errors import ExecutionError, ShapeMismatch
 from irload.ops.ports import require_element
@@ -26,13 +26,14 @@ class CombineSegments(Text, opset="extension"):
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         if len(inputs) % 3 != 1:
             raise ShapeMismatch(f"takes three inputs for each ragged tensor and the ids, found {len(inputs)}")
-        shape: Shape | None = UNRANKED
+        shape = UNRANKED
         for k in range(0, len(inputs) - 1, 3):
             require_ragged(f"segment{k // 3}", *inputs[k : k + 3])
             if inputs[k].rank:
-                shape = shape.meet(inputs[k].shape)
-                if shape is None:
+                met = shape.meet(inputs[k].shape)
+                if met is None:
                     raise ShapeMismatch(f"segments must have equal rows, found {inputs[k].shape} as segment {k // 3}")
+                shape = met
         element = merge(*(inputs[k].element for k in range(2, len(inputs) - 1, 3)))
         return (*ragged_of(shape, element), *ragged_of(shape, inputs[-1].element))
 

@@ -25,7 +25,7 @@ from irload.ops.type.strings import encoded
 def processor(model: Array) -> Any:
     """Load a serialized model. Raises Unsupported without the package, ExecutionError for other bytes."""
     try:
-        from sentencepiece import SentencePieceProcessor  # pyright: ignore[reportAttributeAccessIssue] - no types
+        from sentencepiece import SentencePieceProcessor
     except ImportError:
         raise Unsupported(
             "this operation needs the package sentencepiece, which is not installed; pip install 'irload[text]'"

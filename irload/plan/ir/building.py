@@ -54,7 +54,7 @@ def parts_of(item: Any) -> Sequence[Any]:
     if type(item) in PLAIN:
         return ()
     if isinstance(item, tuple | list):
-        return item  # pyright: ignore[reportUnknownVariableType]
+        return item
     if isinstance(item, slice):
         return item.start, item.stop, item.step
     if isinstance(item, Shape):
@@ -70,7 +70,7 @@ def parts_of(item: Any) -> Sequence[Any]:
 def _creator(item: Any) -> Callable[[list[Any]], Any]:
     """Return the function that creates an object of the same class from other parts."""
     if isinstance(item, tuple | list):
-        return type(item)  # pyright: ignore[reportUnknownVariableType]
+        return type(item)
     if isinstance(item, slice):
         return lambda parts: slice(*parts)
     if isinstance(item, Shape):

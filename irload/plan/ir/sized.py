@@ -28,7 +28,7 @@ def hashable(item: Any) -> Hashable:
     if is_size(item):
         return "size", item.key
     if isinstance(item, tuple | list):
-        return tuple(map(hashable, item))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(map(hashable, item))
     if isinstance(item, slice):
         return "slice", *map(hashable, (item.start, item.stop, item.step))
     if isinstance(item, np.ndarray):

@@ -81,7 +81,7 @@ def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
     if any(k is None for k in known):
         return None
     steps: list[Step] = []
-    node.op.compute(Rearranged(inputs[0], steps), *known)  # pyright: ignore[reportArgumentType]
+    node.op.compute(Rearranged(inputs[0], steps), *known)
     return ending(inputs[0], steps, outputs)
 
 

@@ -38,7 +38,7 @@ class Filling:
 
     def __init__(self, targets: Sequence[Array], before: Filling | None = None) -> None:
         self._targets = targets
-        known = {} if before is None else {id(t): p for t, p in zip(before._targets, before._parts, strict=True)}
+        known = {} if before is None else {id(t): p for t, p in zip(before._targets, before._parts, strict=True)}  # noqa: SLF001
         self._parts = [known.get(id(target)) or [(part, target[part]) for part in pieces(target)] for target in targets]
         self._plain = all(len(parts) == 1 for parts in self._parts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 
 import numpy as np
 
@@ -23,7 +24,6 @@ def reserved_bytes(size: int) -> Array:
         pages = anonymous_pages(size)
     except (OSError, ValueError, OverflowError) as error:
         raise MemoryError(f"{size} bytes of address space") from error
-    small = getattr(mmap, "MADV_NOHUGEPAGE", None)
-    if small is not None:
-        pages.madvise(small)
+    if sys.platform == "linux" and hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, np.uint8)

@@ -170,8 +170,9 @@ class _Rows:
             *outer, last = step.index
             whole = len(step.index) == len(value.shape) and all(part == slice(None) for part in outer)
             source = self.of(step.inputs[0]) if whole else None
-            part = source and ir.SliceStep([source], [self._like(value)], index=(slice(None), last))
-            return part and self._added(part, step.origin)
+            if source is None:
+                return None
+            return self._added(ir.SliceStep([source], [self._like(value)], index=(slice(None), last)), step.origin)
         if isinstance(step, ir.ReshapeStep) and alike(step.inputs[0].shape[-1], value.shape[-1]):
             reshaped = self.of(step.inputs[0])
             if reshaped is not None:

@@ -52,7 +52,7 @@ class ShapeBinding(Concrete):
         self.changed = frozenset([k for k, (a, b) in enumerate(zip(before, numbers, strict=False)) if a != b])
         """The positions of the sizes that differ from the previous binding."""
         items = template.numbers.items(numbers, None if previous is None else previous.items, self.changed)
-        self.late = template.late_constants.at(numbers, previous and previous.late, self.changed)
+        self.late = template.late_constants.at(numbers, None if previous is None else previous.late, self.changed)
         Concrete.__init__(self, template, numbers, items, self.late.constants)
         self.external: Array = np.asarray(external, np.int64)
         """The addresses of the roots outside the arena."""
@@ -139,7 +139,7 @@ class ShapeBinding(Concrete):
 class BoundMemory(Memory):
     """The memory of concrete values, at the offsets of their symbolic values."""
 
-    def __init__(self, binding: ShapeBinding, template: Template, workspace: Workspace) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, binding: ShapeBinding, template: Template, workspace: Workspace) -> None:
         self.arena = workspace.arena
         self.symbolic: dict[Value, Value] = {}
         """The symbolic value of each concrete one."""
@@ -234,7 +234,7 @@ class BoundPlan(Executor):
     views of inputs and outputs.
     """
 
-    def __init__(self, binding: ShapeBinding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, binding: ShapeBinding, segments: Sequence[Segment], previous: BoundPlan | None) -> None:
         template = binding.template
         self.numbers, self.items, self.late = binding.numbers, binding.items, binding.late
         self.external, self.starts, self.addresses = binding.external, binding.starts, binding.addresses

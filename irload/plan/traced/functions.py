@@ -48,7 +48,7 @@ def functions_of(step: Step, numbers: Numbers, known: AbstractSet[Value]) -> lis
 
 def _computing(step: ComputeStep, inputs: Sequence[Read], checked: Compute) -> Compute:
     """Return `compute` without checks. If it fails, `checked` raises its error or returns an empty output."""
-    compute: Callable[..., Array] = step.op.compute  # pyright: ignore[reportAssignmentType] - one output
+    compute: Callable[..., Array] = step.op.compute  # pyrefly: ignore[bad-assignment] - one output
 
     def result(values: Sequence[int], arrays: Mapping[Value, Array]) -> Array:
         try:

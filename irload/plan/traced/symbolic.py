@@ -41,7 +41,7 @@ class SymbolicPointer:
             return False  # different roots have separate buffers
         return self.start + self.distance == other.start + other.distance
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None
 
 
 class SymbolicArray:
@@ -74,7 +74,7 @@ class SymbolicArray:
         if function is not np.broadcast_to:
             return NotImplemented
         array, shape = given
-        seen: SymbolicArray = array._viewed(View("broadcast", tuple(shape)))
+        seen: SymbolicArray = array._viewed(View("broadcast", tuple(shape)))  # noqa: SLF001
         strides = tuple(0 if n == 1 else s for n, s in zip(shape, seen.strides, strict=True))  # as in NumPy
         return SymbolicArray(seen._pointer, Strided(seen.shape, strides, seen._strided.offset), seen.dtype)
 
@@ -86,7 +86,7 @@ class SymbolicArray:
 
     def __getitem__(self, index: Any) -> SymbolicArray:
         """Return the view at integers and slices."""
-        items: list[Any] = list(index) if isinstance(index, tuple) else [index]  # pyright: ignore[reportUnknownArgumentType]
+        items: list[Any] = list(index) if isinstance(index, tuple) else [index]
         at = next((k for k, item in enumerate(items) if item is ...), len(items))
         items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + (at < len(items)))
         offset, shape, strides = self._strided.offset, list[int](), list[int]()
@@ -129,7 +129,7 @@ class SymbolicBinding(Concrete):
 class SymbolicMemory(Memory):
     """The layouts of a plan, and arrays without memory."""
 
-    def __init__(self, sizes: SymbolicBinding, template: Template) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self, sizes: SymbolicBinding, template: Template) -> None:
         self._sizes, self._template = sizes, template
         self.symbolic: dict[Value, Value] = {}
         """For each value with symbols of the trace, the value of the program."""

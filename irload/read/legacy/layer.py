@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from irload.core.element import element_of_precision
 from irload.core.tensor import Array
@@ -188,7 +189,7 @@ class LegacyLayer:
             return constant
         return self.op("Convert", constant, data={"destination_type": "f32"}, name=f"{name}/convert", compressed=True)
 
-    def constant(self, name: str, values: object, dtype: type[np.generic] = np.int64) -> Wire:
+    def constant(self, name: str, values: object, dtype: DTypeLike = np.int64) -> Wire:
         """A constant that is not in the .bin file."""
         array = np.asarray(values, dtype)
         element = {"int64": "i64", "float32": "f32"}[array.dtype.name]

@@ -7,7 +7,7 @@ The twin has the same layers, with constants and inputs widened to f32. Operatio
 from __future__ import annotations
 
 import numpy as np
-from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml ships no types
+from lxml import etree
 
 from irload.core.element import element
 from irload.graph import Node

@@ -18,7 +18,7 @@ GREY = [[16, 16], [235, 235], [128, 128]]  # black, white, and u, v without colo
 
 
 def image(type: str, *planes: Any) -> Any:
-    return resolve(type, "opset8")[0]().compute(*(np.asarray(p) for p in planes))  # pyright: ignore
+    return resolve(type, "opset8")[0]().compute(*(np.asarray(p) for p in planes))
 
 
 def test_limited_range_reaches_black_and_white() -> None:

@@ -54,7 +54,7 @@ def test_the_same_matches_as_by_backtracking(seed: int) -> None:
             continue
         for _ in range(6):
             text = "".join(rng.choices(POOL, k=rng.randrange(8)))
-            expected = [(m.start(), m.end()) for m in pattern_of(source.encode())._general.finditer(text)]  # pyright: ignore[reportPrivateUsage]
+            expected = [(m.start(), m.end()) for m in pattern_of(source.encode())._general.finditer(text)]
             matches: list[tuple[int, int]] = []
             at = 0
             while at < len(text):

@@ -20,7 +20,7 @@ from irload.plan.backends.llvm.kernel import Launch, address
 from irload.plan.backends.llvm.kernels.contraction.build import ResultTensors, packing_of, register_product, shared
 from irload.plan.backends.llvm.kernels.contraction.chunks import Chunks, reads_in_place
 from irload.plan.backends.llvm.launching import launched
-from irload.plan.backends.llvm.target import AVX2, AVX512, Target, _flags  # pyright: ignore[reportPrivateUsage]
+from irload.plan.backends.llvm.target import AVX2, AVX512, Target, _flags
 from irload.plan.backends.llvm.values import vec_type
 from irload.plan.ir.steps import IDENTITY
 from tests.harness.tiers import tiered

@@ -32,7 +32,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *, permitted: bool, asked: str = "")
     """The target on a processor with AMX."""
     monkeypatch.setattr(target, "_flags", lambda: AMX.flags)
     monkeypatch.setattr(target, "tiles_are_permitted", lambda: permitted)
-    return target._host_target.__wrapped__(asked)  # pyright: ignore[reportPrivateUsage]
+    return target._host_target.__wrapped__(asked)
 
 
 def test_tiles_are_used_where_the_system_permits_them(monkeypatch: pytest.MonkeyPatch) -> None:

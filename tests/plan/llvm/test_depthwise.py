@@ -36,7 +36,7 @@ def test_depthwise(
     sizes: tuple[int, ...], kernel: tuple[int, ...], numbers: dict[str, tuple[int, ...]], channels: int, target: Target
 ) -> None:
     rng = np.random.default_rng(1)
-    step, arrays = convolution(rng, sizes, (channels, 1, 1, *kernel), batch=2, **numbers)  # pyright: ignore
+    step, arrays = convolution(rng, sizes, (channels, 1, 1, *kernel), batch=2, **numbers)
     for threads, at_end in ((1, False), (1, True), (3, True)):
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
 
@@ -54,7 +54,7 @@ def test_small_groups(
     target: Target,
 ) -> None:
     rng = np.random.default_rng(4)
-    step, arrays = convolution(rng, sizes, (groups, group, group, *kernel), batch=2, **numbers)  # pyright: ignore
+    step, arrays = convolution(rng, sizes, (groups, group, group, *kernel), batch=2, **numbers)
     for threads, at_end in ((1, True), (3, False)):
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
 

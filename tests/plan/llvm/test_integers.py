@@ -13,7 +13,7 @@ from irload.core.tensor import Array
 from irload.ops.convolution.forward import convolve
 from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.builder import Module
-from irload.plan.backends.llvm.compiler import Compiler  # pyright: ignore[reportPrivateUsage]
+from irload.plan.backends.llvm.compiler import Compiler
 from irload.plan.backends.llvm.dot import BYTE_PAIRS, VNNI, WIDENED_BYTES, byte_dot
 from irload.plan.backends.llvm.target import AVX2, AVX512_BF16, AVX512_VNNI, AVX_VNNI, TARGETS, Target, host_target
 from irload.plan.ir.expression import Expression, Instruction

@@ -65,7 +65,7 @@ def pool(x: Array, sizes: tuple[int, ...], kind: str, divisor: str = "real", **n
     attributes = {"strides": one, "dilations": one, "pads_begin": (0,) * len(sizes), **numbers}
     return PoolStep(
         [Value(x.shape, F32, name="input")], [value(*x.shape[:2], *sizes)], kind=kind, divisor=divisor, **attributes
-    )  # pyright: ignore
+    )
 
 
 def check(step: PoolStep, x: Array, target: Target, threads: int = 1, *, laid: Laid = channels_last) -> None:

@@ -43,7 +43,7 @@ def test_resampling(shape: tuple[int, ...], kind: str, laid: object, target: Tar
         step = resampled(value(*shape), weights, axis)
         expected = np.moveaxis(np.tensordot(weights, x, (1, axis)), 0, axis)
         for threads, at_end in ((1, True), (3, False)):
-            (output,) = run_step(step, [x], target, threads, at_end=at_end, laid=laid)  # pyright: ignore
+            (output,) = run_step(step, [x], target, threads, at_end=at_end, laid=laid)
             np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -53,7 +53,7 @@ def test_nonfinite_values_stay_at_their_position(laid: object) -> None:
     x[0, 1, 2, 3], x[0, 4, 0, 0] = np.nan, np.inf
     for axis in (2, 3):
         step = resampled(value(*x.shape), matrix("linear", x.shape[axis]), axis)
-        (output,) = run_step(step, [x], laid=laid)  # pyright: ignore
+        (output,) = run_step(step, [x], laid=laid)
         picked = np.take(x, step.index, axis)
         weights = step.weight.reshape(*step.weight.shape, *(1,) * (3 - axis))
         np.testing.assert_allclose(output, (picked * weights).sum(axis + 1), rtol=1e-5, atol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def unknown(item: Any, key: Any) -> Iterator[int]:
         if key == ANY:
             yield item
     elif isinstance(key, tuple) and key:
-        for part, part_key in zip(item, key, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for part, part_key in zip(item, key, strict=True):
             yield from unknown(part, part_key)
     elif is_dataclass(key):
         for field in fields(key):
@@ -76,12 +76,12 @@ class Arguments:
         """The key, nested tuples and records, with each ANY replaced by the next integer."""
         item: Any = key
         if type(item) is int:
-            return self.integer() if item == ANY else item  # pyright: ignore[reportReturnType]
+            return cast(T, self.integer()) if item == ANY else key
         if isinstance(item, tuple):
-            return tuple(map(self.filled, item))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportReturnType]
+            return cast(T, tuple(map(self.filled, item)))
         if not is_dataclass(item) or isinstance(item, type):
             return key
-        return replace(item, **{field.name: self.filled(getattr(item, field.name)) for field in fields(item)})  # pyright: ignore[reportReturnType]
+        return replace(item, **{field.name: self.filled(getattr(item, field.name)) for field in fields(item)})
 
     @property
     def rest(self) -> Pointer:

@@ -162,13 +162,13 @@ class BoundTable(BoundKernels):
         if sizes.working("temporary", temporary) is not self._rows.temporary:
             return None
         table = self if sizes.replaces else self._copied()
-        table._update(changed, words, numbers, sizes)
+        table._update(changed, words, numbers, sizes)  # noqa: SLF001
         return table
 
     def _copied(self) -> BoundTable:
         other = copy(self)
-        other._rows = self._rows.copied()
-        other.table = self.table.like(other._rows.rows, (other._rows, self._keep))
+        other._rows = self._rows.copied()  # noqa: SLF001
+        other.table = self.table.like(other._rows.rows, (other._rows, self._keep))  # noqa: SLF001
         return other
 
     def _update(

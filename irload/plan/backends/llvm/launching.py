@@ -144,8 +144,8 @@ class TableRows:
     def copied(self) -> TableRows:
         """A copy of the rows and of the records."""
         other = copy(self)
-        other.rows, other.records, other._properties = self.rows.copy(), self.records.copy(), self._properties.copy()
-        other._point()
+        other.rows, other.records, other._properties = self.rows.copy(), self.records.copy(), self._properties.copy()  # noqa: SLF001
+        other._point()  # noqa: SLF001
         return other
 
     def update(self, groups: GroupRecords, words: Sequence[Words], values: Array) -> None:

@@ -147,7 +147,7 @@ class Codes:
         requesting = copy(self)
         threads = max(self._threads, thread_count(None))
         with CompileQueue(self._codes, self._target, threads) as queue:
-            requesting._queue = queue
+            requesting._queue = queue  # noqa: SLF001
             yield requesting
             queue.complete()
 

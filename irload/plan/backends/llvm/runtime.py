@@ -64,7 +64,7 @@ class KernelTable:
     def like(self, rows: Array, keep: object) -> KernelTable:
         """A table of other rows with the same temporary and scratch memory. The two must not run at the same time."""
         other = copy(self)
-        other._keep = keep
+        other._keep = keep  # noqa: SLF001
         other.set_rows(rows)
         return other
 

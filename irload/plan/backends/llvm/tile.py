@@ -193,9 +193,10 @@ class TileSum:
 
     def _taps(self, k: int, x: list[Pointer], w: Pointer, state: list[Any], inside: list[Any]) -> list[Any]:
         """Emit the loop over the taps along an axis, and the nested levels. `inside`: per row, if it is in the data."""
-        windows, f, level = self.windows, self.f, self.tile.levels[k]
-        assert windows is not None
+        f, level = self.f, self.tile.levels[k]
+        assert self.windows is not None
         assert level.axis is not None
+        windows: WindowedRows = self.windows
         axis, size = level.axis, windows.sizes[level.axis]
         (first, last), inner = self.range_of(k)
         w = w + first * inner

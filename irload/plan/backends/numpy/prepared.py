@@ -37,7 +37,7 @@ class PreparedSteps:
 class BoundSteps(NumpyExecutable):
     """A segment bound to one shape."""
 
-    def __init__(  # pyright: ignore[reportMissingSuperCall]
+    def __init__(
         self,
         steps: Sequence[Step],
         plain: AbstractSet[Step],

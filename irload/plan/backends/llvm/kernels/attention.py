@@ -121,7 +121,7 @@ class Attend(LineKernel):
         rows = ScoreRows(f, self.scoring, *memory, keys, least, first, last, *mask, *sink)
         block = Block(f, rows, q, *kernel.q, width, k, v, f["scratch"], copies, keys)
         block = without_dropped_keys(block, kernel.sums, queries, depth) if self.sums.skips else block
-        kernel._write_block(block, out)
+        kernel._write_block(block, out)  # noqa: SLF001
 
     def _write_block(self, b: Block, out: Pointer) -> None:
         """Emit a block of queries. Fields that the code reads are run-time values."""

@@ -96,7 +96,7 @@ class TopK(LineKernel):
 
     def _key(self, f: Function, x: Pointer, at: AnyInt, stride: AnyInt) -> Int:
         order = _order(f.load_scalar(x, at * stride), GREATEST, largest=self.largest)
-        upper: int | Int = order.cast("sext", "i64")  # pyright: ignore[reportAssignmentType]
+        upper: int | Int = order.cast("sext", "i64")  # pyrefly: ignore[bad-assignment]
         return f.integer(upper * (1 << 32) + (LOW - at))
 
     def _scan(self, f: Function, x: Pointer, size: Int, best: Int, stride: AnyInt) -> None:

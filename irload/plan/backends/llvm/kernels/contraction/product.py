@@ -186,7 +186,7 @@ class Product(RegisterBlocks):
         last = f["channels"] if channels is None else None
         channels = channels or vectors * self.lanes
         epilogue = RegisterEpilogue(
-            self.epilogue, height, channels, first, others, self._single, rows and rows.result, last
+            self.epilogue, height, channels, first, others, self._single, None if rows is None else rows.result, last
         )
         epilogue.prefetch(f)
         bounds = self._bounds(f, grid, position, rows if isinstance(rows, GridRows) else None)

@@ -92,7 +92,7 @@ class RegisterBlocks(Contraction):
             ends = (*accumulate(self._tiles_by_height[:-1]), 0, 0)[:2]
         code = self.code
         matrices = tuple(stride * self.matrix_bytes for stride in self.weights)
-        strides = unknown((self._addressed, matrices), (code._addressed, code.weights))
+        strides = unknown((self._addressed, matrices), (code._addressed, code.weights))  # noqa: SLF001
         prefetched = self._length // self.parts // self._turn * self._advance  # by a tile
         sizes = self.units, self.panels, self._block, self._panel_bytes, prefetched, self._zeros, self._tiles
         last = self.channels - (self.panels - 1) * self.vectors * self.lanes
