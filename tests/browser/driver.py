@@ -113,3 +113,8 @@ def find(driver: webdriver.Chrome, text: str) -> None:
 
 def panel(driver: webdriver.Chrome) -> str:
     return driver.find_element(By.ID, "panel").text
+
+
+def view_text(driver: webdriver.Chrome) -> str:
+    """The visible text of the view; `text` of its element takes seconds for a table of a thousand layers."""
+    return driver.execute_script("return document.getElementById('view').innerText")

@@ -15,7 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.driver import find, panel, until
+from tests.browser.driver import find, panel, until, view_text
 from tests.browser.nets import HOSTILE
 
 
@@ -100,7 +100,7 @@ def test_keys(page):
 @pytest.mark.parametrize("view", ["layers", "memory", "profile", "findings", "comparison", "difference"])
 def test_views(page, view):
     page.find_element(By.ID, f"tab-{view}").click()
-    text = page.find_element(By.ID, "view").text
+    text = view_text(page)
     assert {
         "layers": "encoder/layer_0/attention/query/MatMul",
         "memory": "at the peak",
@@ -132,7 +132,7 @@ def test_hostile_names_stay_text(page):
     until(page, "return document.querySelector('#panel h2').textContent", lambda text: text == "Tanh")
     assert HOSTILE in panel(page)
     page.find_element(By.ID, "tab-layers").click()
-    assert HOSTILE in page.find_element(By.ID, "view").text
+    assert HOSTILE in view_text(page)
     assert page.execute_script("return [window.broken === undefined, document.images.length]") == [True, 0]
 
 
