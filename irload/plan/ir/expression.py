@@ -145,6 +145,7 @@ def expression_of(opcode: str, *numbers: float) -> Expression:
 
 IDENTITY = Expression(1)
 ADD, SUBTRACT, MULTIPLY = map(expression_of, ("add", "subtract", "multiply"))
+NEGATIONS = expression_of("negative"), expression_of("multiply_number", -1.0)
 
 THRESHOLD = Expression(
     4,

@@ -21,6 +21,7 @@ from irload.plan.passes.rotary import recognise_rotary
 from irload.plan.passes.routing import recognise_routing
 from irload.plan.passes.scalars import fold_scalars
 from irload.plan.passes.separate_numbers import separate_numbers
+from irload.plan.passes.softmax import recognise_softmax
 from irload.plan.passes.subnormals import drop_subnormals
 from irload.plan.passes.taps import drop_taps
 from irload.plan.passes.transposes import sink_transposes
@@ -36,7 +37,8 @@ PASSES: tuple[Pass, ...] = (
     drop_taps,
     fold_scalars,  # before the patterns, which match instructions with numbers
     recognise_normalizations,  # before any fusion, which would merge the steps of the pattern
-    recognise_attention,  # before any fusion
+    recognise_softmax,  # before any fusion
+    recognise_attention,  # after recognise_softmax, whose Softmax it matches
     recognise_rotary,  # before any fusion
     recognise_routing,
     route_rows,  # after recognise_routing, whose Scatter it matches

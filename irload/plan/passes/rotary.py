@@ -8,11 +8,10 @@ from __future__ import annotations
 from itertools import permutations
 
 from irload.core.size import extent
-from irload.plan.ir.expression import ADD, MULTIPLY, Expression, expression_of
+from irload.plan.ir.expression import ADD, MULTIPLY, NEGATIONS, Expression
 from irload.plan.ir.program import Program, Step, Value, origin_of
 from irload.plan.ir.steps import ConcatStep, ElementwiseStep, RotaryEmbeddingStep, SliceStep
 
-NEGATIONS = expression_of("negative"), expression_of("multiply_number", -1.0)
 WIDEST = 1 << 14
 """Length of the last axis above which the halves do not fit a tile."""
 
