@@ -44,18 +44,21 @@ def raise_error(node: Node, error: IRError) -> None:
 class Inferred:
     """The result of an inference without errors, reused by plans as long as the graph does not change.
 
-    `types` and `counts` are as in Inference; `seen` maps each node to its operation and its inputs.
+    `types` and `counts` are as in Inference; `seen` maps each node to its operation and its inputs. `depends_on_runs`:
+    True if operations have other types at run time, so that only the constants may be reused.
     """
 
     types: Types
     counts: Mapping[Node, int]
     seen: Mapping[Node, tuple[Op, tuple[Output, ...]]]
+    depends_on_runs: bool = False
 
     def holds_for(self, graph: Graph, given: Sequence[TensorType]) -> bool:
         """True if the graph is unchanged and has no bodies, and `given` are the input types of this inference."""
         inferred = [self.types.get(o) for p in graph.parameters for o in p.outputs]
         return (
-            len(inferred) == len(given)
+            not self.depends_on_runs
+            and len(inferred) == len(given)
             and all(a is b for a, b in zip(inferred, given, strict=True))
             and self.seen == {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
             and next(graph.subgraphs(), None) is None
@@ -74,7 +77,8 @@ class Inference:
     `remarks` has violations of the specification that OpenVINO accepts, by node, in order of detection.
 
     An error of a node is passed to `on_error` with its location; if that returns, the node's outputs get their declared
-    types and inference continues. `known`: an earlier inference, whose constants are not inferred again.
+    types and inference continues. `known`: an earlier inference, whose constants are not inferred again. `runs`: True
+    for the shapes of a run, False for the shapes of the model.
     """
 
     def __init__(
@@ -83,9 +87,13 @@ class Inference:
         on_error: OnError = raise_error,
         limits: Limits = DEFAULT,
         known: Inferred | None = None,
+        *,
+        runs: bool = False,
     ) -> None:
         self.limits = limits
         self._known = known
+        self._runs = runs
+        self._depends_on_runs = False
         self.deadline = Deadline(limits)
         self.types: Types = {}
         self.counts: dict[Node, int] = {}
@@ -132,7 +140,7 @@ class Inference:
     def result(self, graph: Graph) -> Inferred | None:
         """Return the result for the graph, None if a node failed."""
         seen = {node: (node.op, tuple(node.inputs)) for node in graph.nodes}
-        return None if self._reported else Inferred(self.types, self.counts, seen)
+        return None if self._reported else Inferred(self.types, self.counts, seen, self._depends_on_runs)
 
     def node(self, node: Node) -> None:
         """Infer one node from the types of its inputs."""
@@ -281,6 +289,11 @@ class Inference:
         return tensor.value
 
     # -- the InferContext of control flow and state --------------------------------------------------------------------
+
+    def at_run(self) -> bool:
+        """Return True for the shapes of a run, and record that the result depends on it."""
+        self._depends_on_runs = True
+        return self._runs
 
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Return the types of a body's results for one type per parameter."""

@@ -26,6 +26,10 @@ class InferContext(Protocol):
         """The limits of the model."""
         ...
 
+    def at_run(self) -> bool:
+        """Return True if the inputs have the shapes of a run, False if they have the shapes of the model."""
+        ...
+
     def infer_body(self, body: Body, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of the body's results, given one type for each of its parameters."""
         ...

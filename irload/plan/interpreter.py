@@ -261,7 +261,7 @@ class InterpreterRun:
         return outputs
 
     def _check_types(self, scheduled: ScheduledNode, given: Sequence[TensorType]) -> Outputs:
-        inference = Inference(self.compiled.model.file, limits=self.limits)
+        inference = Inference(self.compiled.model.file, limits=self.limits, runs=True)
         types = list(infer_outputs(scheduled.node.op, given, inference))
         for k, (tensor, expected) in enumerate(zip(types, scheduled.types, strict=False)):
             shape = expected.shape.meet(tensor.shape)  # of a Loop, either may have the tighter bounds

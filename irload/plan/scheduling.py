@@ -47,7 +47,7 @@ def schedule_graph(
     """
     filled = [] if state is None else [node for node, tensor in state.items() if tensor is not None]
     if state or inferred is None or not inferred.holds_for(graph, given):
-        inference = Inference(graph.file, limits=limits, known=inferred)
+        inference = Inference(graph.file, limits=limits, known=inferred, runs=True)
         inference.graph(graph, given, state)
         types, counts = inference.types, inference.counts
     else:

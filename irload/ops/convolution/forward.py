@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from irload.core import attribute as attr
+from irload.core.context import InferContext
 from irload.core.element import ElementType, merge
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
@@ -115,8 +116,11 @@ class ConvolutionBase(Windowed):
             return data.rank - NON_SPATIAL
         return next((len(a) for a in (self.strides, self.dilations, self.pads_begin, self.pads_end) if a), None)
 
-    def spatial_dims(self, data: Shape, filters: Shape, spatial: int) -> list[Dim]:
-        """The spatial dims of a forward convolution's output. Raises ShapeMismatch if a window does not fit."""
+    def spatial_dims(self, data: Shape, filters: Shape, spatial: int, context: InferContext | None = None) -> list[Dim]:
+        """The spatial dims of a forward convolution's output. Raises ShapeMismatch if a window does not fit.
+
+        `context`: of operations that return no outputs for a dynamic axis that is one element too short.
+        """
         strides, dilations = self.per_axis("strides", spatial), self.per_axis("dilations", spatial)
         sizes, kernel, pads = tail(data, spatial), window(filters, spatial), self.explicit_pads(spatial)
         if self.pads_same:
@@ -124,6 +128,11 @@ class ConvolutionBase(Windowed):
         dims: list[Dim] = []
         for axis, (begin, end) in enumerate(pads):
             padded, span = sizes[axis] + (begin + end), dilated_dim(kernel[axis], dilations[axis])
+            if context is not None and strides[axis] == 1:
+                count = _count_at_run(padded, span)
+                if count is not None and context.at_run():
+                    dims.append(count)
+                    continue
             if kernel[axis].is_static:
                 check_fits(span.lo, padded, axis)
             dims.append((padded - span) // strides[axis] + 1)
@@ -136,14 +145,22 @@ class ConvolutionBase(Windowed):
         return convolve(data, filters, strides, dilations, self.pads(data.shape[NON_SPATIAL:], kernel))
 
 
+def _count_at_run(padded: Dim, span: Dim) -> Dim | None:
+    """The number of windows with stride 1, if the padded axis lacks or may lack one element; else None."""
+    if not (padded.is_static and span.is_static):
+        return padded + 1 - span
+    return Dim(0, 0) if span.lo > padded.lo and span.lo - padded.lo == 1 else None
+
+
 class Convolution(ConvolutionBase, since=1):
     """Convolves data [N, I, spatial] with filters [O, I, kernel] to [N, O, spatial], over 1 to 3 spatial axes.
 
     Specification: Convolution-1. Each output size is floor((pb + in + pe − dilated kernel) / stride) + 1, or ceil(in /
-    stride) with auto_pad same_upper or same_lower.
+    stride) with auto_pad same_upper or same_lower. A window that does not fit is an error, except at run time, for an
+    axis of unknown size in the model with stride 1: if it lacks one element, the output is empty, as in OpenVINO.
     """
 
-    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+    def infer(self, data: TensorType, filters: TensorType, *, context: InferContext | None = None) -> TensorType:
         element = numeric_operands(data, filters)
         spatial = self.spatial_rank(data.shape, filters.shape)
         if spatial is None:
@@ -152,7 +169,8 @@ class Convolution(ConvolutionBase, since=1):
             raise ShapeMismatch(f"data has {data.shape[1]} channels, filters take {filters.shape[1]}")
         batch = ANY if data.rank is None else data.shape[0]
         channels = ANY if filters.rank is None else filters.shape[0]
-        return TensorType(element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
+        dims = self.spatial_dims(data.shape, filters.shape, spatial, context)
+        return TensorType(element, Shape(batch, channels, *dims))
 
     def compute(self, data: Array, filters: Array) -> Array:
         return self.convolved(data, filters[np.newaxis])
@@ -161,19 +179,21 @@ class Convolution(ConvolutionBase, since=1):
 class GroupConvolution(ConvolutionBase, since=1):
     """Convolves G groups of channels separately, with filters [G, O/G, I/G, kernel].
 
-    Specification: GroupConvolution-1. With one channel per group it is a depthwise convolution.
+    Specification: GroupConvolution-1. With one channel per group it is a depthwise convolution. The output sizes
+    follow the rules of Convolution.
     """
 
     leading = 3
 
-    def infer(self, data: TensorType, filters: TensorType) -> TensorType:
+    def infer(self, data: TensorType, filters: TensorType, *, context: InferContext | None = None) -> TensorType:
         element = numeric_operands(data, filters)
         spatial = self.spatial_rank(data.shape, filters.shape)
         if spatial is None:
             return TensorType(element, Shape.unranked())
         batch = ANY if data.rank is None else data.shape[0]
         channels = ANY if filters.rank is None else group_count(data.shape, filters.shape, 2) * filters.shape[1]
-        return TensorType(element, Shape(batch, channels, *self.spatial_dims(data.shape, filters.shape, spatial)))
+        dims = self.spatial_dims(data.shape, filters.shape, spatial, context)
+        return TensorType(element, Shape(batch, channels, *dims))
 
     def compute(self, data: Array, filters: Array) -> Array:
         return self.convolved(data, filters)
