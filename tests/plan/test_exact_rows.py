@@ -10,7 +10,7 @@ import pytest
 import irload
 from models import ir
 from tests.fuzz.programs.thresholds import lowered_thresholds
-from tests.plan.exact import Exact, same
+from tests.plan.exact import Exact, kernels, same
 from tests.plan.graphs import Net, agrees
 from tests.plan.test_exact_maps import random_layout
 from tests.plan.test_exact_products import operand
@@ -93,6 +93,24 @@ def test_normalizations(seed: int, kind: str, small: bool) -> None:
     model = net.model(random_epilogue(net, rng, y, shape))
     with lowered_thresholds() if small else nullcontext():
         agrees(model, net.shapes, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "kernel"),
+    [
+        ((2, 3, 5, 8), 1, "columns"),
+        ((1100, 7, 40), 1, "columns"),
+        ((90, 1300), 0, "columns"),
+        ((2, 70, 600), 1, "columns"),
+        ((4, 5, 31), 1, "rows, moved"),
+        ((4, 5, 32), 2, "rows"),
+    ],
+)
+def test_softmax_across_columns(shape: tuple[int, ...], axis: int, kernel: str) -> None:
+    net = Net()
+    model = net.model(net.op("SoftMax", net.input(*shape), axis=axis))
+    assert kernels(model, [shape]) == [kernel]
+    agrees(model, [shape])
 
 
 @blocks

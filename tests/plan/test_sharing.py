@@ -52,6 +52,7 @@ def attention(net: Exact) -> ir.Ref:
 SHARES: dict[str, tuple[Callable[[Exact], ir.Ref], str, str, int]] = {
     "elementwise": (lambda net: net.op("Tanh", net.input(9, 11, 5)), "tiles", "ELEMENTS", 9 * 11 * 5),
     "softmax": (lambda net: net.op("SoftMax", net.input(9, 11), axis=1), "rows", "ELEMENTS", 99),
+    "softmax across": (lambda net: net.op("SoftMax", net.input(9, 11, 32), axis=1), "columns", "ELEMENTS", 99 * 32),
     "normalisation": (lambda net: mvn(net, 9, 11), "rows", "ELEMENTS", 99),
     "sum": (lambda net: reduced(net, "ReduceSum", 9, 11), "sum of rows", "ELEMENTS", 99),
     "sums": (lambda net: reduced(net, "ReduceSum", 9, 11, 3), "sum of rows", "ELEMENTS", 297),

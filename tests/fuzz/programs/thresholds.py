@@ -20,7 +20,7 @@ SMALL: dict[str, Any] = {
     "CONV3D_TILE": 200, "POSITIONS": 4, "BLOCK": 96,
     "PANEL": 3000, "TILES": 2, "TRANSFORMED": 64, "RESIDENT": 64, "BUFFERED_ELEMENTS": 256, "WORK": 2000,
     "FEW_CHANNELS": 4, "MANY": 4,
-    "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
+    "SOFTMAX_COLUMNS": 2, "SOFTMAX_BLOCK": 2, "BAND": 4, "LANES": 4, "HEIGHTS": (8, 4), "WIDTHS": (16, 8, 4),
     "WIDEST": 32, "LONG_STEP": 1e4, "LARGEST_TILE": 500,
 }  # fmt: skip
 """Thresholds by which NumPy kernels are selected and work is split into tiles and parts."""

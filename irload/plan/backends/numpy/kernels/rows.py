@@ -1,4 +1,4 @@
-"""Kernels over rows, the last axes of a tensor: softmax, normalisation, reductions.
+"""Kernels over rows, the last axes of a tensor: softmax, normalisation, reductions; and softmax across columns.
 
 Row sums are matrix–vector products, which are several times faster in BLAS than NumPy's reductions.
 """
@@ -12,7 +12,7 @@ from irload.plan.backends.numpy.kernels.calls import Scratch
 from irload.plan.backends.numpy.kernels.epilogue import Epilogue
 from irload.plan.backends.numpy.kernels.tiles import cut, cut_range
 from irload.plan.backends.numpy.kernels.views import frozen
-from irload.plan.backends.numpy.measured import ELEMENTS
+from irload.plan.backends.numpy.measured import ELEMENTS, SOFTMAX_BLOCK
 from irload.plan.ir.softmax_threshold import least_exponent
 from irload.plan.threads import ThreadCalls
 
@@ -36,19 +36,45 @@ def softmax(x: Array, out: Array, scratch: Scratch) -> list[ThreadCalls]:
 
 
 def softmax_calls(x: Array, out: Array, sums: Array, lost: Array, ones: Array) -> ThreadCalls:
-    """Return the calls for one block of rows. `lost`: scratch memory for the mask of flushed exponentials."""
+    """Return the calls for one block of rows, or of columns [count, n, columns].
+
+    `lost`: scratch memory for the mask of flushed exponentials; `ones`: [n, 1] for rows, [1, n] for columns.
+    """
     return [
-        (_row_maximum, (x, sums)),
+        (_maximum, (x, sums)),
         (np.subtract, (x, sums, out)),
         (np.less, (out, np.float32(least_exponent(x.shape[1])), lost)),
         (np.copyto, (out, LOWEST, "same_kind", lost)),
         (np.exp, (out, out)),
-        (np.matmul, (out, ones, sums)),
+        (np.matmul, (out, ones, sums) if x.ndim == 2 else (ones, out, sums)),
         (np.divide, (out, sums, out)),
     ]
 
 
-def _row_maximum(x: Array, out: Array) -> None:
+def softmax_across(x: Array, out: Array, scratch: Scratch) -> list[ThreadCalls]:
+    """Softmax over the middle axis of [count, n, columns], in blocks of columns. `out` may be `x`."""
+    count, n, columns = x.shape
+    ones = frozen(np.ones((1, n), np.float32))
+    width = min(columns, max(scratch.tile // n, SOFTMAX_BLOCK))
+    height = min(count, max(scratch.tile // (n * width), 1))
+    blocks = [
+        (slice(*rows), slice(None), slice(*across))
+        for rows in cut_range(0, count, height)
+        for across in cut_range(0, columns, width)
+    ]
+    parts: list[ThreadCalls] = []
+    for start, stop in cut(len(blocks), scratch.share(x.size, ELEMENTS)):
+        part: ThreadCalls = []
+        sums, lost = scratch.take((height, 1, width)), scratch.take((height, n, width), np.bool_)
+        for block in blocks[start:stop]:
+            source = x[block]
+            rows, _, across = source.shape
+            part += softmax_calls(source, out[block], sums[:rows, :, :across], lost[:rows, :, :across], ones)
+        parts.append(part)
+    return parts
+
+
+def _maximum(x: Array, out: Array) -> None:
     np.maximum.reduce(x, axis=1, out=out, keepdims=True)
 
 

@@ -12,6 +12,7 @@ from irload.plan.backends.numpy.kernels import rotary, rows
 from irload.plan.backends.numpy.kernels.calls import Phases
 from irload.plan.backends.numpy.kernels.copying import dense, dense_target
 from irload.plan.backends.numpy.kernels.views import shaped
+from irload.plan.backends.numpy.measured import SOFTMAX_COLUMNS
 from irload.plan.backends.numpy.selection.selector import NumpySelector, Selected
 from irload.plan.ir.steps import GroupNormalizeStep, NormalizeStep, ReduceStep, RotaryEmbeddingStep, SoftmaxStep
 
@@ -31,12 +32,16 @@ def reduce(step: ReduceStep, selector: NumpySelector) -> Selected:
 
 
 def softmax(step: SoftmaxStep, selector: NumpySelector) -> Selected:
-    """Select a kernel for a softmax; an axis other than the last is transposed."""
+    """Select a kernel for a softmax; an axis with few columns after it is transposed."""
+    x, out = selector.array(step.inputs[0]), selector.array(step.output)
+    n, columns = x.shape[step.axis], prod(x.shape[step.axis + 1 :])
+    if columns >= SOFTMAX_COLUMNS and x.flags.c_contiguous and out.flags.c_contiguous:
+        source, target = (shaped(a, -1, n, columns) for a in (x, out))
+        return "columns", [rows.softmax_across(source, target, selector.scratch)]
     source, out = (np.moveaxis(selector.array(v), step.axis, -1) for v in (step.inputs[0], step.output))
     phases: Phases = []
     x = dense(source, selector.scratch, phases)
     target, store = dense_target(out, selector.scratch, None if x is source else x)
-    n = source.shape[-1]
     phases.append(rows.softmax(shaped(x, -1, n), shaped(target, -1, n), selector.scratch))
     return "rows, moved" if store else "rows", phases + store
 
