@@ -12,14 +12,15 @@ from irload.core.remarks import remark
 from irload.core.shape import ANY, Shape
 from irload.core.subgraph import Subgraph
 from irload.core.tensor import Array, TensorType
-from irload.errors import ExecutionError, ShapeMismatch, TypeMismatch
+from irload.errors import ExecutionError, IRError, LimitExceeded, ShapeMismatch, TypeMismatch
 
 
 class If(Op, since=8):
     """Runs `then_body` if the condition is true, else `else_body`.
 
     Specification: If-8. The condition has one element; of several the first counts. Each output returns one result of
-    either body; their types must agree, their shapes may differ. With a known condition only one branch is inferred.
+    either body; their types must agree, their shapes may differ. With a known condition only one branch is inferred. At
+    run time, the shapes of the inputs may be invalid for the branch that is not selected.
     """
 
     then_body: Subgraph = attr.supplied()
@@ -34,8 +35,17 @@ class If(Op, since=8):
         if cond.value is not None:
             # The other branch is not inferred: it never runs, and need not be valid for these shapes.
             return _branch_types(self.chosen(cond.value), ports, context)
-        then_types = _branch_types(self.then_body, ports, context)
-        else_types = _branch_types(self.else_body, ports, context)
+        inferred, failures = [], list[IRError]()
+        for branch in (self.then_body, self.else_body):
+            try:
+                inferred.append(_branch_types(branch, ports, context))
+            except IRError as error:
+                if isinstance(error, LimitExceeded) or not context.at_run():
+                    raise
+                failures.append(error)
+        if not inferred:
+            raise failures[0]
+        then_types, else_types = inferred[0], inferred[-1]
         if len(then_types) != len(else_types):
             raise ShapeMismatch(f"then_body gives {len(then_types)} outputs, else_body {len(else_types)}")
         return tuple(

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
 import irload
 from irload.core import element as et
-from irload.errors import LimitExceeded
+from irload.errors import LimitExceeded, ShapeMismatch
 from irload.model import Model
 from irload.plan.ir.steps import ComputeStep
 from tests.harness.body import Body, Value, input_entry, output_entry, port_map
+from tests.harness.runtime import core
 
 NUMPY: dict[str, Any] = {"auto_broadcast": "numpy"}
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -56,12 +58,16 @@ def choice(graph: Body, x: Value, condition: Condition, then: Branch, otherwise:
     return graph.nested("If", "opset8", [condition(graph, x), x], 1, tail)[0]
 
 
-def model(condition: Condition, then: Branch, otherwise: Branch, rows: str = "4") -> Model:
+def written(condition: Condition, then: Branch, otherwise: Branch, rows: str) -> tuple[bytes, bytes]:
     graph = Body(bytearray())
     x = graph.parameter(et.f32, f"{rows},6")
     y = choice(graph, graph.op("ReLU", x), condition, then, otherwise)
     graph.result(graph.op("Subtract", y, graph.constant(np.float32(1)), **NUMPY))
-    return irload.read_model(*graph.model())
+    return graph.model()
+
+
+def model(condition: Condition, then: Branch, otherwise: Branch, rows: str = "4") -> Model:
+    return irload.read_model(*written(condition, then, otherwise, rows))
 
 
 def known(value: bool) -> Condition:
@@ -118,3 +124,24 @@ def test_layers_of_a_branch_are_not_observed() -> None:
     comparison = irload.compare("fast", branching, [X])
     assert comparison.passed
     assert "MatMul" not in {layer.operation for layer in comparison.layers}
+
+
+def rows_of(count: int) -> Branch:
+    """A branch that is valid for one number of rows."""
+    return lambda body, x: body.op("Reshape", x, body.constant(np.array([count, 6])), special_zero=False)
+
+
+@pytest.mark.parametrize("jit", ["off", "auto"])
+@pytest.mark.parametrize("optimize", [True, False])
+def test_shapes_may_suit_only_the_branch_that_runs(jit: str, optimize: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRLOAD_JIT", jit)
+    xml, weights = written(of_values, rows_of(4), rows_of(3), rows="?")
+    runtime = core().compile_model(core().read_model(xml, openvino.Tensor(np.frombuffer(weights, np.uint8))), "CPU")
+    compiled = irload.compile_model(irload.read_model(xml, weights), 1, optimize=optimize)
+    for x in (X, -np.abs(X[:3]), X * 2, -np.abs(X[1:])):
+        np.testing.assert_array_equal(compiled(x)[0], runtime(x)[0])
+    for x in (X[:3], -np.abs(X), X[:2]):
+        with pytest.raises(ShapeMismatch, match="Reshape"):
+            compiled(x)
+        with pytest.raises(RuntimeError, match="reshape pattern"):
+            runtime(x)
