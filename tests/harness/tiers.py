@@ -12,7 +12,7 @@ import pytest
 T = TypeVar("T")
 
 NIGHTLY = os.environ.get("IRLOAD_TESTS") == "all"
-SEEDS = 8
+SEEDS = 6
 """The number of seeds per commit of a test parametrized by `seed`.
 
 A multiple of the small numbers by which tests reduce the seed to select targets, layouts and padding.

@@ -146,6 +146,7 @@ def test_every_instruction_has_a_reference() -> None:
     assert REFERENCES.keys() == TABLE.keys()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("name", REFERENCES)
 def test_instructions(name: str, in_place: bool) -> None:

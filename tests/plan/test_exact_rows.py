@@ -131,6 +131,7 @@ def test_attention(seed: int, small: bool) -> None:
         agrees(net.model(y), net.shapes, tolerance=1e-4)
 
 
+@pytest.mark.one_in(2)
 @blocks
 @pytest.mark.parametrize("mode", ["nearest", "linear_onnx", "cubic", "linear"])
 @pytest.mark.parametrize("seed", range(5))

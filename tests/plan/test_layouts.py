@@ -32,6 +32,7 @@ def test_depthwise_into_a_concat() -> None:
     agrees(net.model(net.concat(a, net.op("ReLU", net.depthwise(a, 8, **PAD)))), net.shapes)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("depthwise", [False, True])
@@ -130,6 +131,7 @@ def test_a_normalisation_added_to_its_input(operation: str, kind: str) -> None:
     agrees(net.model(net.op(operation, normal, y)), net.shapes)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("kind", ["ReduceMean", "ReduceMax", "ReduceSum"])
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (3,), (2, 3), (1, 2), (0, 1), (1, 2, 3)])

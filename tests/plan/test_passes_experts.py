@@ -95,7 +95,7 @@ def steps(model: Model, rows: int) -> list[type]:
     return [type(step) for step in plan_of(model, [(rows, DEPTH)]).program.steps]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("rows", [1, 2, 6, 40])
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize("transpose", [False, True])

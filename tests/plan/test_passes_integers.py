@@ -204,6 +204,7 @@ def test_hashes_of_integers_are_one_kernel() -> None:
     assert [step.kernel for step in compiled.profile([numbers])] == ["Pointwise"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("keep_dims", [True, False])
 @pytest.mark.parametrize("axes", [[0], [-1], [1, 0], [2, -3]], ids=str)
 @pytest.mark.parametrize("type", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceLogicalAnd", "ReduceLogicalOr"])

@@ -112,7 +112,7 @@ def test_rotary(change: str) -> None:
     assert ("halves" in kernels(model, net.shapes)) == (change in ("none", "a part", "wide"))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mask", [None, (1, 1, 5, 5), (2, 6, 5, 5), (1, 6, 1, 5), (5, 5), (5,)])
 @pytest.mark.parametrize(
     "change", ["none", "keys alone", "another group", "repeated inside", "batch", "rows", "axis", "not attention"]
@@ -162,6 +162,7 @@ def test_heads_without_a_batch() -> None:
     assert kernels(model, net.shapes) == ["head by head"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("looks", ["turned", "turned twice", "flat", "turned and flat", "flat and turned"])
 @pytest.mark.parametrize("other", ["number", "scalar", "constant", "computed", "turned alike", "its own"])
 def test_elementwise_work_after_views(looks: str, other: str) -> None:

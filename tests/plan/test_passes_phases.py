@@ -29,6 +29,7 @@ def transposed(net: Net, y: ir.Ref) -> list[ConvTransposeStep]:
     return [s for s in plan_of(model, net.shapes).program.steps if isinstance(s, ConvTransposeStep)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kernel", [(3,), (2, 2), (4, 3), (2, 3, 2)])
 @pytest.mark.parametrize("epilogue", ["none", "bias", "number", "residual", "constant", "rows"])
 def test_columns_become_channels(kernel: tuple[int, ...], epilogue: str) -> None:

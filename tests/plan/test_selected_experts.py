@@ -103,7 +103,7 @@ def steps(model: Model, tokens: int) -> list[type]:
     return [type(step) for step in plan_of(model, [(tokens, DEPTH)]).program.steps]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("tokens", [1, 2, 5, 40])
 @pytest.mark.parametrize(("k", "squeezed"), [(1, False), (2, True), (5, False)])
 @pytest.mark.parametrize("transpose", [False, True])

@@ -91,6 +91,7 @@ def test_rows_of_three_heights(rows: int, length: int, columns: int) -> None:
         check_step(step, [data], target, 1 + k % 2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 5), (2, 3), (3, 3), (4, 5), (5, 13), (9, 7)])
 @pytest.mark.parametrize(
     ("kernel", "depth", "stride"),

@@ -73,6 +73,7 @@ def test_transposed(groups: int, depth: int, channels: int, target: Target) -> N
             compare(step, [x], target, threads)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("everything_pays")
 @pytest.mark.parametrize("target", BF16, ids=lambda t: t.name)
 @pytest.mark.parametrize(("depth", "groups"), [(2, 1), (16, 3), (32, 1), (96, 1), (64, 2), (33, 1), (48, 1)])

@@ -91,6 +91,7 @@ def test_maps_change_their_layout(shape: tuple[int, ...], from_last: bool, dtype
     np.testing.assert_array_equal(output, x)
 
 
+@pytest.mark.one_in(2)
 @targets
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
@@ -103,7 +104,7 @@ def test_runs_of_every_length(dtype: np.dtype, target: Target) -> None:
         np.testing.assert_array_equal(output, x.swapaxes(0, 1))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(4)
 @targets
 @pytest.mark.parametrize("block", [(8, 2, 2), (3, 4, 2), (5, 2, 3), (16, 2, 2), (12, 1, 4), (20, 3, 1)], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

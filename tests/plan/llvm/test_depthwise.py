@@ -59,6 +59,7 @@ def test_small_groups(
         check_step(step, arrays, target, threads, at_end=at_end, laid=channels_last)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("target", "precision", "largest"), [(AVX2, "f32", 4), (WIDE, "f32", 8), (DOTS, "bf16", 8), (TILES, "bf16", 1)]
 )

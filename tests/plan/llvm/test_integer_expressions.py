@@ -66,6 +66,7 @@ def check(rng: np.random.Generator, step: ElementwiseStep, arrays: list[Array], 
         np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [I32, I64], ids=str)
 @pytest.mark.parametrize("opcode", BINARY)
 def test_two_operands(opcode: str, dtype: np.dtype[np.generic]) -> None:
@@ -82,6 +83,7 @@ def test_two_operands(opcode: str, dtype: np.dtype[np.generic]) -> None:
         check(rng, step, arrays, expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("source", [I32, I64, F32, BOOL], ids=str)
 @pytest.mark.parametrize("to", [et.i32, et.i64, et.f32], ids=str)
 def test_conversions(source: np.dtype[np.generic], to: et.ElementType) -> None:
@@ -124,6 +126,7 @@ def test_several_types_in_one_expression(dtype: np.dtype[np.generic]) -> None:
             np.testing.assert_array_equal(actual[1], chosen != 0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["sum", "min", "max"])
 @pytest.mark.parametrize("dtype", [I32, I64, BOOL], ids=str)
 def test_reductions(dtype: np.dtype[np.generic], kind: str) -> None:

@@ -134,7 +134,7 @@ def test_data_of_products_whose_pairs_exceed_i16_are_stored_in_i16() -> None:
 VNNI_HOST = [t for t in (AVX512_VNNI, AVX_VNNI) if _host is not None and t.flags <= _host.flags]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("target", [*RUNNABLE, *VNNI_HOST], ids=lambda t: t.name)
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 @pytest.mark.parametrize("fit", [False, True])

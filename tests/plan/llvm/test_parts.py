@@ -36,7 +36,7 @@ def matmul(
     return step, [rng.standard_normal(data.shape).astype(np.float32)]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("epilogue", [RELU, SLOW], ids=["relu", "tanh"])

@@ -83,7 +83,7 @@ def both(model: Model, seed: int, *, threads: int = 1) -> tuple[Array, Array]:
     return output, irload.compile_model(model, optimize=False)(data)[0]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("how", ["compressed", "zero point", "fake"])
 @pytest.mark.parametrize(
     ("kernel", "channels", "low"), [(1, 8, 0), (3, 3, -128), (3, 16, 0), (3, 24, -128), (1, 7, -7)]
