@@ -12,7 +12,7 @@ from selenium import webdriver
 
 import irload
 from tests.browser.driver import browser, open_report
-from tests.browser.nets import LENGTH, WIDTH, large
+from tests.browser.nets import BLOCKS, LENGTH, WIDTH, large
 
 TENSORS = ("decay*halved", "encoder/layer_0/attention/query/kernel")
 
@@ -20,14 +20,14 @@ TENSORS = ("decay*halved", "encoder/layer_0/attention/query/kernel")
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    large(folder)
+    large(folder, BLOCKS)
     with chdir(folder):  # the page shows the path unchanged
         model = irload.read_model("model.xml")
         return _made(model, folder)
 
 
 def _made(model: irload.Model, folder: Path) -> Path:
-    assert sum(len(g.nodes) for g in model.walk()) > 2000
+    assert sum(len(g.nodes) for g in model.walk()) > 40 * BLOCKS
     changed = irload.read_model("model.xml")
     softmax = next(n for n in changed.nodes if n.name == "encoder/layer_3/attention/probabilities")
     softmax.op = type(softmax.op)(axis=1)

@@ -1,15 +1,19 @@
-"""A model like a transformer encoder of some 2,000 layers, with scopes, a loop, and hostile names."""
+"""A model like a transformer encoder, of up to some 2,000 layers, with scopes, a loop, and hostile names."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from models.ir import Graph, Ref, save
+from tests.harness.tiers import tiered
 
 HOSTILE = "</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
 WIDTH, LENGTH = 32, 16
+BLOCKS = 50 if os.environ.get("SCREENSHOTS") else tiered(12, 50)
+"""The blocks of the model of most tests; 50 have over 2,000 layers."""
 
 
 class Encoder:

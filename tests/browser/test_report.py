@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.driver import find, panel, until, view_text
-from tests.browser.nets import HOSTILE
+from tests.browser.nets import BLOCKS, HOSTILE
 
 
 def picture(driver: webdriver.Chrome, name: str) -> None:
@@ -78,7 +78,7 @@ def test_bodies_open_in_place(page):
 
 def test_everything_opens(page):
     page.execute_script("R.openAll(); R.layout()")
-    until(page, "return document.querySelectorAll('.node').length", lambda n: n > 1000)
+    until(page, "return document.querySelectorAll('.node').length", lambda n: n > 20 * BLOCKS)
 
 
 def test_keys(page):
@@ -141,7 +141,7 @@ def test_the_page_sends_no_request_and_logs_no_error(page):
     for button in page.find_elements(By.CSS_SELECTOR, "#tabs button"):
         button.click()
     page.execute_script("R.openAll(); R.show('graph'); R.layout()")
-    until(page, "return document.querySelectorAll('.node').length", lambda n: n > 1000)
+    until(page, "return document.querySelectorAll('.node').length", lambda n: n > 20 * BLOCKS)
     messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
     urls = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
     assert urls

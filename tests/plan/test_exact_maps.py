@@ -43,6 +43,7 @@ def broadcast(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ..
     return tuple(n if rng.random() < 0.65 else 1 for n in shape)[int(rng.integers(0, len(shape) + 1)) :]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(24))
 def test_expressions(seed: int, small: bool) -> None:
@@ -64,6 +65,7 @@ def test_expressions(seed: int, small: bool) -> None:
         assert same(net.model(y), net.shapes) <= {"tiles", "copy"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(20))
 def test_joins_and_moves(seed: int, small: bool) -> None:

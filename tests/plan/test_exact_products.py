@@ -69,6 +69,7 @@ def test_by_constant_matrices(seed: int, small: bool, in_place: bool) -> None:
         assert names == {"matmul by rows", "matmul by columns"} | dozens
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(14))
 def test_products_with_computed_operands(seed: int, small: bool) -> None:

@@ -152,7 +152,7 @@ def test_resampling(seed: int, mode: str, small: bool) -> None:
         agrees(net.model(y), net.shapes, tolerance=1e-5)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("seed", range(6))
@@ -169,6 +169,7 @@ def test_sampling_by_a_grid(seed: int, mode: str, padding: str) -> None:
     assert "compute" in same(net.model(net.conv(y, c, 3) if seed % 3 == 0 else y), net.shapes)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("directions", [1, 2])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("kind", ["LSTMSequence", "GRUSequence", "GRUSequence, linear", "RNNSequence"])

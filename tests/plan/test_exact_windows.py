@@ -49,6 +49,7 @@ def size(n: int, kernel: int, attributes: dict[str, str], axis: int) -> int:
     return (n + begin + end - (kernel - 1) * dilation - 1) // stride + 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("small", [False, True], ids=["as it is", "small blocks"])
 @pytest.mark.parametrize("seed", range(30))
 def test_convolutions(seed: int, small: bool) -> None:
@@ -96,6 +97,7 @@ def able(
     return names | {"winograd"} if kernel == (3, 3) and plain else names
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("channels", [(3, 5), (16, 32), (8, 1)])

@@ -27,6 +27,7 @@ def operations(model: Model, net: Net) -> set[str]:
     return {s.op.type for s in steps if isinstance(s, ComputeStep)}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("values", [(np.float32(2), np.float32(-1)), (5, 7), (True, False)], ids=["f32", "i64", "bool"])
 @pytest.mark.parametrize("indices", ["i32", "i64"])
