@@ -19,7 +19,7 @@ FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 p
 	exit 1
 
 # $(call install,folder,requirement,options of uv): an editable install by uv, which pip installs first if it is missing.
-# If uv is unavailable (no build for this machine, unreachable index), pip installs everything; only lowest requires uv.
+# If uv is unavailable (no build for this machine, unreachable index), pip installs everything; only lowest and dist require uv.
 PIP = -m pip --quiet --disable-pip-version-check install
 define install
 	@python=$$($(FIND_PYTHON)) || exit 1; \

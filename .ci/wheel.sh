@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests the wheel as installed by a user: clean environment, empty folder, without the repository. Usage: .ci/wheel.sh WHEEL SDIST PYTHON
+# Tests the wheel as installed by a user: clean environment, empty folder, without the repository. PYTHON has the modules uv, which
+# installs in a tenth of the time of pip, and build. Usage: .ci/wheel.sh WHEEL SDIST PYTHON
 set -euo pipefail
-wheel=$(realpath "$1") sdist=$(realpath "$2") python=$3
+wheel=$(realpath "$1") sdist=$(realpath "$2") python=$(realpath -s "$3")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 unset PYTHONPATH PYTHONHOME
-export PIP_DISABLE_PIP_VERSION_CHECK=1
 
-"$python" -m venv "$folder/venv"
-"$folder/venv/bin/python" -m pip install --quiet "$wheel"
+"$python" -m uv venv --quiet --python "$python" "$folder/venv"
+"$python" -m uv pip install --quiet --python "$folder/venv/bin/python" "$wheel"
 mkdir "$folder/empty" && cd "$folder/empty"
 case $("$folder/venv/bin/python" -c 'import irload; print(irload.__file__)') in
 "$folder"/*) ;;
@@ -23,7 +23,8 @@ grep -q seven out.txt
 "$folder/venv/bin/irrun" --help > help.txt && grep -q 'Commands' help.txt
 "$folder/venv/bin/python" -c 'import irload; irload.compile_model("model.xml", strict=True)'
 # The source distribution builds the same wheel.
-"$folder/venv/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$folder/again" "$sdist"
+mkdir "$folder/source" && tar -xzf "$sdist" --strip-components=1 -C "$folder/source"
+"$python" -m build --no-isolation --wheel --outdir "$folder/again" "$folder/source" >/dev/null
 names='import sys, zipfile; print(*sorted(zipfile.ZipFile(sys.argv[1]).namelist()), sep="\n")'
 python=$folder/venv/bin/python
 [ -n "$("$python" -c "$names" "$wheel")" ]

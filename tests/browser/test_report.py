@@ -76,6 +76,7 @@ def test_bodies_open_in_place(page):
     assert "halved" in names
 
 
+@pytest.mark.nightly
 def test_everything_opens(page):
     page.execute_script("R.openAll(); R.layout()")
     until(page, "return document.querySelectorAll('.node').length", lambda n: n > 20 * BLOCKS)

@@ -109,6 +109,7 @@ def test_frames_of_groups_hold_their_layers(session, sound):
     assert bad == []
 
 
+@pytest.mark.nightly
 def test_the_minimap_shows_the_graph_and_navigates(session, sound):
     open_report(session, sound)
     open_all(session)

@@ -20,7 +20,7 @@ from tests.fuzz.programs.thresholds import lowered_thresholds
 from tests.fuzz.programs.widened import rounded_inside
 from tests.harness.tiers import tiered
 
-COUNT, SEED = tiered(24, 300), 2028
+COUNT, SEED = tiered(16, 300), 2028
 BF16_COUNT, BF16_SEED = tiered(4, 40), 13
 REGRESSIONS = sorted((Path(__file__).parent / "regressions" / "programs").glob("*.xml"))
 

@@ -32,7 +32,7 @@ def decoders() -> list[int]:
     """The seeds of decoders whose rows consist of groups of 32, which are quantized."""
     numbers: list[int] = []
     seed = 0
-    while len(numbers) < tiered(3, 40):
+    while len(numbers) < tiered(2, 40):
         rng = np.random.default_rng(seed)
         heads, size, shared = int(rng.integers(1, 4)), int(rng.choice([4, 8, 12])), int(rng.choice([1, 1, 2]))
         if heads * size * shared % 32 == 0:
