@@ -166,6 +166,10 @@ class Step:
 StepT = TypeVar("StepT", bound=Step)
 
 
+Producers = dict[Value, Step]
+"""The step that produces each value."""
+
+
 class Program:
     """Steps in execution order, the inputs, which the caller fills, and the outputs, which the caller reads.
 
@@ -194,7 +198,7 @@ class Program:
         for step in steps:
             self._index(step, 1)
 
-    def producers(self) -> dict[Value, Step]:
+    def producers(self) -> Producers:
         """Return the step that produces each value."""
         return {v: s for s in self.steps for v in s.outputs}
 

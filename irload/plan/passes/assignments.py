@@ -6,13 +6,12 @@ of all positions, reshaped like `x` and sliced. Small Ranges of known length are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
 
 from irload.core.op import is_builtin
 from irload.core.size import alike, extent
 from irload.plan.ir.boxes import IndexBox, replaced
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ReshapeStep, SliceStep
 
 
@@ -22,7 +21,7 @@ def concat_assignments(program: Program) -> None:
     program.rewrite(ComputeStep, lambda step: _assignment(step, producers))
 
 
-def _assignment(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | None:
+def _assignment(step: ComputeStep, producers: Producers) -> list[Step] | None:
     """Return the steps that replace a box of the data; None for any other step."""
     if not is_builtin(step.op) or step.op.type != "ScatterNDUpdate":
         return None
@@ -36,7 +35,7 @@ def _assignment(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step
     return steps
 
 
-def _box(indices: Value, data: Value, producers: Mapping[Value, Step]) -> IndexBox | None:
+def _box(indices: Value, data: Value, producers: Producers) -> IndexBox | None:
     """Return the box of flat `data` whose positions are the indices; None if they are not the positions of a slice."""
     if len(data.shape) != 1 or not alike(indices.shape[-1], 1):
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from irload.plan.ir.expression import ADD, IDENTITY, expression_of
-from irload.plan.ir.program import Program, Step, Value, origin_of
+from irload.plan.ir.program import Producers, Program, Step, Value, origin_of
 from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import AttentionStep, ElementwiseStep, MatMulStep, SoftmaxStep
 from irload.record import record
@@ -56,9 +56,7 @@ class _Between:
     after: _Between | None
 
 
-def _peeled(
-    program: Program, producers: dict[Value, Step], value: Value
-) -> tuple[MatMulStep, float, list[_Between]] | None:
+def _peeled(program: Program, producers: Producers, value: Value) -> tuple[MatMulStep, float, list[_Between]] | None:
     """Match scores product · scale + Σ mask · factor that no other step reads.
 
     Returns the product, the scale, and the steps between matmul and softmax.

@@ -15,7 +15,7 @@ import numpy as np
 
 from irload.core.op import is_builtin
 from irload.core.size import largest, smallest
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import INDICES, ComputeStep, ConcatStep, GatherStep, TopKStep, TransposeStep
 from irload.plan.ir.steps.movement import ViewStep
@@ -43,7 +43,7 @@ def gather_elements(program: Program, supports: Callable[[Step], bool]) -> None:
     program.rewrite(ComputeStep, steps_for)
 
 
-def _gather(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | None:
+def _gather(step: ComputeStep, producers: Producers) -> list[Step] | None:
     """Return the Gather that shares all axes but one; None if an index may be out of range."""
     data, indices = step.inputs
     rank = len(data.shape)
@@ -64,7 +64,7 @@ def _gather(step: ComputeStep, producers: Mapping[Value, Step]) -> list[Step] | 
     return steps
 
 
-def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+def _bounds(value: Value, producers: Producers) -> tuple[Any, Any] | None:
     """Return the least and the greatest value that integers can have for any input of the model, or None if unknown.
 
     None if an exact result may exceed the type, because integers wrap.
@@ -75,7 +75,7 @@ def _bounds(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | 
     return bounds if bounds is not None and bounds[0] >= limits.min and bounds[1] <= limits.max else None
 
 
-def _exact(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+def _exact(value: Value, producers: Producers) -> tuple[Any, Any] | None:
     """Return the bounds of integers that do not wrap, from the bounds of the integers of which they are computed."""
     numbers = value.constant
     if numbers is not None and numbers.dtype == object:  # symbolic sizes
@@ -96,14 +96,14 @@ def _exact(value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | N
             return None
 
 
-def _union(values: Sequence[Value], producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+def _union(values: Sequence[Value], producers: Producers) -> tuple[Any, Any] | None:
     """Return the bounds of integers that are elements of these values."""
     bounds = [_bounds(value, producers) for value in values]
     known = [each for each in bounds if each is not None]
     return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(bounds) else None
 
 
-def _of_operation(step: ComputeStep, value: Value, producers: Mapping[Value, Step]) -> tuple[Any, Any] | None:
+def _of_operation(step: ComputeStep, value: Value, producers: Producers) -> tuple[Any, Any] | None:
     attributes = step.op.attributes
     match step.op.type:
         case "TopK" if value is step.outputs[1]:

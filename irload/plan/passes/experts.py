@@ -10,7 +10,7 @@ here, nor by OpenVINO's GatherMatmul.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -27,13 +27,11 @@ from irload.ops.condition.select import Select
 from irload.plan.ir import steps as ir
 from irload.plan.ir.expert_sums import sum_experts
 from irload.plan.ir.expression import IDENTITY, MULTIPLY
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.reshaping import reshaped
 from irload.record import record
 
 I32 = np.dtype(np.int32)
-
-Producers = Mapping[Value, Step]
 
 
 def route_rows(program: Program) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.reshaping import reshaped
 from irload.plan.ir.sized import hashable
 from irload.plan.ir.steps import AttentionStep, BroadcastStep, ReshapeStep
@@ -39,7 +39,7 @@ def share_heads(program: Program) -> None:
         program.replace([step], [*steps, grouped, ReshapeStep([out], step.outputs)])
 
 
-def _repeated(producers: dict[Value, Step], value: Value) -> Value | None:
+def _repeated(producers: Producers, value: Value) -> Value | None:
     """Return […, heads, 1, rows, width] if the value repeats each head once per member of a group."""
     merged = producers.get(value)
     spread = producers.get(merged.inputs[0]) if isinstance(merged, ReshapeStep) else None

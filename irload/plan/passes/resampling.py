@@ -13,7 +13,7 @@ from math import prod
 
 from irload.plan.ir.derivations import KeptChannels
 from irload.plan.ir.expression import ADD
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.steps import ConcatStep, ConvStep, ElementwiseStep, ResampleStep
 
 GAIN = 2
@@ -45,7 +45,7 @@ def _is_pointwise(window: ConvStep) -> bool:
     return plain and window.output.shape[2:] == window.inputs[0].shape[2:] and set(window.strides) == {1}
 
 
-def _chain(program: Program, producers: dict[Value, Step], value: Value, channels: int) -> list[ResampleStep]:
+def _chain(program: Program, producers: Producers, value: Value, channels: int) -> list[ResampleStep]:
     """Return the resamplings that produce a value, first to last; empty if the rewrite would not be faster.
 
     Only resamplings whose result no other step reads are included.

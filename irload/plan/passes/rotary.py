@@ -9,7 +9,7 @@ from itertools import permutations
 
 from irload.core.size import extent
 from irload.plan.ir.expression import ADD, MULTIPLY, NEGATIONS, Expression
-from irload.plan.ir.program import Program, Step, Value, origin_of
+from irload.plan.ir.program import Producers, Program, Step, Value, origin_of
 from irload.plan.ir.steps import ConcatStep, ElementwiseStep, RotaryEmbeddingStep, SliceStep
 
 WIDEST = 1 << 14
@@ -27,7 +27,7 @@ def recognise_rotary(program: Program) -> None:
                 break
 
 
-def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Value) -> RotaryEmbeddingStep | None:
+def _rotate(producers: Producers, step: Step, plain: Value, turned: Value) -> RotaryEmbeddingStep | None:
     """Return the rotary embedding that a sum of two products computes, or None if the sum does not match."""
     first, second = (_operands(producers.get(v), MULTIPLY) for v in (plain, turned))
     for join, sine in permutations(second, 2):
@@ -40,7 +40,7 @@ def _rotate(producers: dict[Value, Step], step: Step, plain: Value, turned: Valu
     return None
 
 
-def _turned(producers: dict[Value, Step], value: Value) -> Value | None:
+def _turned(producers: Producers, value: Value) -> Value | None:
     """Return x if the value is Concat(−x₂, x₁) along the last axis."""
     join = producers.get(value)
     if not isinstance(join, ConcatStep) or len(join.inputs) != 2 or join.axis != len(value.shape) - 1:

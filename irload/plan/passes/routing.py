@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.shape import normalize_axis
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.steps import ComputeStep, ConcatStep, ScatterStep, TopKStep
 
 
@@ -18,7 +18,7 @@ def recognise_routing(program: Program) -> None:
     program.rewrite(ComputeStep, lambda step: _scatter(step, producers))
 
 
-def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> list[Step] | None:
+def _scatter(step: ComputeStep, producers: Producers) -> list[Step] | None:
     """Return the Scatter, None for any other step."""
     if step.op.type != "ScatterElementsUpdate":
         return None
@@ -42,7 +42,7 @@ def _scatter(step: ComputeStep, producers: dict[Value, Step]) -> list[Step] | No
     return [ScatterStep([data, positions, updates], step.outputs, origin=step.origin, axis=along)]
 
 
-def _rankings(positions: Value, producers: dict[Value, Step]) -> list[TopKStep]:
+def _rankings(positions: Value, producers: Producers) -> list[TopKStep]:
     """Return the TopKs whose positions a value has, one after the other; empty for any other value."""
     step = producers.get(positions)
     joined = step.inputs if isinstance(step, ConcatStep) else [positions]

@@ -12,12 +12,10 @@ from itertools import permutations
 from typing import TypeGuard
 
 from irload.plan.ir.expression import ADD, MULTIPLY, NEGATIONS, SUBTRACT, Expression, expression_of
-from irload.plan.ir.program import Program, Step, Value, origin_of
+from irload.plan.ir.program import Producers, Program, Step, Value, origin_of
 from irload.plan.ir.steps import ElementwiseStep, ReduceStep, ReshapeStep, SoftmaxStep
 
 EXP, DIVIDE, RECIPROCAL = expression_of("exp"), expression_of("divide"), expression_of("power_number", -1.0)
-
-Producers = dict[Value, Step]
 
 
 def recognise_softmax(program: Program) -> None:

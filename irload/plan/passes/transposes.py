@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from irload.plan.ir.program import Program, Step, Value
+from irload.plan.ir.program import Producers, Program, Step, Value
 from irload.plan.ir.reshaping import transposed
 from irload.plan.ir.steps import ElementwiseStep, ReshapeStep, TransposeStep, ViewStep, WithEpilogue
 
@@ -33,7 +33,7 @@ def sink_transposes(program: Program) -> None:
                 break
 
 
-def _views_of(program: Program, producers: dict[Value, Step], value: Value, moved: set[Step]) -> list[ViewStep]:
+def _views_of(program: Program, producers: Producers, value: Value, moved: set[Step]) -> list[ViewStep]:
     """Return the views, first to last, between a value and the step that computes it; empty unless the move is useful.
 
     The move is useful if that step can have an epilogue, or was itself moved, and no other step reads the views.
@@ -47,9 +47,7 @@ def _views_of(program: Program, producers: dict[Value, Step], value: Value, move
     return views if fresh and program.sole_consumer(at) is not None else []
 
 
-def _swapped(
-    step: ElementwiseStep, value: Value, views: Sequence[ViewStep], producers: dict[Value, Step]
-) -> list[Step] | None:
+def _swapped(step: ElementwiseStep, value: Value, views: Sequence[ViewStep], producers: Producers) -> list[Step] | None:
     """Return the Elementwise followed by the views; None if another operand has no equivalent before the views."""
     base = views[0].inputs[0]
     if value.shape != step.output.shape or step.inputs.count(value) > 1:
@@ -83,7 +81,7 @@ def _order(views: Sequence[ViewStep]) -> tuple[int, ...] | None:
 
 
 def _seen(
-    other: Value, order: tuple[int, ...] | None, rank: int, producers: dict[Value, Step], steps: list[Step]
+    other: Value, order: tuple[int, ...] | None, rank: int, producers: Producers, steps: list[Step]
 ) -> Value | None:
     """Return another operand in the axis order before the transpose, or None if the rewrite would not be faster."""
     if other.size == 1 and len(other.shape) <= rank:
