@@ -42,14 +42,15 @@ class Tables:
         self._hashed = hashed
         self._arrow, self._parquet = extra("pyarrow", "parquet"), extra("pyarrow.parquet", "parquet")
         self.total = 0
-        schemas: list[Any] = []
-        for path, _ in self.files:
+        self.schema: Any
+        for k, (path, _) in enumerate(self.files):
             with self._opened(path) as file:
-                schemas.append(file.schema)
+                schema = file.schema
                 self.total += file.rows
-            if not schemas[-1].equals(schemas[0]):
+            if k == 0:
+                self.schema = schema
+            elif not schema.equals(self.schema):
                 raise InputInvalid(f"the columns of {shown(path)} differ from {shown(self.files[0][0])}")
-        self.schema = schemas[0]
         self.columns = input_columns(self.schema.names, inputs, mapping or {})
         self.carried = [self.schema.field(k) for k in carried_places(self.schema.names, self.columns.values())]
 
