@@ -35,7 +35,8 @@ class If(Op, since=8):
         if cond.value is not None:
             # The other branch is not inferred: it never runs, and need not be valid for these shapes.
             return _branch_types(self.chosen(cond.value), ports, context)
-        inferred, failures = [], list[IRError]()
+        inferred: list[tuple[TensorType, ...]] = []
+        failures: list[IRError] = []
         for branch in (self.then_body, self.else_body):
             try:
                 inferred.append(_branch_types(branch, ports, context))

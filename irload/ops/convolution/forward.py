@@ -149,6 +149,7 @@ def _count_at_run(padded: Dim, span: Dim) -> Dim | None:
     """The number of windows with stride 1, if the padded axis lacks or may lack one element; else None."""
     if not (padded.is_static and span.is_static):
         return padded + 1 - span
+    # Of symbolic sizes, each comparison is a guard of the plan: one that windows fit serves all larger sizes.
     return Dim(0, 0) if span.lo > padded.lo and span.lo - padded.lo == 1 else None
 
 
