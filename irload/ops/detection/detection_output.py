@@ -12,7 +12,8 @@ from irload.core import attribute as attr
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.detection.boxes import Suppressing, by_score
+from irload.ops.detection.boxes import Suppressing
+from irload.ops.detection.candidates import by_score, candidates_of
 from irload.ops.detection.ports import dim_of, follow_floats, require_floats, require_shape
 
 Decoded = Callable[[Array, "int | Array"], Array]
@@ -165,11 +166,7 @@ class DetectionOutputBase(Suppressing):
 
     def _image(self, image: int, boxes: Decoded, scores: Array) -> list[Array]:
         """The rows of one image, with scores [priors, classes]."""
-        chosen = self._by_best_class(boxes, scores) if self.decrease_label_id else self._by_class(boxes, scores)
-        label = np.concatenate(
-            [np.full(len(decoded), klass) for klass, decoded in chosen.items()] or [np.zeros(0, int)]
-        )
-        prior = np.concatenate([*chosen.values(), np.zeros(0, int)])
+        label, prior = (self._by_best_class if self.decrease_label_id else self._by_class)(boxes, scores)
         if -1 < self.keep_top_k[0] < len(prior):
             value = scores[prior, label]
             best = np.lexsort((prior, -value))[: self.keep_top_k[0]]
@@ -181,21 +178,18 @@ class DetectionOutputBase(Suppressing):
         head = np.stack([np.full(len(prior), image), shown, scores[prior, label]], -1)
         return [np.concatenate([head, decoded], -1).astype(decoded.dtype)]
 
-    def _by_class(self, boxes: Decoded, scores: Array) -> dict[int, Array]:
-        """The selected prior boxes of each class; classes are independent (Caffe)."""
-        chosen: dict[int, Array] = {}
-        for klass in range(scores.shape[1]):
-            if klass == self.background_label_id:
-                continue
-            candidates = np.flatnonzero(scores[:, klass] > self.confidence_threshold)
-            candidates = candidates[by_score(scores[candidates, klass])]
-            candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
-            stay = self.suppress(boxes(candidates, klass), self.nms_threshold)
-            chosen[klass] = candidates[stay]
-        return chosen
+    def _by_class(self, boxes: Decoded, scores: Array) -> tuple[Array, Array]:
+        """The class and prior of selected boxes, by class; classes are independent (Caffe)."""
+        by_class = scores.T
+        mask = by_class > self.confidence_threshold
+        if self.background_label_id >= 0:
+            mask[self.background_label_id : self.background_label_id + 1] = False
+        found = candidates_of(by_class, mask).first(self.top_k)
+        stay = self.suppress(boxes(found.box, found.group), self.nms_threshold, counts=found.counts)
+        return found.group[stay], found.box[stay]
 
-    def _by_best_class(self, boxes: Decoded, scores: Array) -> dict[int, Array]:
-        """The selected prior boxes of each class; each prior counts only for its best class (MXNet)."""
+    def _by_best_class(self, boxes: Decoded, scores: Array) -> tuple[Array, Array]:
+        """The class and prior of selected boxes, by class; each prior counts only for its best class (MXNet)."""
         eligible = scores.copy()
         eligible[:, 0] = -1
         if 0 <= self.background_label_id < scores.shape[1]:
@@ -204,11 +198,10 @@ class DetectionOutputBase(Suppressing):
         candidates = np.flatnonzero((value > -1) & (value >= self.confidence_threshold))
         candidates = candidates[by_score(value[candidates])]
         candidates = candidates if self.top_k < 0 else candidates[: self.top_k]
-        chosen: dict[int, Array] = {}
-        for klass in np.unique(label[candidates]).tolist():
-            best = candidates[label[candidates] == klass]
-            chosen[klass] = best[self.suppress(boxes(best, klass), self.nms_threshold)]
-        return chosen
+        prior = candidates[np.argsort(label[candidates], kind="stable")]
+        counts = np.bincount(label[prior], minlength=1)
+        stay = self.suppress(boxes(prior, label[prior]), self.nms_threshold, counts=counts)
+        return label[prior[stay]], prior[stay]
 
 
 def _static(dim: Dim) -> int | None:

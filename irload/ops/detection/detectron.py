@@ -8,7 +8,8 @@ from irload.core import attribute as attr
 from irload.core.element import i32
 from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
-from irload.ops.detection.boxes import Iou, Suppressing, by_score
+from irload.ops.detection.boxes import Iou, Suppressing
+from irload.ops.detection.candidates import candidates_of
 from irload.ops.detection.decode import refine
 from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
 
@@ -49,13 +50,13 @@ class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
         boxes = np.maximum(refine(rois[:, None], moves, 1, self.max_delta_log_wh), 0)
         sound = (rois[:, 2:] > rois[:, :2]).all(-1)
         limit = None if self.post_nms_count < 0 else self.post_nms_count
-        selected: list[Array] = [np.zeros((0, 2), np.int64)]
-        for klass in range(1, self.num_classes):
-            chosen = np.flatnonzero(sound & (scores[:, klass] > self.score_threshold))
-            chosen = chosen[by_score(scores[chosen, klass])]
-            stay = self.suppress(boxes[chosen, klass], self.nms_threshold, limit, overlap=Iou(1))
-            selected.append(np.stack([chosen[stay], np.full(len(stay), klass)], -1))
-        roi, klass = np.concatenate(selected).T
+        by_class = scores.T
+        mask = sound & (by_class > self.score_threshold)
+        mask[0] = False
+        found = candidates_of(by_class, mask)
+        candidates = boxes[found.box, found.group]
+        stay = self.suppress(candidates, self.nms_threshold, limit, counts=found.counts, overlap=Iou(1))
+        roi, klass = found.box[stay], found.group[stay]
         if len(roi) > self.max_detections_per_image:
             best = np.lexsort((roi, -scores[roi, klass]))[: self.max_detections_per_image]
             roi, klass = roi[best], klass[best]

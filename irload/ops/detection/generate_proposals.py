@@ -9,7 +9,8 @@ from irload.core.element import INDEX, i64
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.detection.boxes import Iou, Suppressing, by_score, sizes
+from irload.ops.detection.boxes import Iou, Suppressing, sizes
+from irload.ops.detection.candidates import by_score
 from irload.ops.detection.decode import WIDEST, clip, refine
 from irload.ops.detection.ports import agreed, dim_of, require_floats, require_shape
 from irload.ops.ports import require_rank

@@ -9,7 +9,8 @@ from irload.core.element import ElementType
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ShapeMismatch
-from irload.ops.detection.boxes import Iou, Suppressing, by_score, sizes
+from irload.ops.detection.boxes import Iou, Suppressing, sizes
+from irload.ops.detection.candidates import by_score
 from irload.ops.detection.decode import clip, refine
 from irload.ops.detection.ports import agreed, dim_of, follow_floats, require_shape
 from irload.ops.detection.sampling import round_away

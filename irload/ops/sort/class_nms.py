@@ -12,7 +12,8 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError
-from irload.ops.detection.boxes import TOGETHER, Iou, Suppressing, by_score, iou
+from irload.ops.detection.boxes import TOGETHER, Iou, Suppressing, iou
+from irload.ops.detection.candidates import Candidates, by_score, candidates_of
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 from irload.ops.ports import require_element
 
@@ -62,16 +63,14 @@ class ClassNms(Op):
         `boxes` are [1 or classes, n, 4] and `scores` [classes, n]. Box b of class c has the index first + b · stride +
         c · step.
         """
-        parts: list[ClassSelection] = []
-        for klass, values in enumerate(scores):
-            if klass == self.background_class:
-                continue
-            candidates = boxes[klass % len(boxes)]
-            chosen, scored = self.select(candidates, values)
-            parts.append(
-                (np.full(len(chosen), klass), scored, candidates[chosen], first + chosen * stride + klass * step)
-            )
-        selected = _joined([_nothing(boxes), *parts])
+        mask = self.above_threshold(scores)
+        if self.background_class >= 0:
+            mask[self.background_class : self.background_class + 1] = False
+        found = candidates_of(scores, mask).first(self.nms_top_k)
+        candidates = boxes[found.group % len(boxes), found.box]
+        chosen, scored = self.select(found, candidates)
+        klass, box = found.group[chosen], found.box[chosen]
+        selected = klass, scored, candidates[chosen], first + box * stride + klass * step
         selected = _ordered(selected, by_score(selected[1]))
         if self.keep_top_k >= 0:
             selected = _ordered(selected, np.arange(min(self.keep_top_k, len(selected[1]))))
@@ -79,8 +78,12 @@ class ClassNms(Op):
             selected = _ordered(selected, np.argsort(selected[0], kind="stable"))
         return selected
 
-    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        """The indices and scores of the selected boxes of one class."""
+    def above_threshold(self, scores: Array) -> Array:
+        """A mask of the candidates, of the shape of `scores`."""
+        return scores > self.score_threshold
+
+    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
+        """The selected candidates of all classes and their scores. `boxes`: the boxes of the candidates [n, 4]."""
         raise NotImplementedError
 
     def rows(self, boxes: Array, images: Iterator[ClassSelection]) -> tuple[Array, ...]:
@@ -94,12 +97,6 @@ class ClassNms(Op):
             klass, score, box, index = _ordered((klass, score, box, index), order)
         rows = np.concatenate([klass[:, None].astype(box.dtype), score[:, None], box], -1)
         return rows, index[:, None].astype(self.output_type.dtype), counts
-
-    def candidates(self, mask: Array, scores: Array) -> Array:
-        """The boxes in `mask` by descending score, limited to `nms_top_k`."""
-        indices = np.flatnonzero(mask)
-        indices = indices[by_score(scores[indices])]
-        return indices if self.nms_top_k < 0 else indices[: self.nms_top_k]
 
 
 def _nothing(boxes: Array) -> ClassSelection:
@@ -146,12 +143,13 @@ class MulticlassNms(Suppressing, ClassNms, since=8):
             (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
         )
 
-    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        chosen = self.candidates(scores >= self.score_threshold, scores)
-        offset = 0 if self.normalized else 1
-        overlap = Iou(offset, bridge=True)
-        stay = self.suppress(boxes[chosen], self.iou_threshold, eta=self.nms_eta, overlap=overlap)
-        return chosen[stay], scores[chosen[stay]]
+    def above_threshold(self, scores: Array) -> Array:
+        return scores >= self.score_threshold
+
+    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
+        overlap = Iou(0 if self.normalized else 1, bridge=True)
+        chosen = self.suppress(boxes, self.iou_threshold, counts=found.counts, eta=self.nms_eta, overlap=overlap)
+        return chosen, found.score[chosen]
 
 
 class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
@@ -224,22 +222,22 @@ class MatrixNms(ClassNms, since=8):
             (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
         )
 
-    def select(self, boxes: Array, scores: Array) -> tuple[Array, Array]:
-        chosen = self.candidates(scores > self.score_threshold, scores)
-        if not len(chosen):
-            return chosen, scores[chosen]
-        ranked = boxes[chosen]
-        worst, decay = np.empty_like(ranked[:, 0]), np.empty_like(ranked[:, 0])
-        for start in range(0, len(ranked), TOGETHER):
-            block, end = slice(start, start + TOGETHER), min(start + TOGETHER, len(ranked))
+    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
+        decayed = np.concatenate([found.score[:0], *(found.score[g] * self._decay(boxes[g]) for g in found.slices())])
+        chosen = np.flatnonzero(decayed > self.post_threshold)
+        return chosen, decayed[chosen]
+
+    def _decay(self, boxes: Array) -> Array:
+        """The factor of each score of one class, for boxes [n, 4] by descending score."""
+        worst, decay = np.empty_like(boxes[:, 0]), np.empty_like(boxes[:, 0])
+        for start in range(0, len(boxes), TOGETHER):
+            block, end = slice(start, start + TOGETHER), min(start + TOGETHER, len(boxes))
             better = np.tri(end - start, end, start - 1, dtype=bool)  # [box of the block, box up to the block's end]
-            overlap = np.where(better, iou(ranked[block, None], ranked[:end], 0 if self.normalized else 1), 0)
+            overlap = np.where(better, iou(boxes[block, None], boxes[:end], 0 if self.normalized else 1), 0)
             worst[block] = overlap.max(1)
             if self.decay_function == "gaussian":
-                each = np.exp((worst[:end] ** 2 - overlap**2) * ranked.dtype.type(self.gaussian_sigma))
+                each = np.exp((worst[:end] ** 2 - overlap**2) * boxes.dtype.type(self.gaussian_sigma))
             else:
-                each = (1 - overlap) / (1 - worst[:end] + ranked.dtype.type(1e-10))
+                each = (1 - overlap) / (1 - worst[:end] + boxes.dtype.type(1e-10))
             decay[block] = np.where(better, each, 1).min(1)
-        decayed = scores[chosen] * decay
-        keep = decayed > self.post_threshold
-        return chosen[keep], decayed[keep]
+        return decay

@@ -9,7 +9,8 @@ from irload.core.element import INDEX, ElementType, bf16, f16, f32, i64
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
-from irload.ops.detection.boxes import IOU, Overlap, Suppress, Suppressing, by_score, from_center, ordered
+from irload.ops.detection.boxes import IOU, Overlap, Suppress, Suppressing, from_center, ordered
+from irload.ops.detection.candidates import Candidates, candidates_of
 from irload.ops.ports import require_element
 
 SelectedBoxes = tuple[Array, Array]
@@ -73,31 +74,35 @@ def select(
     suppress: Suppress,
 ) -> SelectedBoxes:
     """The best boxes of every class of every batch, by class."""
-    boxes_of: list[Array] = [np.zeros(0, np.int64)]
-    scores_of: list[Array] = [np.zeros(0, scores.dtype)]
-    classes = list(np.ndindex(*scores.shape[:2]))
-    for batch, klass in classes:
-        candidates = np.flatnonzero(scores[batch, klass] > score_threshold)
-        candidates = candidates[by_score(scores[batch, klass, candidates])]
-        kept_scores = scores[batch, klass, candidates]
-        if sigma > 0:
-            stay, kept_scores = _decay(boxes[batch, candidates], kept_scores, limit, score_threshold, sigma, overlap)
-        else:
-            stay = suppress(boxes[batch, candidates], threshold, limit, overlap=overlap)
-            kept_scores = kept_scores[stay]
-        boxes_of.append(candidates[stay])
-        scores_of.append(kept_scores)
-    counts = [len(chosen) for chosen in boxes_of[1:]]
-    indices = np.empty((sum(counts), 3), np.int64)
-    indices[:, :2] = np.repeat(np.array(classes, np.int64).reshape(-1, 2), counts, 0)
-    indices[:, 2] = np.concatenate(boxes_of)
-    return indices, np.concatenate(scores_of)
+    batches, classes, count = scores.shape
+    rows = scores.reshape(batches * classes, count)
+    found = candidates_of(rows, rows > score_threshold)
+    batch, klass = np.divmod(found.group, max(classes, 1))
+    candidates = boxes.reshape(-1, boxes.shape[-1]).take(batch * count + found.box, 0)
+    if sigma > 0:
+        chosen, kept_scores = _decayed(found, candidates, limit, score_threshold, sigma, overlap)
+    else:
+        chosen = suppress(candidates, threshold, limit, counts=found.counts, overlap=overlap)
+        kept_scores = found.score[chosen]
+    return np.stack([batch[chosen], klass[chosen], found.box[chosen]], -1), kept_scores
+
+
+def _decayed(
+    found: Candidates, boxes: Array, limit: int, score_threshold: float, sigma: float, overlap: Overlap
+) -> tuple[Array, Array]:
+    """Soft suppression of each group: the indices of selected candidates, and their scores."""
+    chosen, scores = [np.zeros(0, np.int64)], [found.score[:0]]
+    for group in found.slices():
+        stay, kept = _decay(boxes[group], found.score[group], limit, score_threshold, sigma, overlap)
+        chosen.append(group.start + stay)
+        scores.append(kept)
+    return np.concatenate(chosen), np.concatenate(scores)
 
 
 def _decay(
     boxes: Array, scores: Array, limit: int, score_threshold: float, sigma: float, overlap: Overlap
 ) -> tuple[Array, Array]:
-    """Soft suppression: overlap with a better box multiplies the score by exp(−iou² / 2σ); no box is removed."""
+    """Soft suppression of one group: overlap with a better box multiplies the score by exp(−iou² / 2σ)."""
     scores = scores.copy()
     stay: list[int] = []
     values: list[float] = []

@@ -10,7 +10,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
-from irload.ops.detection.boxes import by_score
+from irload.ops.detection.candidates import by_score
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 
 

@@ -12,7 +12,8 @@ from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, ShapeMismatch
-from irload.ops.detection.boxes import by_score, iou, suppress
+from irload.ops.detection.boxes import iou, suppress
+from irload.ops.detection.candidates import by_score, candidates_of
 from irload.ops.registry import resolve
 
 F = np.float32
@@ -44,6 +45,15 @@ def test_suppression_with_a_threshold_that_shrinks() -> None:
     assert suppress(boxes[:0], 0.5).tolist() == []
 
 
+def test_groups_are_suppressed_separately() -> None:
+    boxes = np.array([[0, 0, 4, 4], [0, 0, 4, 3], [0, 0, 4, 3], [0, 0, 4, 4], [9, 9, 10, 10]], F)
+    counts = np.array([2, 0, 3])
+    assert suppress(boxes, 0.5).tolist() == [0, 4]
+    assert suppress(boxes, 0.5, counts=counts).tolist() == [0, 2, 4]
+    assert suppress(boxes, 0.5, 1, counts=counts).tolist() == [0, 2]
+    assert suppress(boxes[:0], 0.5, counts=counts[:0]).tolist() == []
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_suppression_is_greedy(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
@@ -71,6 +81,21 @@ def test_many_scores_are_ordered_as_few_are() -> None:
     odd = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, -np.nan, 1e-40, -1e-40], F)
     for scores in (rng.choice(odd, 3000), rng.standard_normal(3000).astype(F), rng.random(599).astype(F)):
         assert by_score(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+
+
+def test_candidates_are_ordered_by_group_then_by_score() -> None:
+    scores = np.array([[0.1, 0.9, 0.5, 0.5], [0, 0, 0, 0], [0.3, 0.2, 0.7, 0.8]], F)
+    found = candidates_of(scores, scores > 0.2)
+    assert found.group.tolist() == [0, 0, 0, 2, 2, 2]
+    assert found.box.tolist() == [1, 2, 3, 3, 2, 0]
+    assert found.score.tolist() == scores[found.group, found.box].tolist()
+    assert found.counts.tolist() == [3, 0, 3]
+    assert found.first(2).box.tolist() == [1, 2, 3, 2]
+    assert found.first(2).counts.tolist() == [2, 0, 2]
+    assert found.first(0).box.tolist() == []
+    assert found.first(-1) is found.first(3) is found
+    assert candidates_of(scores[:0], scores[:0] > 0).counts.tolist() == []
+    assert candidates_of(scores[:, :0], scores[:, :0] > 0).counts.tolist() == [0, 0, 0]
 
 
 def test_prior_box_order_and_variance() -> None:

@@ -14,7 +14,7 @@ from irload.ops.registry import resolve
 from irload.plan.backends.llvm import available
 from irload.plan.backends.llvm.backend import LlvmBackend
 from irload.plan.backends.llvm.kernels import suppression
-from irload.plan.backends.llvm.kernels.suppression import cells_of, suppressor
+from irload.plan.backends.llvm.kernels.suppression import cells_of, group_cells, suppressor
 from irload.plan.backends.llvm.target import Target
 from tests.plan.graphs import Net
 from tests.plan.llvm.harness import TARGETS, guarded
@@ -47,9 +47,10 @@ def test_the_same_boxes_are_selected(seed: int, target: Target, monkeypatch: pyt
     limit = [None, 0, -1, 1, int(rng.integers(1, 60))][seed % 5]
     how = Iou(float(rng.choice([0, 1])), bridge=bool(rng.integers(2)))
     eta = float(rng.choice([1, 0.9, 0.5]))
+    counts = None if seed % 2 else np.bincount(rng.choice(9, len(boxes), p=[0.6, 0, *[0.4 / 7] * 7]), minlength=9)
     with np.errstate(all="ignore"):
-        wanted = suppress(boxes, threshold, limit, eta=eta, overlap=how)
-        selected = suppressor(target)(memory, threshold, limit, eta=eta, overlap=how)
+        wanted = suppress(boxes, threshold, limit, counts=counts, eta=eta, overlap=how)
+        selected = suppressor(target)(memory, threshold, limit, counts=counts, eta=eta, overlap=how)
     assert selected.tolist() == wanted.tolist()
     assert selected.dtype == wanted.dtype
 
@@ -66,6 +67,18 @@ def test_boxes_that_overlap_are_in_neighbouring_cells(axis: int, offset: float) 
     assert np.abs(cells[:, None] - cells)[overlaps].max() == 1
     assert cells.min() == 1
     assert cells.max() > 40
+
+
+def test_cells_of_different_groups_are_not_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suppression, "MANY_BOXES", 100)
+    corners = np.random.default_rng(0).random((600, 2)).astype(F) * 90
+    counts = np.array([0, 200, 3, 250, 0, 147])
+    cells = group_cells(np.concatenate([corners, corners + 1], -1), np.cumsum(counts), 0, divided=True)
+    parts = [set(part.tolist()) for part in np.split(cells, np.cumsum(counts)[:-1])]
+    assert [len(part) > 1 for part in parts] == [False, True, False, True, False, True]
+    assert min(parts[1]) == 3  # cells 1 and 2: the first group, which is empty, and a cell without boxes
+    for before, after in zip(parts[1:4], [parts[2], parts[3], parts[5]], strict=True):
+        assert min(after) >= max(before) + 2
 
 
 @pytest.mark.parametrize("boxes", [np.zeros((300, 4), F), np.full((300, 4), 3e38, F), np.eye(300, 4, dtype=F)])

@@ -32,18 +32,19 @@ MARGIN, SMALLEST = 2.0**-20, 1e-30
 """The relative margin of the bound of common areas, and an absolute one, for products that are subnormal."""
 FARTHEST = 1e15
 """The maximum of coordinates for which boxes are divided into cells: areas of larger boxes may overflow."""
-_SELECTED, _FLOATS, _HEAD = 80, 88, 112
+_SELECTED, _FLOATS, _HEAD = 88, 96, 120
 """Offsets in the memory of a call, after its arguments: the number of selected boxes, the f64, the columns."""
 
 
 @record()
 class BoxSuppression(Standalone):
-    """Boxes [n, 4], best first → the indices of selected boxes, and their number.
+    """Boxes [n, 4] in groups, best first → the indices of selected boxes, and their number.
 
     Arguments: the boxes; the indices; the columns, initially zeros; threshold, factor and offset as f64; the number of
     selected boxes; the cell of each box, from 1 on; for each cell, the range of its selected boxes in the columns, with
-    an empty cell at both ends; then n, the limit, and the bytes of a column. `bridge`: see `iou`. `shrinks`: while the
-    threshold is above 0.5, each selected box multiplies it by the factor. `finite`: all coordinates are finite.
+    an empty cell around the cells of each group; the end of each group; then the number of groups, the limit, and the
+    bytes of a column. `bridge`: see `iou`. `shrinks`: while the threshold is above 0.5, each selected box multiplies it
+    by the factor. `finite`: all coordinates are finite.
     """
 
     bridge: bool
@@ -52,41 +53,47 @@ class BoxSuppression(Standalone):
 
     def write(self, f: Function) -> None:
         arguments = Arguments(f)
-        boxes, indices, columns, floats, selected, cells, ranges = arguments.pointers(7)
-        n, limit, nbytes = arguments.integers(3)
-        v, overlap_limit = LocalIntegers(f, "next", "count", "at", "apart"), f.local(8)
+        boxes, indices, columns, floats, selected, cells, ranges, ends = arguments.pointers(8)
+        groups, limit, nbytes = arguments.integers(3)
+        v, overlap_limit = LocalIntegers(f, "next", "total", "count", "at", "apart"), f.local(8)
         v["next"] = 0
-        v["count"] = 0
-        f.store_scalar(f.load_scalar(floats, 0, "f64"), overlap_limit)
+        v["total"] = 0
         offset = f.splat(f.load_scalar(floats, 16, "f64").cast("fptrunc", "f32"))
 
-        for index in f.until(lambda: (v["next"] >= n) | (v["count"] >= limit)):
-            corners = [f.broadcast(boxes + index * 16, 4 * k) for k in range(4)]
-            area = (corners[2] - corners[0] + offset) * (corners[3] - corners[1] + offset)
-            threshold = f.load_scalar(overlap_limit, 0, "f64")
-            factor = f.splat(threshold.cast("fptrunc", "f32"))
-            cell = ranges + f.load_int(cells, index * 8) * 16
-            v["apart"] = 1
-            for at in f.range(-16, 32, 16):
-                v["at"] = f.load_int(cell, at)
-                end = f.load_int(cell, at + 8)
-                for _ in f.until(lambda end=end: (v["at"] >= end) | f.equal(v["apart"], 0)):
-                    first = v["at"]
-                    others = [f.load(columns + first * 4 + nbytes * k) for k in range(_COLUMNS)]
-                    self._compare([*corners, area], others, offset, factor, v)
-                    v["at"] = first + f.lanes
-            with f.when(f.differ(v["apart"], 0)):
-                count, end = v["count"], f.load_int(cell, 8)
-                for k, value in enumerate([*corners, area]):
-                    f.store_scalar(value.lane(0), columns + nbytes * k, end * 4)
-                f.store_scalar(end + 1, cell, 8)
-                f.store_scalar(index, indices, count * 8)
-                v["count"] = count + 1
-                if self.shrinks:
-                    smaller = threshold * f.load_scalar(floats, 8, "f64")
-                    f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), overlap_limit)
-            v["next"] = index + 1
-        f.store_scalar(v["count"], selected)
+        for group in f.range(0, groups):
+            last = f.load_int(ends, group * 8)
+            v["count"] = 0
+            f.store_scalar(f.load_scalar(floats, 0, "f64"), overlap_limit)
+            for _ in f.until(lambda last=last: (v["next"] >= last) | (v["count"] >= limit)):
+                index = v["next"]
+                corners = [f.broadcast(boxes + index * 16, 4 * k) for k in range(4)]
+                area = (corners[2] - corners[0] + offset) * (corners[3] - corners[1] + offset)
+                threshold = f.load_scalar(overlap_limit, 0, "f64")
+                factor = f.splat(threshold.cast("fptrunc", "f32"))
+                cell = ranges + f.load_int(cells, index * 8) * 16
+                v["apart"] = 1
+                for at in f.range(-16, 32, 16):
+                    v["at"] = f.load_int(cell, at)
+                    end = f.load_int(cell, at + 8)
+                    for _ in f.until(lambda end=end: (v["at"] >= end) | f.equal(v["apart"], 0)):
+                        first = v["at"]
+                        others = [f.load(columns + first * 4 + nbytes * k) for k in range(_COLUMNS)]
+                        self._compare([*corners, area], others, offset, factor, v)
+                        v["at"] = first + f.lanes
+                with f.when(f.differ(v["apart"], 0)):
+                    end, total = f.load_int(cell, 8), v["total"]
+                    for k, value in enumerate([*corners, area]):
+                        f.store_scalar(value.lane(0), columns + nbytes * k, end * 4)
+                    f.store_scalar(end + 1, cell, 8)
+                    f.store_scalar(index, indices, total * 8)
+                    v["total"] = total + 1
+                    v["count"] = v["count"] + 1
+                    if self.shrinks:
+                        smaller = threshold * f.load_scalar(floats, 8, "f64")
+                        f.store_scalar(f.select(threshold.compare("ogt", 0.5), smaller, threshold), overlap_limit)
+                v["next"] = index + 1
+            v["next"] = last
+        f.store_scalar(v["total"], selected)
 
     def _compare(self, box: list[Vec], others: list[Vec], offset: Vec, threshold: Vec, v: LocalIntegers) -> None:
         """Set `apart` to 0 if one of the others overlaps the box."""
@@ -117,24 +124,33 @@ def suppressor(target: Target) -> Suppress:
     codes: dict[tuple[bool, ...], tuple[Callable[..., Any], Code]] = {}
 
     def compiled(
-        boxes: Array, threshold: float, limit: int | None = None, *, eta: float = 1, overlap: Overlap = IOU
+        boxes: Array,
+        threshold: float,
+        limit: int | None = None,
+        *,
+        counts: Array | None = None,
+        eta: float = 1,
+        overlap: Overlap = IOU,
     ) -> Array:
         if not isinstance(overlap, Iou) or boxes.dtype != np.float32:
-            return suppress(boxes, threshold, limit, eta=eta, overlap=overlap)
+            return suppress(boxes, threshold, limit, counts=counts, eta=eta, overlap=overlap)
         n = len(boxes)
         limit = n if limit is None else min(limit, n)
         if limit <= 0 or not np.float32(0) <= np.float32(threshold):
             return np.zeros(0, np.int64)
         boxes = np.ascontiguousarray(boxes)
+        ends = np.array([n]) if counts is None else np.cumsum(counts)
         finite = bool(np.isfinite(boxes).all())
-        cells = cells_of(boxes, overlap.offset) if finite and n >= MANY_BOXES else np.ones(n, np.int64)
-        capacities = -(-np.minimum(np.bincount(cells), limit) // target.lanes) * target.lanes
-        ranges = np.repeat(np.cumsum([*capacities, 0]) - [*capacities, 0], 2)
+        cells = group_cells(boxes, ends, overlap.offset, divided=finite)
+        sizes = np.bincount(cells, minlength=int(cells.max()) + 2)  # cells without boxes separate the groups
+        capacities = -(-np.minimum(sizes, limit) // target.lanes) * target.lanes
+        ranges = np.repeat(np.cumsum(capacities) - capacities, 2)
         length = int(ranges[-1])
-        indices, block = np.empty(limit, np.int64), np.zeros(_HEAD + 4 * _COLUMNS * length, np.uint8)
+        indices, block = np.empty(n, np.int64), np.zeros(_HEAD + 4 * _COLUMNS * length, np.uint8)
         start, numbers = address(block), block[:_HEAD].view(np.int64)
         pointers = (address(boxes), address(indices), start + _HEAD, start + _FLOATS, start + _SELECTED)
-        numbers[:10] = (*pointers, address(cells), address(ranges), n, limit, 4 * length)
+        tables = address(cells), address(ranges), address(ends)
+        numbers[:11] = (*pointers, *tables, len(ends), limit, 4 * length)
         block[_FLOATS:_HEAD].view(np.float64)[:] = (threshold, eta, overlap.offset)
         kind = overlap.bridge, eta < 1, finite
         if kind not in codes:
@@ -144,6 +160,20 @@ def suppressor(target: Target) -> Suppress:
         return indices[: numbers[_SELECTED // 8]]
 
     return compiled
+
+
+def group_cells(boxes: Array, ends: Array, offset: float, *, divided: bool) -> Array:
+    """The cell of each box, from 1 on. No cell of a group is a neighbour of a cell of another group."""
+    counts = np.diff(ends, prepend=0)
+    large = np.flatnonzero(counts >= MANY_BOXES).tolist() if divided else []
+    cells = np.repeat(np.arange(1, 2 * len(ends), 2), counts)
+    for group in large:
+        end = int(ends[group])
+        part = slice(end - int(counts[group]), end)
+        parts = cells_of(boxes[part], offset)
+        cells[part] += parts - 1
+        cells[end:] += parts.max() - 1
+    return cells
 
 
 def cells_of(boxes: Array, offset: float) -> Array:
