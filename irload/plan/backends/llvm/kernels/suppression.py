@@ -139,9 +139,9 @@ def suppressor(target: Target) -> Suppress:
         if limit <= 0 or not np.float32(0) <= np.float32(threshold):
             return np.zeros(0, np.int64)
         boxes = np.ascontiguousarray(boxes)
-        ends = np.array([n]) if counts is None else np.cumsum(counts)
+        counts = np.array([n]) if counts is None else counts
         finite = bool(np.isfinite(boxes).all())
-        cells = group_cells(boxes, ends, overlap.offset, divided=finite)
+        ends, cells = np.cumsum(counts), group_cells(boxes, counts, overlap.offset, divided=finite)
         sizes = np.bincount(cells, minlength=int(cells.max()) + 2)  # cells without boxes separate the groups
         capacities = -(-np.minimum(sizes, limit) // target.lanes) * target.lanes
         ranges = np.repeat(np.cumsum(capacities) - capacities, 2)
@@ -162,16 +162,14 @@ def suppressor(target: Target) -> Suppress:
     return compiled
 
 
-def group_cells(boxes: Array, ends: Array, offset: float, *, divided: bool) -> Array:
+def group_cells(boxes: Array, counts: Array, offset: float, *, divided: bool) -> Array:
     """The cell of each box, from 1 on. No cell of a group is a neighbour of a cell of another group."""
-    counts = np.diff(ends, prepend=0)
-    large = np.flatnonzero(counts >= MANY_BOXES).tolist() if divided else []
-    cells = np.repeat(np.arange(1, 2 * len(ends), 2), counts)
-    for group in large:
-        end = int(ends[group])
-        part = slice(end - int(counts[group]), end)
-        parts = cells_of(boxes[part], offset)
-        cells[part] += parts - 1
+    cells = np.repeat(np.arange(1, 2 * len(counts), 2), counts)
+    for group in np.flatnonzero(counts >= MANY_BOXES).tolist() if divided else ():
+        start = int(counts[:group].sum())
+        end = start + int(counts[group])
+        parts = cells_of(boxes[start:end], offset)
+        cells[start:end] += parts - 1
         cells[end:] += parts.max() - 1
     return cells
 
