@@ -16,7 +16,7 @@ from irload.wording import near_names, suggestion
 from irrun.document import Document
 from irrun.render import plain, safe, stdout, table
 from irrun.survey import Layer, Survey, is_unknown
-from irrun.values import json_value, value_text
+from irrun.values import json_element, value_text
 
 SHOWN = 64
 """Upper bound of the elements of a tensor whose values are listed."""
@@ -111,7 +111,7 @@ def _values(tensor: TensorType) -> list[Any] | None:
     """Return the values of a small tensor, flat, if they are known without running the model."""
     if tensor.value is None or tensor.value.size > SHOWN:
         return None
-    return [json_value(v) for v in np.asarray(tensor.value).ravel()]
+    return [json_element(v) for v in np.asarray(tensor.value).ravel()]
 
 
 # -- text output

@@ -15,7 +15,7 @@ from irload.core.tensor import Array
 from irload.runtime.compiled_model import Result
 from irrun.document import Document
 from irrun.render import safe, stderr, stdout, table
-from irrun.values import json_value, value_text
+from irrun.values import json_element, json_value, value_text
 
 FIRST = 8
 """Upper bound of the values shown per output."""
@@ -57,7 +57,7 @@ def _tensor(port: Port, array: Array) -> Document:
 
 def _output(port: Port, array: Array, top: int | None, labels: Sequence[str]) -> Document:
     document: Document = {**_tensor(port, array), **_extent(array)}
-    document["first"] = [json_value(v) for v in array.ravel()[:FIRST]]
+    document["first"] = [json_element(v) for v in array.ravel()[:FIRST]]
     if top is not None and array.dtype.kind not in "OUS" and array.ndim:
         length = without_unit_axes(array.shape, 2)[-1]
         rows = array.reshape(-1, length) if array.size else array.reshape(0, 0)
@@ -85,7 +85,7 @@ def _greatest(row: Array, count: int, labels: Sequence[str]) -> list[Document]:
     numbers = row.astype(np.float64)
     names = labels if len(labels) == len(row) else [None] * len(row)
     order = np.argsort(np.where(np.isnan(numbers), np.inf, -numbers), kind="stable")[:count]
-    return [{"index": int(k), "label": names[k], "value": json_value(row[k])} for k in order]
+    return [{"index": int(k), "label": names[k], "value": json_element(row[k])} for k in order]
 
 
 # -- text output -----------------------------------------------------------------------------------------------------

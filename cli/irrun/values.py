@@ -24,6 +24,15 @@ def json_value(value: Any) -> float | int | bool | str | None:
     return number if isinstance(value, np.float64) else float(np.format_float_positional(np.float32(value)))
 
 
+def json_element(value: Any) -> float | int | bool | str:
+    """Convert an element of a tensor to JSON: NaN and infinities to strings, all other values like `json_value`."""
+    shown = json_value(value)
+    if shown is not None:
+        return shown
+    number = float(value)
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
 def value_text(value: Any, digits: int = 5) -> str:
     """Format a JSON value as text."""
     if value is None:

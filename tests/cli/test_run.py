@@ -277,7 +277,7 @@ def test_numbers_that_are_not_finite(irrun, tmp_path):
     np.save(tmp_path / "x.npy", np.array([1, np.nan, np.inf, 3], np.float32))
     (output,) = irrun(tmp_path / "m.xml", tmp_path / "x.npy", "--top", 3, "--json").json["outputs"]
     assert (output["min"], output["max"], output["mean"], output["nonfinite"]) == (1, 3, 2, 2)
-    assert output["first"] == [1, None, None, 3]
+    assert output["first"] == [1, "NaN", "Infinity", 3]
     assert [t["index"] for t in output["top"][0]] == [2, 3, 0]
     assert "2 values are NaN or infinite" in irrun(tmp_path / "m.xml", tmp_path / "x.npy").out
 
