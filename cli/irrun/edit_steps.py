@@ -89,8 +89,10 @@ def _fold(model: Model, texts: Sequence[str]) -> Model:
 
 
 def _convert(model: Model, texts: Sequence[str]) -> Model:
+    from irload.analysis.memory import constant_bytes
     from irload.edit import convert
     from irload.edit.convert import FORMATS, GROUPED
+    from irrun.render import safe, stderr
 
     for text in texts:
         words = text.split(",")
@@ -106,7 +108,11 @@ def _convert(model: Model, texts: Sequence[str]) -> Model:
         if settings and words[0] in FORMATS and words[0] not in GROUPED:
             fact = f"{words[0]} takes no settings; group and all-layers are for int4"
             raise click.UsageError(f"--convert '{text}': {fact}")
-        model = convert(model, words[0], **settings)
+        converted = convert(model, words[0], **settings)
+        if constant_bytes(converted) == constant_bytes(model):
+            fact = "no weights are converted; they are compressed already, or would not become smaller"
+            stderr().print(f"--convert {safe(text)}: {fact}", soft_wrap=True)
+        model = converted
     return model
 
 

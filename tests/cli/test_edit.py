@@ -88,6 +88,10 @@ def test_compressed_weights(irrun, tmp_path: Path) -> None:
     assert outcome.code == OK
     assert outcome.json["constant_bytes"] < 0.35 * irrun("inspect", DIGITS, "--json").json["costs"]["constants"]
     assert irload.compile_model(tmp_path / "small.xml")(IMAGE)[0].argmax() == 7
+    assert "no weights" not in outcome.err
+    again = irrun("edit", tmp_path / "small.xml", "--convert", "int8", "-o", tmp_path / "smaller.xml")
+    assert again.code == OK
+    assert "--convert int8: no weights are converted; they are compressed already" in again.err
 
 
 def test_a_shape_alone_is_a_step(irrun, tmp_path: Path) -> None:
