@@ -21,6 +21,8 @@ GEOMETRIES = [
     ((9, 20), (5, 5), {"pads": ((2, 2), (2, 2))}),
     ((5, 23), (7, 7), {"pads": ((3, 3), (3, 3))}),
     ((40,), (31,), {"pads": ((15, 15),)}),
+    ((90,), (75,), {"pads": ((37, 37),)}),
+    ((3, 70), (2, 33), {"pads": ((1, 0), (40, 9)), "dilations": (1, 2), "strides": (1, 3)}),
     ((6, 6), (3, 3), {"pads": ((9, 9), (9, 9))}),
     ((9, 12), (3, 2), {"pads": ((0, 4), (3, 0)), "dilations": (2, 3), "strides": (1, 2)}),
     ((4, 5, 6), (3, 2, 3), {"pads": ((1, 1), (0, 1), (1, 1))}),
@@ -93,7 +95,9 @@ def test_a_single_group_is_a_contraction(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
-@pytest.mark.parametrize(("kernel", "stride", "pads"), [(3, 1, (1, 1)), (5, 2, (2, 1)), (2, 1, (0, 0)), (9, 1, (8, 0))])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads"), [(3, 1, (1, 1)), (5, 2, (2, 1)), (2, 1, (0, 0)), (9, 1, (8, 0)), (41, 1, (20, 20))]
+)
 def test_rows_of_any_length(kernel: int, stride: int, pads: tuple[int, int], target: Target) -> None:
     rng = np.random.default_rng(3)
     for width in range(max(kernel - sum(pads), 1), 60):

@@ -105,7 +105,7 @@ def _of_conv(step: ir.ConvStep, layouts: Layouts, target: Target) -> Iterable[Va
 
     data, weights = step.inputs[:2]
     results, multiplies = {*step.operands, step.output}, _multiplies(step, target)
-    if is_depthwise(weights.shape, step.windows[-1], largest_group(target, bf16=True)) and data in layouts:
+    if is_depthwise(weights.shape, largest_group(target, bf16=True)) and data in layouts:
         return {data, *results}
     if multiplies:
         return {data, *results}

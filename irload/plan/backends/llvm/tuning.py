@@ -248,7 +248,7 @@ REORDERED = 1024
 # Windows, with one channel per lane
 
 WIDEST = 32
-"""Maximum taps along a row that are unrolled."""
+"""Maximum taps along a row that are unrolled. Longer rows of convolutions are a loop over parts of equal length."""
 WIDE = 5
 """Minimum taps along a row for which one vector of channels at a time is faster (Zen 3)."""
 WINDOW_CHAINS = 8

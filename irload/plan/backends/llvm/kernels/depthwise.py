@@ -12,14 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
 from irload.plan.backends.llvm.kernel import Launch
 from irload.plan.backends.llvm.kernels.computed_weights import packed_by_lane
 from irload.plan.backends.llvm.kernels.conv_problem import ConvProblem
-from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula, is_narrow
+from irload.plan.backends.llvm.kernels.sliding_windows import SlidingWindows, WindowFormula
 from irload.plan.backends.llvm.selector import Selector
 from irload.plan.backends.llvm.target import Target
 from irload.plan.backends.llvm.weight_memory import aligned_copy
@@ -71,14 +70,14 @@ def largest_group(target: Target, *, bf16: bool) -> int:
 
 
 def fits_depthwise(conv: ConvProblem, most: int = 1) -> bool:
-    """True for groups of at most `most` channels on channels-last maps, and windows that are not too wide."""
-    return is_contiguous(conv.data, 1) and is_depthwise(conv.shape, conv.windows[-1], most)
+    """True for groups of at most `most` channels on channels-last maps."""
+    return is_contiguous(conv.data, 1) and is_depthwise(conv.shape, most)
 
 
-def is_depthwise(weights: Sequence[int], width: WindowAxis, most: int = 1) -> bool:
-    """True for weights of at most `most` channels per group, a power of 2, and windows not too wide along rows."""
+def is_depthwise(weights: Sequence[int], most: int = 1) -> bool:
+    """True for weights of at most `most` channels per group, a power of 2."""
     outputs, inputs = weights[1:3]
-    return outputs == inputs <= most and inputs & (inputs - 1) == 0 and is_narrow(width)
+    return outputs == inputs <= most and inputs & (inputs - 1) == 0
 
 
 def select_depthwise(conv: ConvProblem, selector: Selector, zero_point: int = 0) -> list[Launch]:

@@ -42,7 +42,7 @@ def pays_in_i16(step: Step, target: Target) -> bool:
         return False
     if not isinstance(step, ConvStep):
         return True
-    return not (is_depthwise(step.inputs[1].shape, step.windows[-1]) or may_be_winograd(step))
+    return not (is_depthwise(step.inputs[1].shape) or may_be_winograd(step))
 
 
 def may_be_winograd(step: ConvStep) -> bool:

@@ -93,7 +93,7 @@ class SlidingWindows(WindowKernel):
         x, target = tensors[0], selector.target
         axes, (batch, channels) = three_axes(windows), x.shape[:2]
         is_dense = is_contiguous(x, 1)
-        unrolled = is_dense and is_narrow(axes[2])
+        unrolled = is_dense and (how.factors > 0 or axes[2].kernel <= tuning.WIDEST)
         vectors, columns = _tile(target, channels, axes[2], unrolled=unrolled) if is_dense else (1, 1)
         step = vectors * target.lanes
         most = tuning.MANY_CHANNEL_BLOCKS * step
@@ -156,11 +156,6 @@ class SlidingWindows(WindowKernel):
         if tail := self.known % step:
             with f.when(whole < last):
                 write_channels(tail, whole, last)
-
-
-def is_narrow(width: WindowAxis) -> bool:
-    """True if taps along rows are few enough to be unrolled."""
-    return width.kernel <= tuning.WIDEST
 
 
 def _tile(target: Target, channels: int, width: WindowAxis, *, unrolled: bool) -> tuple[int, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from irload.plan.backends.llvm import tuning
 from irload.plan.backends.llvm.builder import AnyInt, Bool, Function, Pointer, Vec
 from irload.plan.backends.llvm.kernels.loops import repeat
 from irload.plan.backends.llvm.kernels.windows import clipped_taps, readers
@@ -78,18 +80,28 @@ class WindowBlock:
                 total = how.combined(f, total, part, factor)
             return total
 
-        def unrolled(source: Pointer, table: Pointer | None, totals: list[Vec]) -> list[Vec]:
+        def part(begin: AnyInt, taps: int, source: Pointer, table: Pointer | None, totals: list[Vec]) -> None:
+            first = begin * width.dilation
+            source, table = source + first * column, moved(table, begin, 1)
             loaded: dict[tuple[int, int], Sequence[Vec | None]] = {}
-            for at, pairs in readers(width, self._windows).items():
+            for at, pairs in readers(replace(width, kernel=taps), self._windows).items():
                 for tap, v in ((tap, v) for _, tap in pairs for v in range(vectors)):
                     if (tap, v) not in loaded:
                         loaded[tap, v] = factors_of(table, tap, v)
-                with f.when(self._reads(f, at), totals) if self._at_end else nullcontext():
+                with f.when(self._reads(f, at, first), totals) if self._at_end else nullcontext():
                     for v in range(vectors):
                         parts = elements(source, column * at, v)
                         for window, tap in pairs:
                             k = window * vectors + v
                             totals[k] = combined(totals[k], parts, loaded[tap, v])
+
+        def unrolled(source: Pointer, table: Pointer | None, totals: list[Vec]) -> list[Vec]:
+            step = -(-width.kernel // -(-width.kernel // tuning.WIDEST))
+            whole = width.kernel // step * step
+            for begin in repeat(f, 0, whole, step, totals):
+                part(begin, step, source, table, totals)
+            if whole < width.kernel:
+                part(whole, width.kernel - whole, source, table, totals)
             return totals
 
         def looped(source: Pointer, table: Pointer | None, totals: list[Vec]) -> list[Vec]:
@@ -116,11 +128,11 @@ class WindowBlock:
                     totals[:] = combine(*start, list(totals))
         return totals
 
-    def _reads(self, f: Function, at: int) -> Bool:
-        """True if an element of the block is on the map and belongs to one of its windows."""
+    def _reads(self, f: Function, at: int, first: AnyInt) -> Bool:
+        """True if element first + at of the block is on the map and belongs to one of its windows."""
         if at >= self._kernel.axes[2].begin:
-            return f["last"] > at
-        return (f.integer(at) - f["first"]).below(f.maximum(f["last"] - f["first"], 0))
+            return f["last"] > first + at
+        return (f.integer(first + at) - f["first"]).below(f.maximum(f["last"] - f["first"], 0))
 
     def _store(self, f: Function, totals: list[Vec], starts: list[Pointer], count: int) -> None:
         """Store the results. Operands that are broadcast along columns or channels are read once."""
