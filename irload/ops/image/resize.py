@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -51,9 +52,14 @@ class Resized:
         return taps.coordinates(sampling.coordinates, self.size, self.out, self.scale)
 
 
+def antialiased(axes: Sequence[Resized], how: Sampling) -> Sampling:
+    """`how`, with antialias only if it changes the filters: in mode linear if an axis shrinks, then for all axes."""
+    return replace(how, antialias=how.antialias and how.mode == "linear" and any(a.scale < 1 for a in axes))
+
+
 def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
     """`data` resized along `axes`. Axes of unchanged size are skipped: every mode is the identity on them."""
-    moving = [a for a in axes if a.size != a.out]
+    moving, how = [a for a in axes if a.size != a.out], antialiased(axes, how)
     if how.mode == "nearest":
         for a in moving:
             data = np.take(data, taps.nearest(how.nearest, a.at(how), a.size, a.scale), a.axis)
@@ -73,7 +79,7 @@ def resize(data: Array, axes: Sequence[Resized], how: Sampling) -> Array:
 
 
 def axis_taps(axis: Resized, how: Sampling) -> Taps:
-    """The f32 taps of each position along one axis, if that axis alone is resized without antialiasing."""
+    """The f32 taps of each position along one axis. `how`: as `antialiased` returns it for all axes."""
     if how.mode == "nearest":
         at = taps.nearest(how.nearest, axis.at(how), axis.size, axis.scale)[:, None]
         return Taps(at, np.ones(at.shape, F32))
@@ -107,9 +113,11 @@ def _steps(axes: Sequence[Resized], moving: Sequence[Resized], how: Sampling) ->
         return [(a.axis, taps.cubic(a.at(how), a.size, how.cube_coeff)) for a in moving]
     if how.mode == "area":
         return [(a.axis, taps.area(a.size, a.out)) for a in moving]
-    steep = how.antialias and any(a.scale < 1 for a in axes)
-    steps = [(a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if steep else F32(1)).trimmed()) for a in moving]
-    if steep and steps:  # a factor that cancels out, except for the rounding of integers
+    steps = [
+        (a.axis, taps.linear(a.at(how), a.size, a.scale, a.scale if how.antialias else F32(1)).trimmed())
+        for a in moving
+    ]
+    if how.antialias and steps:  # a factor that cancels out, except for the rounding of integers
         axis, tap = steps[0]
         steps[0] = axis, Taps(tap.index, tap.weight * np.prod([a.scale for a in axes], dtype=F32))
     return steps

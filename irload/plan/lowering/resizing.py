@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irload.core.size import hint
+from irload.core.size import hint, is_size
 from irload.core.tensor import Array
 from irload.graph import Node
 from irload.plan.ir.program import Step, Value
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 
 
 def interpolate(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower an Interpolate without pads and antialiasing. The axis that grows least is resampled first."""
+    """Lower an Interpolate without pads. The axis that grows least is resampled first."""
     from irload.ops.image.interpolate import Interpolate, Interpolate4  # slow to import, and rarely used
-    from irload.ops.image.resize import AxisTaps
+    from irload.ops.image.resize import AxisTaps, antialiased
 
     op, data, known = node.op, inputs[0], [v.constant for v in inputs[1:]]
     if not isinstance(op, Interpolate | Interpolate4) or not all_f32([data, *outputs]):
         return None
-    if any(k is None for k in known) or np.any(op.pads(len(data.shape))) or op.antialias:
+    if any(k is None for k in known) or np.any(op.pads(len(data.shape))):
         return None
     jobs, how = _geometry(op, data.shape, [k for k in known if k is not None])
+    if how.antialias and how.mode == "linear" and any(is_size(n) for job in jobs for n in (job.size, job.out)):
+        return None  # whether an axis shrinks, which changes the filters, depends on symbols
+    how = antialiased(jobs, how)
     moving = sorted((j for j in jobs if j.size != j.out), key=lambda job: hint(job.out) / hint(job.size))
     steps: list[Step] = []
     for job in moving:

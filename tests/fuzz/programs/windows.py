@@ -181,7 +181,8 @@ def resize(b: Build, x: Value) -> Value:
         old: dict[str, Any] = {"axes": which, "mode": b.pick(("nearest", "linear")), "antialias": False}
         old |= {"align_corners": b.chance(0.5), "pads_begin": [0], "pads_end": [0]}
         return b.op("Interpolate", x, b.ints(*sizes), version="opset1", **old)
-    data: dict[str, Any] = {"mode": mode, "antialias": False, "pads_begin": [0], "pads_end": [0], "cube_coeff": -0.75}
+    data: dict[str, Any] = {"mode": mode, "pads_begin": [0], "pads_end": [0], "cube_coeff": -0.75}
+    data["antialias"] = mode == "linear" and b.chance(0.4)
     data["coordinate_transformation_mode"] = b.pick(
         ("half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners", "tf_half_pixel_for_nn")
     )

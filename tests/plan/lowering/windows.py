@@ -56,7 +56,15 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     ),
     "Interpolate-4, antialias": (
         interpolate("opset4", (1, 2, 8, 9), [4, 3], SCALES, [2, 3], **{**FOUR, "mode": "linear", "antialias": True}),
-        ["compute"],
+        ["banded matmul"] * 2,
+    ),
+    "Interpolate-4, antialias, one axis grows": (
+        interpolate("opset4", (1, 2, 4, 9), [7, 3], SCALES, [2, 3], **{**FOUR, "mode": "linear", "antialias": True}),
+        ["banded matmul"] * 2,
+    ),
+    "Interpolate-11, antialias of Pillow": (
+        interpolate("opset11", (1, 2, 8, 5), [3, 7], [2, 3], **{**FOUR, "mode": "bicubic_pillow", "antialias": True}),
+        ["banded matmul"] * 2,
     ),
     "Interpolate-11, sizes": (
         interpolate("opset11", (1, 2, 4, 5), [8, 7], [2, 3], **{**FOUR, "mode": "cubic"}),
