@@ -12,7 +12,7 @@ from irload.core.op import Op
 from irload.core.shape import ANY, Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import AttributeInvalid, ExecutionError
-from irload.ops.detection.boxes import TOGETHER, Iou, Suppressing, iou
+from irload.ops.detection.boxes import PAIRS, TOGETHER, Iou, Suppressing, iou
 from irload.ops.detection.candidates import Candidates, by_score, candidates_of
 from irload.ops.detection.ports import dim_of, require_floats, require_shape
 from irload.ops.ports import require_element
@@ -223,21 +223,33 @@ class MatrixNms(ClassNms, since=8):
         )
 
     def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
-        decayed = np.concatenate([found.score[:0], *(found.score[g] * self._decay(boxes[g]) for g in found.slices())])
+        decay, most = np.ones_like(found.score), int(found.counts.max(initial=1))
+        together = max(1, PAIRS // (TOGETHER * most))
+        starts = np.cumsum(found.counts) - found.counts
+        for first in range(0, len(starts), together):
+            counts = found.counts[first : first + together]
+            rank = np.arange(counts.max(initial=0))
+            candidate = starts[first : first + together, None] + rank
+            exists = rank < counts[:, None]
+            decay[candidate[exists]] = self._decay(boxes.take(candidate, 0, mode="clip"))[exists]
+        decayed = found.score * decay
         chosen = np.flatnonzero(decayed > self.post_threshold)
         return chosen, decayed[chosen]
 
     def _decay(self, boxes: Array) -> Array:
-        """The factor of each score of one class, for boxes [n, 4] by descending score."""
-        worst, decay = np.empty_like(boxes[:, 0]), np.empty_like(boxes[:, 0])
-        for start in range(0, len(boxes), TOGETHER):
-            block, end = slice(start, start + TOGETHER), min(start + TOGETHER, len(boxes))
+        """The factor of each score, for boxes [classes, n, 4] by descending score. Only better boxes affect it."""
+        worst, decay = np.empty_like(boxes[..., 0]), np.empty_like(boxes[..., 0])
+        total = boxes.shape[1]
+        for start in range(0, total, TOGETHER):
+            block, end = slice(start, start + TOGETHER), min(start + TOGETHER, total)
             better = np.tri(end - start, end, start - 1, dtype=bool)  # [box of the block, box up to the block's end]
-            overlap = np.where(better, iou(boxes[block, None], boxes[:end], 0 if self.normalized else 1), 0)
-            worst[block] = overlap.max(1)
+            others = boxes[:, None, :end]
+            overlap = np.where(better, iou(boxes[:, block, None], others, 0 if self.normalized else 1), 0)
+            worst[:, block] = overlap.max(-1)
+            least = worst[:, None, :end]
             if self.decay_function == "gaussian":
-                each = np.exp((worst[:end] ** 2 - overlap**2) * boxes.dtype.type(self.gaussian_sigma))
+                each = np.exp((least**2 - overlap**2) * boxes.dtype.type(self.gaussian_sigma))
             else:
-                each = (1 - overlap) / (1 - worst[:end] + boxes.dtype.type(1e-10))
-            decay[block] = np.where(better, each, 1).min(1)
+                each = (1 - overlap) / (1 - least + boxes.dtype.type(1e-10))
+            decay[:, block] = np.where(better, each, 1).min(-1)
         return decay
