@@ -7,7 +7,7 @@ from math import prod
 
 from irload.core.size import alike, is_size
 from irload.plan.backends.llvm.builder import AnyInt
-from irload.plan.backends.llvm.tuning import SHORT, SHORT_STRIDE
+from irload.plan.backends.llvm.tuning import SHORT
 from irload.record import record
 
 ANY = -1 << 62
@@ -73,14 +73,6 @@ def any_sizes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 def any_strides(strides: Sequence[int]) -> tuple[int, ...]:
     """The key of code that reads strides. Strides of 0 (broadcast) are compiled in."""
     return tuple(ANY if stride else 0 for stride in strides)
-
-
-def column_key(stride: int) -> int:
-    """The key of a stride between columns: known if it is short and the same for all shapes.
-
-    The columns of a tile then have constant offsets from one address.
-    """
-    return stride if not is_size(stride) and 0 <= stride <= SHORT_STRIDE else ANY
 
 
 def strides_key(axis: Axis, contiguous: Sequence[int]) -> tuple[int, ...]:

@@ -60,13 +60,6 @@ LONG_EXPRESSION = 24
 """Minimum cycles of an expression for which loops have two vectors per iteration instead of four."""
 SHORT = 8
 """Maximum vectors of a row whose size is compiled in: a loop over a few vectors takes up to twice as long."""
-SHORT_STRIDE = 128
-"""Maximum bytes between columns of a channels-last map for which they are compiled in.
-
-Otherwise, 1 × 1 convolutions of 16 channels on 128 × 128 take 10 % longer, maxima over 2 × 2 on 256 × 448 20 % (Zen 5).
-Convolutions on maps of varying size read all strides: they take as long, and share kernels between numbers of
-channels, so a quantized detector compiles 31 kernels instead of 40.
-"""
 HELD_TAPS = 4
 """Maximum taps of a resampling whose offsets and weights are kept in registers; more taps are a loop."""
 

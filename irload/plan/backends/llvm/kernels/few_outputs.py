@@ -14,7 +14,7 @@ import numpy as np
 
 from irload.core.size import is_size
 from irload.core.tensor import Array
-from irload.plan.backends.llvm.axes import ANY, column_key
+from irload.plan.backends.llvm.axes import ANY, Axis, strides_key
 from irload.plan.backends.llvm.builder import AnyInt, Function, Pointer, Vec
 from irload.plan.backends.llvm.elements import F32, SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.expressions import evaluate
@@ -54,7 +54,8 @@ class FewOutputs(WindowKernel):
     @property
     def code(self) -> FewOutputs:
         x, *others = self.strides
-        strides = (ANY, x[1], ANY, ANY, x[4]), *((ANY, ANY, ANY, ANY, column_key(s[4])) for s in others)
+        columns = strides_key(Axis(ANY, tuple(s[4] for s in others)), [SIZES[e] for e in self.elements[1:]])
+        strides = (ANY, x[1], ANY, ANY, x[4]), *((ANY, ANY, ANY, ANY, column) for column in columns)
         return replace(self, batch=0, axes=self.axes_key, strides=strides, outputs=ANY)
 
     @property

@@ -16,7 +16,7 @@ from typing import ClassVar
 from irload.core.tensor import Array
 from irload.ops.sliding import WindowAxis
 from irload.plan.backends.llvm import tuning
-from irload.plan.backends.llvm.axes import ANY, column_key
+from irload.plan.backends.llvm.axes import ANY
 from irload.plan.backends.llvm.builder import AnyInt, Function, Vec
 from irload.plan.backends.llvm.elements import SIZES, elements_of, is_contiguous
 from irload.plan.backends.llvm.kernels.loops import tail_key
@@ -109,7 +109,7 @@ class SlidingWindows(WindowKernel):
 
     @property
     def code(self) -> SlidingWindows:
-        strides = tuple((ANY, channel, ANY, ANY, column_key(column)) for _, channel, _, _, column in self.strides)
+        strides = tuple((ANY, channel, ANY, ANY, ANY if column else 0) for _, channel, _, _, column in self.strides)
         return replace(self, batch=0, axes=self.axes_key, strides=strides, channels=ANY, share=ANY)
 
     @property

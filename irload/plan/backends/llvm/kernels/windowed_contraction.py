@@ -39,7 +39,7 @@ def contraction_of(conv: ConvProblem, maps: Maps, dot: Dot, selector: Selector) 
         width = build.tile_width(channels) if maps.contiguous_windows else _tile_width(channels, maps, positions)
         return build.tile_product(dot, [of_groups, samples, *positions], maps.chunks, maps.taps, results, width)
     resized = selector.resized
-    product = partial(build.register_product, ragged=resized, fixed=not resized, maps=not resized)
+    product = partial(build.register_product, ragged=resized, fixed=not resized)
     inside = not any(window.begin or window.is_padded for window in maps.windows)
     if inside and len(merged(positions)) <= 1:
         axes = [samples, of_groups, *positions]

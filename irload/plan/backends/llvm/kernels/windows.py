@@ -178,7 +178,7 @@ class WindowKernel(Kernel):
     `elements` describe all tensors except the table.
 
     The code reads the batch, sizes and counts of the axes, and strides. Compiled in are the windows, since taps are
-    unrolled; whether planes and rows have padding; and short strides of columns.
+    unrolled; and whether planes and rows have padding.
     """
 
     lanes: int

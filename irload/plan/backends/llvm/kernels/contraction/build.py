@@ -85,12 +85,11 @@ def register_product(
     grid: Grid | None = None,
     ragged: bool = False,
     fixed: bool = False,
-    maps: bool = False,
 ) -> Product:
     """The contraction whose accumulators are vector registers.
 
     `panel`: vectors per panel of weights, by default the width of a tile. `ragged`: one code for lines of any length.
-    `fixed`: the length does not differ between shapes. `maps`: columns are positions of maps of one size.
+    `fixed`: the length does not differ between shapes.
     """
     loops = outer_and_columns(axes)
     columns = loops[-1].size
@@ -108,7 +107,7 @@ def register_product(
         chains = int(dot.cost.latency * dot.cost.products)
         rows = rows_of_lines(grid.windows[-1].count, rows, max(rows // 2, chains // vectors) + 1)
     product = _product(target, dot, loops, results, (rows, vectors), levels, panel, fixed=fixed)
-    product = replace(product, ragged=ragged, grid=grid, any_channels=results.any_channels, maps=maps)
+    product = replace(product, ragged=ragged, grid=grid, any_channels=results.any_channels)
     return in_parts(product)
 
 

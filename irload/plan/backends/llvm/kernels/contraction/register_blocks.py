@@ -9,7 +9,7 @@ from typing import Self
 
 from irload.core.size import is_size
 from irload.plan.backends.llvm.arguments import unknown
-from irload.plan.backends.llvm.axes import ANY, any_strides, column_key
+from irload.plan.backends.llvm.axes import ANY, any_strides
 from irload.plan.backends.llvm.builder import AnyInt
 from irload.plan.backends.llvm.elements import WORD
 from irload.plan.backends.llvm.kernels.contraction.grid import Grid
@@ -42,7 +42,6 @@ class RegisterBlocks(Contraction):
     `heights`, `prefetch_lines` and `on_one_line`, which `code` sets. With `any_channels`, a group is one panel, whose
     channels the code reads.
 
-    `maps`: columns are positions of maps of one size. Short strides are compiled in.
     `grid`: for convolutions, the outputs in the order of the columns. `cached`: bytes of data that stay in the cache
     while weights are streamed through it. `split`: each iteration of the outermost level is a part of the sum; partial
     sums are stored in y. `widens`: the compressed weights of a panel are widened once for all tiles of a block, into
@@ -61,7 +60,6 @@ class RegisterBlocks(Contraction):
     widens: bool = False
     grid: Grid | None = None
     any_channels: bool = False
-    maps: bool = False
     fixed: bool = False
     on_one_line: bool | None = None
 
@@ -75,13 +73,10 @@ class RegisterBlocks(Contraction):
         channels = ANY if self.any_channels else tail_key(self.channels, self.vectors * self.lanes)
         outer = (0, *self.outer[1:]) if self.outer else ()
         sizes = {"outer": outer, "weights": any_strides(self.weights), "columns": 0, "channels": channels}
-        accesses = {"x": self._key(self.x), "y": self._key(self.y), "operands": tuple(map(self._key, self.operands))}
+        accesses = {"x": self.x.key, "y": self.y.key, "operands": tuple(operand.key for operand in self.operands)}
         tiles = {"rows": self._heights[0], "heights": self._heights, "prefetch_lines": self._prefetch_lines}
         lines = {"grid": self.grid and self.grid.key, "fixed": False, "on_one_line": self._on_one_line}
         return replace(self, levels=levels, **sizes, **accesses, **tiles, **lines)
-
-    def _key(self, access: Access) -> Access:
-        return replace(access.key, column=column_key(access.column)) if self.maps else access.key
 
     @property
     def numbers(self) -> tuple[int, ...]:
