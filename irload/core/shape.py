@@ -331,21 +331,23 @@ def _parse_dim(item: str, text: str) -> Dim:
     raise ShapeMismatch(f"'{item}' in shape '{text}' is not a dimension; write an integer, ?, -1, a..b, a.. or ..b")
 
 
-def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+def normalize_axis(axis: int, rank: int, name: str = "axis", *, scalar_axis: bool = False) -> int:
     """`axis` counted from the front. Raises ShapeMismatch if it is outside −rank..rank−1.
 
-    Axes are i64, and converters write −1 also as a u64: an axis from 2^63 up is less by 2^64, as in OpenVINO.
+    `scalar_axis`: a scalar has axis 0, as in the operations for which OpenVINO accepts it. Axes are i64, and converters
+    write −1 also as a u64: an axis from 2^63 up is less by 2^64, as in OpenVINO.
     """
     if axis >= 1 << 63:
         axis -= 1 << 64
-    if not -rank <= axis < rank:
-        raise ShapeMismatch(f"{name} {axis} is out of range for rank {rank}; expected {-rank}..{rank - 1}")
-    return axis + rank if axis < 0 else axis
+    count = max(rank, 1) if scalar_axis else rank
+    if not -count <= axis < count:
+        raise ShapeMismatch(f"{name} {axis} is out of range for rank {rank}; expected {-count}..{count - 1}")
+    return axis + count if axis < 0 else axis
 
 
-def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes", *, scalar_axis: bool = False) -> tuple[int, ...]:
     """Each axis counted from the front, in the given order. Raises ShapeMismatch as `normalize_axis` does."""
-    return tuple(normalize_axis(int(a), rank, name) for a in axes)
+    return tuple(normalize_axis(int(a), rank, name, scalar_axis=scalar_axis) for a in axes)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -22,7 +22,7 @@ class SoftMax(Op, since=1):
     def infer(self, x: TensorType) -> TensorType:
         prefer_float("x", x.element)
         if x.rank is not None:
-            normalize_axis(self.axis, max(x.rank, 1))
+            normalize_axis(self.axis, x.rank, scalar_axis=True)
         return x.without_value()
 
     def compute(self, x: Array) -> Array:
@@ -49,7 +49,7 @@ class LogSoftmax(Op, since=5):
         require_numeric("x", x.element)
         prefer_float("x", x.element)
         if x.rank is not None:
-            normalize_axis(self.axis, max(x.rank, 1))
+            normalize_axis(self.axis, x.rank, scalar_axis=True)
         return x.without_value()
 
     def compute(self, x: Array) -> Array:

@@ -92,7 +92,8 @@ class ReverseSequence(Op, since=1):
 class Roll(Op, since=7):
     """Shifts elements along `axes` cyclically.
 
-    Specification: Roll-7. One shift for all axes, or one per axis; shifts of a repeated axis add up.
+    Specification: Roll-7. One shift for all axes, or one per axis; shifts of a repeated axis add up. A scalar may be
+    shifted along axis 0, as in OpenVINO.
     """
 
     widens = False
@@ -107,9 +108,10 @@ class Roll(Op, since=7):
                 f"shift must be a scalar or have one value per axis, found {shift.shape} for {axes.shape}"
             )
         if axes.ints is not None and data.rank is not None:
-            normalize_axes(axes.ints, data.rank)
+            normalize_axes(axes.ints, data.rank, scalar_axis=True)
         return data.without_value()
 
     def compute(self, data: Array, shift: Array, axes: Array) -> Array:
         along = axes.reshape(-1).tolist()
-        return np.roll(data, np.broadcast_to(shift.reshape(-1), len(along)).tolist(), along)
+        shifts = np.broadcast_to(shift.reshape(-1), len(along)).tolist()
+        return np.roll(np.atleast_1d(data), shifts, along).reshape(data.shape)

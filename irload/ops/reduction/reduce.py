@@ -66,7 +66,7 @@ class Reduction(Op):
 
 def _counted(axes: Sequence[int], rank: int) -> Axes:
     """The axes counted from the front, without duplicates. A scalar may be reduced along axis 0, as in OpenVINO."""
-    front = {normalize_axis(int(a), max(rank, 1), "axis") for a in axes}
+    front = {normalize_axis(int(a), rank, "axis", scalar_axis=True) for a in axes}
     return tuple(sorted(front)) if rank else ()
 
 

@@ -18,7 +18,8 @@ ONE = Dim(1, 1)
 class Squeeze(Op, since=1):
     """Drops the axes in `axes`, by default all axes of length 1.
 
-    Specification: Squeeze-1. Axes may be negative and repeat; as in OpenVINO, an axis of another length is kept.
+    Specification: Squeeze-1. Axes may be negative and repeat. As in OpenVINO, an axis of another length is kept, and a
+    scalar may be squeezed along axis 0.
     """
 
     widens = False
@@ -40,7 +41,7 @@ class Squeeze(Op, since=1):
         if axes is not None and axes.ints is None:
             one_axis = axes.shape.is_static and axes.shape.size.size == 1
             return self.squeezed_somewhere(shape) if one_axis and shape.rank else Shape.unranked()
-        named = set(normalize_axes(() if axes is None else axes.ints or (), shape.rank))
+        named = set(normalize_axes(() if axes is None else axes.ints or (), shape.rank, scalar_axis=True))
         unsure = any(not d.is_static and d.contains(1) for k, d in enumerate(shape) if k in named or not named)
         if unsure and (self.skips or not named):
             return Shape.unranked()
@@ -51,7 +52,7 @@ class Squeeze(Op, since=1):
         return Shape.any(len(shape) - 1) if any(d.contains(1) for d in shape) else shape
 
     def compute(self, data: Array, axes: Array | None = None) -> Array:
-        named = set(normalize_axes(() if axes is None else axes.ravel().tolist(), data.ndim))
+        named = set(normalize_axes(() if axes is None else axes.ravel().tolist(), data.ndim, scalar_axis=True))
         drop = tuple(k for k, n in enumerate(data.shape) if n == 1 and (k in named or not named))
         return data.squeeze(drop)
 

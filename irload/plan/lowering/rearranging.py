@@ -88,7 +88,7 @@ def rearranged(node: Node, inputs: list[Value], outputs: list[Value]) -> list[St
 def roll(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
     """Lower Roll with known shifts: per axis, the end concatenated with the beginning."""
     data, shift, axes = inputs[0], inputs[1].constant, inputs[2].constant
-    if shift is None or axes is None:
+    if shift is None or axes is None or not data.shape:
         return None
     steps: list[Step] = []
     along = axes.reshape(-1).tolist()
