@@ -273,6 +273,14 @@ class Shape:
             dims.append(dim)
         return Shape(*dims)
 
+    def without_leading_ones(self, rank: int | None) -> Shape:
+        """The shape without the leading axes of length 1 that exceed `rank` axes."""
+        if self._dims is None or rank is None:
+            return self
+        excess = max(len(self._dims) - rank, 0)
+        ones = next((k for k, dim in enumerate(self._dims[:excess]) if not dim.contains(1)), excess)
+        return Shape(*self._dims[ones:])
+
     def with_dim(self, axis: int, dim: Dim | int) -> Shape:
         """A copy with one dim replaced; `axis` may be negative."""
         dims = list(self.dims)

@@ -119,8 +119,9 @@ class HSwish(FloatUnary, since=4):
 
 
 class PReLU(Op, since=1):
-    """x for x ≥ 0, slope · x below. A 1-D slope as long as axis 1 of x is per channel; other slopes broadcast.
+    """x for x ≥ 0, slope · x below. A 1-D slope as long as axis 1 of x is per channel; other slopes broadcast to x.
 
+    Leading axes of length 1 beyond the rank of x are accepted, as in PyTorch's slope of shape [1] for a scalar.
     Specification: PReLU-1, for floats. OpenVINO also accepts integers, whose products wrap. If slope and x differ in
     type, a remark is recorded and the result has the type of x, as in OpenVINO: Model Optimizer wrote f32 slopes
     into f16 models.
@@ -132,7 +133,7 @@ class PReLU(Op, since=1):
         if element.is_integer:
             remark(f"x and slope must be of a floating-point type by the specification, found {element}")
         if x.rank is not None and slope.rank is not None and not _by_channel(x.shape, slope.shape):
-            joined = x.shape.broadcast(slope.shape)
+            joined = x.shape.broadcast(slope.shape.without_leading_ones(x.rank))
             if joined.meet(x.shape) is None:
                 raise ShapeMismatch(f"slope {slope.shape} does not broadcast to {x.shape}")
         return TensorType(element, x.shape)
@@ -140,6 +141,7 @@ class PReLU(Op, since=1):
     def compute(self, x: Array, slope: Array) -> Array:
         if _by_channel(Shape(*x.shape), Shape(*slope.shape)):
             slope = slope.reshape(slope.shape + (1,) * (x.ndim - 2))
+        slope = slope.reshape(slope.shape[max(slope.ndim - x.ndim, 0) :])
         return np.where(x < 0, x * slope, x).astype(x.dtype)
 
 

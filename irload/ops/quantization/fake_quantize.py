@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.shape import Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch, TypeMismatch
 from irload.ops.elementwise import AutoBroadcast
@@ -39,7 +38,7 @@ class FakeQuantize(AutoBroadcast, since=1):
             raise TypeMismatch(f"x must be of a floating-point type, found {x.element}")
         names = ("input_low", "input_high", "output_low", "output_high")
         for name, bound in zip(names, (input_low, input_high, output_low, output_high), strict=True):
-            if x.shape.meet(self.joined(x.shape, _trimmed(bound.shape, x.rank))) is None:
+            if x.shape.meet(self.joined(x.shape, bound.shape.without_leading_ones(x.rank))) is None:
                 raise ShapeMismatch(f"{name} of shape {bound.shape} does not broadcast to x of shape {x.shape}")
         return x.without_value()
 
@@ -52,13 +51,3 @@ class FakeQuantize(AutoBroadcast, since=1):
         rounded = np.rint((x - low) / (high - low) * steps) / steps * (out_high - out_low) + out_low
         below, above = x <= np.minimum(low, high), x > np.maximum(low, high)
         return np.where(below, out_low, np.where(above, out_high, rounded)).astype(x.dtype)
-
-
-def _trimmed(bound: Shape, rank: int | None) -> Shape:
-    """The shape without leading ones beyond `rank` axes."""
-    if bound.rank is None or rank is None:
-        return bound
-    dims = list(bound.dims)
-    while len(dims) > rank and dims[0].contains(1):
-        dims.pop(0)
-    return Shape(*dims)

@@ -127,6 +127,7 @@ def leaky_relu(node: Node, inputs: list[Value], outputs: list[Value]) -> Step | 
         return None
     if array.ndim == 1 and len(x.shape) > 1 and x.shape[1] == array.size:
         array = array.reshape(array.shape + (1,) * (len(x.shape) - 2))
+    array = array.reshape(array.shape[max(array.ndim - len(x.shape), 0) :])
     if np.all((array > 0) & (array <= 1)):
         expression = _chain(2, Instruction("multiply", (0, 1)), Instruction("maximum", (0, 2)))
     else:

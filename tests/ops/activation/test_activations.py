@@ -78,6 +78,9 @@ def test_sigmoid_of_integers_is_a_step() -> None:
         ((2, 3, 3), (3,), lambda n, c, w: c + 2),  # the channel axis takes precedence over the last axis
         ((2, 3, 4), (3, 1), lambda n, c, w: c + 2),
         ((2, 3, 4), (1,), lambda n, c, w: 0 * n + 2),
+        ((), (1,), lambda: 2),  # PyTorch's slope of a scalar
+        ((3,), (1, 1), lambda n: 0 * n + 2),
+        ((3,), (1, 3), lambda n: n + 2),
     ],
 )
 def test_prelu_slopes(x: tuple[int, ...], slope: tuple[int, ...], factor: Any) -> None:
@@ -120,7 +123,8 @@ def f32(*dims: int | None) -> TensorType:
         ("Swish", "opset4", {}, [f32(2), f32(1)], ShapeMismatch),
         ("PReLU", "opset1", {}, [f32(2, 3), f32(5)], ShapeMismatch),
         ("PReLU", "opset1", {}, [f32(2, 1), f32(2, 3)], ShapeMismatch),
-        ("PReLU", "opset1", {}, [f32(2), f32(1, 2)], ShapeMismatch),
+        ("PReLU", "opset1", {}, [f32(2), f32(2, 2)], ShapeMismatch),
+        ("PReLU", "opset1", {}, [f32(), f32(2)], ShapeMismatch),
         ("Mish", "opset4", {}, [TensorType(et.i32, Shape(2))], TypeMismatch),
         ("ReLU", "opset1", {}, [TensorType(et.boolean, Shape(2))], TypeMismatch),
     ],

@@ -69,6 +69,8 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "PReLU of the last axis": (with_constant("PReLU", (2, 3, 4), np.float32([[0.1, 0.5, 1, 0.2]])), ["tiles"]),
     "PReLU of one slope": (with_constant("PReLU", (2, 3, 4), np.float32([0.25])), ["tiles"]),
     "PReLU of one axis": (with_constant("PReLU", (4,), np.float32([0.1, 0.2, 0.3, 0.4])), ["tiles"]),
+    "PReLU of a scalar": (with_constant("PReLU", (), np.float32([0.25])), ["tiles"]),
+    "PReLU, slopes of higher rank": (with_constant("PReLU", (3,), np.float32([[0.1, 0.5, 1]])), ["tiles"]),
     "PReLU, slope 0": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0, 1])), ["tiles"]),
     "PReLU, slopes of any size": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, 0.5, -1.5])), ["tiles"]),
     "PReLU, slope infinite": (with_constant("PReLU", (2, 3, 4), np.float32([0.1, np.inf, 1])), ["compute"]),
