@@ -56,11 +56,10 @@ class Reduction(Op):
         return Shape.any(max(rank - 1, 0)) if axes.shape.size == Dim(1, 1) else Shape.unranked()
 
     def compute(self, x: Array, axes: Array) -> Array:
-        reduced = _counted(axes.ravel().tolist(), x.ndim)
-        return self.reduce(x, reduced) if reduced else x
+        return self.reduce(x, _counted(axes.ravel().tolist(), x.ndim)) if axes.size else x
 
     def reduce(self, x: Array, axes: Axes) -> Array:
-        """The reduction along at least one axis. The result is of x's dtype."""
+        """The reduction along `axes`, or of one element if x is a scalar. The result is of x's dtype."""
         raise NotImplementedError
 
 

@@ -14,11 +14,16 @@ from tests.harness import runtime
 from tests.harness.case import Case, const, param
 from tests.harness.ir import ir_of
 
+X = np.array(-3.5, np.float32)
 CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "CumSum": ("opset3", {}, ()),
     "CumSum exclusive": ("opset3", {"exclusive": True}, ()),
     "CumSum reverse": ("opset3", {"exclusive": True, "reverse": True}, ()),
+    "ReduceL1": ("opset4", {"keep_dims": False}, (1,)),
+    "ReduceL2": ("opset4", {"keep_dims": False}, ()),
     "ReduceMax": ("opset1", {"keep_dims": False}, (1,)),
+    "ReduceMean": ("opset1", {"keep_dims": False}, ()),
+    "ReduceProd": ("opset1", {"keep_dims": False}, (1,)),
     "Roll": ("opset7", {}, (1,)),
     "Squeeze": ("opset1", {}, (1,)),
 }
@@ -28,7 +33,7 @@ def case_of(name: str, axis: int) -> Case:
     type = name.split()[0]
     version, attributes, shape = CASES[name]
     axes = const(np.full(shape, axis), et.i64)
-    inputs = [param(np.array(3.5, np.float32)), *([const(np.array([2]), et.i64)] if type == "Roll" else []), axes]
+    inputs = [param(X), *([const(np.array([2]), et.i64)] if type == "Roll" else []), axes]
     return Case(type, version, inputs, attributes, oracle="cpu")  # the reference crashes on CumSum
 
 
@@ -37,7 +42,7 @@ def case_of(name: str, axis: int) -> Case:
 @pytest.mark.parametrize("name", CASES)
 def test_the_first_axis_of_a_scalar(name: str, axis: int, options: dict[str, Any]) -> None:
     case = case_of(name, axis)
-    (result,) = irload.compile_model(irload.read_model(*ir_of(case)), 1, **options)(np.array(3.5, np.float32)).values()
+    (result,) = irload.compile_model(irload.read_model(*ir_of(case)), 1, **options)(X).values()
     (expected,) = runtime.outputs(case)
     assert result.shape == expected.shape == ()
     assert result == expected
