@@ -29,3 +29,7 @@ def test_circular_padding(tmp_path):
     ov.save_model(ov.Model([padded], [x]), tmp_path / "model.xml", compress_to_fp16=False)
     findings = irload.check(tmp_path / "model.xml").findings
     assert [(f.code, f.severity, f.layer_type) for f in findings] == [("IR407", "note", "Slice")]
+    text = (tmp_path / "model.xml").read_text()
+    (tmp_path / "model.xml").write_text(text.replace("<dim>1</dim>", "<dim>0</dim>"))
+    findings = irload.check(tmp_path / "model.xml").findings
+    assert ("IR407", "warning", "Slice") in [(f.code, f.severity, f.layer_type) for f in findings]

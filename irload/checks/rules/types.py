@@ -181,29 +181,31 @@ def needlessly_static(scope: Scope) -> Iterator[Hit]:
     """A port declares a static dim where inference allows several sizes, so the declaration is unproven.
 
     Not reported after a layer with an error, because less can be inferred there. It is a note for rows of
-    NonMaxSuppression and for slices with computed ends, for which OpenVINO declares static dims.
+    NonMaxSuppression and for slices with computed ends, for which OpenVINO declares the maximum.
 
     Example: an output port with dims [1,10] of an operation on an input of shape [?,10].
     """
     for port in _outputs(scope, lambda j: j.shape == "narrow"):
         if not port.tainted:
             hit = port.hit(f"declares {port.dims}, inferred {port.inferred.shape}", _cause(scope, port))
-            yield replace(hit, severity="note") if _inferred_too_exactly(port.node) else hit
+            yield replace(hit, severity="note") if _declares_maximum(port) else hit
     for port in _inputs(scope, lambda j: j.shape == "narrow"):
         if not port.tainted:
             yield port.hit(f"declares {port.dims}, but is fed {port.inferred.shape}", _producer(port))
 
 
-def _inferred_too_exactly(node: Node) -> bool:
-    """Return True if OpenVINO infers static dims for this layer that its inputs do not determine.
+def _declares_maximum(port: Mismatch) -> bool:
+    """Return True if OpenVINO declares the maximum of the inferred sizes for this layer.
 
-    The number of rows of the early NonMaxSuppression depends on values; OpenVINO writes the maximum. It also infers one
-    element for x[-1:n] if n is at least 1, although there is none if n is less than the length of x. In PyTorch's
-    circular padding, n is the length of x.
+    The number of rows of the early NonMaxSuppression depends on values. OpenVINO also declares one element for x[-1:n]
+    if n is at least 1, although there is none if n is less than the length of x. In PyTorch's circular padding, n is
+    the length of x.
     """
-    return node.type == "NonMaxSuppression" or (
-        node.type in ("Slice", "StridedSlice") and any(i.type.ints is None for i in node.inputs[1:3])
-    )
+    node, inferred = port.node, port.inferred.shape
+    slices = node.type in ("Slice", "StridedSlice") and any(i.type.ints is None for i in node.inputs[1:3])
+    if not slices:
+        return node.type == "NonMaxSuppression"
+    return all(size in (-1, dim.hi) for size, dim in zip(port.declared.dims or (), inferred.dims, strict=True))
 
 
 @graph_rule("IR410", "error", "port that the operation does not have")
