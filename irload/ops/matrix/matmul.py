@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core import attribute as attr
-from irload.core.element import merge
+from irload.core.element import boolean, merge
 from irload.core.op import Op
+from irload.core.remarks import remark
 from irload.core.shape import Dim, Shape
 from irload.core.tensor import Array, TensorType
 from irload.errors import ShapeMismatch
@@ -18,6 +19,9 @@ class MatMul(Op, since=1):
 
     A 1-D `a` is one row and a 1-D `b` one column; the transposes do not apply to them, and their added axis is dropped
     from the result, so that two 1-D operands give a scalar. Integer products wrap.
+
+    Specification: MatMul-1. A sum of products of booleans, which it excludes, is true if any product is, with a remark:
+    OpenVINO computes it, and PyTorch's outer exports it.
     """
 
     multiplies = True
@@ -27,7 +31,12 @@ class MatMul(Op, since=1):
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         element = merge(a.element, b.element)
-        require_numeric("a and b", element)
+        if element == boolean:
+            remark(
+                "a and b must be of a numeric type by the specification, found boolean; sums are true if any product is"
+            )
+        else:
+            require_numeric("a and b", element)
         for name, tensor in (("a", a), ("b", b)):
             if tensor.rank == 0:
                 raise ShapeMismatch(f"{name} must have at least one axis, found a scalar")

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irload
 from irload.core import element as et
 from irload.core.shape import Shape
 from irload.core.tensor import TensorType
 from irload.errors import AttributeInvalid, ExecutionError, IRError, ShapeMismatch, TypeMismatch
 from irload.ops.registry import resolve
+from tests.harness import runtime
+from tests.harness.case import Case, param
+from tests.harness.ir import ir_of
 
 
 def operation(type: str, **attributes: Any) -> Any:
@@ -46,6 +50,16 @@ def test_matmul_of_an_empty_inner_axis_is_zero() -> None:
     assert operation("MatMul").compute(np.ones((2, 0)), np.ones((0, 3))).tolist() == [[0.0] * 3] * 2
 
 
+@pytest.mark.parametrize("options", [{}, {"jit": False}, {"optimize": False}], ids=str)
+def test_matmul_of_booleans(options: dict[str, Any]) -> None:
+    a, b = np.array([[1, 0, 1], [0, 1, 0]], bool), np.array([[1, 0], [0, 0], [1, 1]], bool)
+    case = Case("MatMul", "opset1", [param(a, et.boolean), param(b, et.boolean)], {}, oracle="cpu")
+    model = irload.read_model(*ir_of(case))
+    assert any("numeric type by the specification, found boolean" in text for text in model.warnings)
+    (result,), (expected,) = irload.compile_model(model, 1, **options)([a, b]).values(), runtime.outputs(case)
+    assert result.tolist() == expected.tolist() == [[True, True], [False, False]]
+
+
 @pytest.mark.parametrize(
     ("a", "b", "error"),
     [
@@ -53,7 +67,7 @@ def test_matmul_of_an_empty_inner_axis_is_zero() -> None:
         (f32(2, 3), f32(2, 3), ShapeMismatch),
         (f32(2, 1, 3), f32(3, 3, 1), ShapeMismatch),
         (f32(2, 3), TensorType(et.f16, Shape(3, 1)), TypeMismatch),
-        (TensorType(et.boolean, Shape(1, 1)), TensorType(et.boolean, Shape(1, 1)), TypeMismatch),
+        (TensorType(et.string, Shape(1, 1)), TensorType(et.string, Shape(1, 1)), TypeMismatch),
     ],
 )
 def test_matmul_errors(a: TensorType, b: TensorType, error: type[IRError]) -> None:
