@@ -71,7 +71,6 @@ CASES = {
     "the sign by computed axes": normalized(3, param(np.zeros(0, np.int64))),
     "absolute values": Case("ReduceL1", "opset4", [param(X), NONE], {"keep_dims": True}),
     "absolute values of L2": Case("ReduceL2", "opset4", [param(X), NONE], {"keep_dims": True}),
-    "the transposed inverse": Case("Inverse", "opset14", [param(X[0, :, :3])], {"adjoint": True}),
     "quotients of integers": Case("Divide", "opset1", [*map(param, INTS)]),
     "narrow sums": Case("Add", "opset1", [*map(param, U8)]),
     "narrow products": Case("Multiply", "opset1", [*map(param, I8)]),
@@ -174,7 +173,7 @@ def test_the_command(irrun, tmp_path: Path) -> None:
 def test_the_list_is_whole() -> None:
     entries = deviations()
     assert len(entries) >= 90
-    assert sum(e.emulated for e in entries) >= 9
+    assert sum(e.emulated for e in entries) >= 8
     assert all(e.when for e in entries if e.emulated)
     types = {cls.type for cls in registered()}
     assert {t for e in entries for t in e.operations} <= types

@@ -95,11 +95,6 @@ def _sign(node: Node) -> Op | None:
     return _overriding(node.op, compute=compute)
 
 
-def _transposed_inverse(node: Node) -> Op:
-    """Inverse with adjoint returns the transposed inverse."""
-    return _overriding(node.op, compute=lambda self, x: np.swapaxes(np.linalg.inv(x), -1, -2))
-
-
 def _truncating(node: Node) -> Op:
     """Quotients of integers are truncated."""
     return _with(node.op, m_pythondiv=False)
@@ -153,7 +148,6 @@ _VARIANTS: dict[str, Callable[[Node], Op | None]] = {
     "ReduceL1": _absolute,
     "ReduceL2": _absolute,
     "NormalizeL2": _sign,
-    "Inverse": _transposed_inverse,
     "Divide": _truncating,
     "LRN": _whole_bias,
     "MatrixNms": _sorted_by_score,

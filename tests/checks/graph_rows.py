@@ -31,7 +31,7 @@ from tests.checks.table import (
 )
 
 CONST_SHAPE, OFFSET = 'shape="4,3,3,3" offset="0"', ' offset="0"'
-INVERSE = '"Inverse" version="opset14"><data adjoint="{}"/>'
+DIVIDE, FLOORS = ('"Multiply"', '"Divide"'), 'cast="numpy" m_pythondiv="true"'
 V1 = '"ReLU" version="opset1"'
 X_DATA = 'shape="1,3,8,8" element_type="f32"'
 X_PORT = '<port id="0" precision="FP32" names="x"><dim>1</dim><dim>3</dim><dim>8</dim><dim>8</dim></port>'
@@ -169,7 +169,12 @@ OPERATION_ROWS = [
     row("IR307", "conv", (STRIDES, 'strides="1.5,1"'), (STRIDES, 'strides=" 1,1"')),
     row("IR308", "reshape", no(' special_zero="false"'), ('special_zero="false"', 'special_zero="0"')),
     row("IR308", "conv", (STRIDES, 'stride="1,1"'), (f"{STRIDES} ", f"{STRIDES}  ")),
-    row("IR312", "conv", (f"{V1}>", INVERSE.format("true")), (f"{V1}>", INVERSE.format("false"))),
+    row(
+        "IR312",
+        "reshape",
+        (DIVIDE, ('cast="numpy"', FLOORS)),
+        (DIVIDE, ('cast="numpy"', FLOORS.replace("true", "false"))),
+    ),
     row("IR309", "conv", (V1, '"ReLU" version="opset17"'), (V1, '"ReLU" version="opset16"')),
     row(
         *("IR311", "state"),

@@ -1,4 +1,4 @@
-"""Inverse: the inverse or the adjugate of square matrices."""
+"""Inverse: the inverse of square matrices or of their adjoints."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from irload.errors import ShapeMismatch, TypeMismatch
 
 
 class Inverse(Op, since=14):
-    """The inverse of each matrix on the last two axes; with `adjoint` the adjugate, det(A) · A⁻¹.
+    """The inverse of each matrix on the last two axes; with `adjoint` the inverse of its transpose, (Aᵀ)⁻¹.
 
-    The matrices must be square and invertible: a singular one raises ExecutionError, also for the adjugate.
+    Specification: Inverse-14. The matrices must be square and invertible: a singular one raises ExecutionError.
     """
 
     multiplies = True
@@ -33,4 +33,4 @@ class Inverse(Op, since=14):
 
     def compute(self, x: Array) -> Array:
         inverse = np.linalg.inv(x)
-        return inverse * np.linalg.det(x)[..., None, None] if self.adjoint else inverse
+        return np.swapaxes(inverse, -1, -2) if self.adjoint else inverse

@@ -74,11 +74,8 @@ def inverse(rng: Random, version: str) -> Case:
     # Rows that dominate their diagonal keep the matrices far from singular.
     x = rng.uniform(-1, 1, shape) + np.eye(size) * rng.choice([-1, 1]) * (size + 1)
     operand = param(x.astype(element.dtype), element)
-    if rng.random() < 0.6:
-        return Case("Inverse", version, [operand], pick(rng, ({}, {"adjoint": False})), rtol=1e-3, atol=1e-3)
-    exact = operand.value.astype(np.float64)
-    adjugate = np.linalg.det(exact)[..., None, None] * np.linalg.inv(exact)
-    return Case("Inverse", version, [operand], {"adjoint": True}, rtol=1e-3, atol=1e-3, expected=[adjugate])
+    adjoint = pick(rng, ({}, {"adjoint": False}, {"adjoint": True}))
+    return Case("Inverse", version, [operand], adjoint, rtol=1e-3, atol=1e-3)
 
 
 @cases("GroupedMatMul", "opset17")
