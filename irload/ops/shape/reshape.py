@@ -54,7 +54,9 @@ class Reshape(Op, since=1):
             [d for k, d in enumerate(pattern) if d is not None and k not in copied],
         )
         if None in dims:
-            dims[dims.index(None)] = _missing(source, others, f"data {data} cannot take shape {_shown(pattern)}")
+            complaint = f"data {data} cannot take shape {_shown(pattern)}"
+            empty = any(data[k] == ZERO for k in copied)
+            dims[dims.index(None)] = _missing(source, others, complaint, empty=empty)
         result = Shape(*(ANY if d is None else d for d in dims))
         if data.is_static and result.is_static and None not in pattern and data.size != result.size:
             raise ShapeMismatch(f"data {data} has {data.size} elements, shape {_shown(pattern)} has {result.size}")
@@ -103,11 +105,11 @@ def _without_common(source: list[Dim], target: list[Dim]) -> tuple[list[Dim], li
     return left, rest
 
 
-def _missing(source: Sequence[Dim], target: Sequence[Dim], complaint: str) -> Dim:
-    """The dim for −1: the number of elements divided by the product of the other dims."""
+def _missing(source: Sequence[Dim], target: Sequence[Dim], complaint: str, *, empty: bool) -> Dim:
+    """The dim for −1: the number of elements divided by the product of the other dims; `empty`: a copied dim is 0."""
     have, need = _product(source), _product(target)
     if need == ZERO:
-        if have.lo:
+        if have.lo and not empty:
             raise ShapeMismatch(f"{complaint}: with a dim of 0, -1 needs empty data")
         return ONE if all(d.is_static for d in source) else ANY
     if have.is_static and need.is_static:
