@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -109,7 +110,7 @@ class Collected:
             )
         if where.writes:
             position, size = self._start + len(self._parts), shape[axis]
-            if not -size <= position < size:
+            if not -size <= position < size and size * math.prod(beside):  # an empty tensor is not written
                 raise ExecutionError(f"index {position} is out of range for an axis of {size}")
         self._nbytes += part.nbytes
         context.limits.require("tensor_bytes", self._nbytes, "a value that a loop extends has grown too large")
@@ -123,6 +124,6 @@ class Collected:
         length = self._initial.shape[axis]
         result = np.array(np.broadcast_to(self._initial, (*beside[:axis], length, *beside[axis:])))
         along = np.moveaxis(result, axis, 0)
-        for k, part in enumerate(self._parts, self._start):
+        for k, part in enumerate(self._parts if result.size else (), self._start):
             along[k] = part.reshape(beside)
         return result
