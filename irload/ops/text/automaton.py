@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.ops.text.dialect import converted
+from irload.ops.text.dialect import converted, regex_package
 from irload.ops.text.expressions import Atom, PatternProgram, Unfit
 from irload.record import record
 
@@ -86,8 +86,7 @@ def _members(atom: Atom) -> tuple[tuple[int, int], ...]:
     """The ranges of code points that an atom matches."""
     if len(atom.source) == 1 and not atom.ignores_case and atom.source != ".":
         return ((ord(atom.source), ord(atom.source) + 1),)
-    import regex  # the caller has compiled the pattern
-
+    regex = regex_package()
     try:
         pattern: Any = regex.compile(f"(?{'i' if atom.ignores_case else ''}:{converted(atom.source)})+")
     except regex.error:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
+
+from irload.errors import Unsupported
 
 _TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|$)"
@@ -82,6 +85,18 @@ def converted(pattern: str) -> str:
     return "".join(parts)
 
 
+def regex_package() -> Any:
+    """The module `regex`. Raises Unsupported if it is not installed."""
+    try:
+        import regex
+    except ImportError:
+        raise Unsupported(
+            "regular expressions of tokenizers need the package regex, which is not installed; "
+            "pip install 'irload[text]'"
+        ) from None
+    return regex
+
+
 @cache
 def _script(token: str) -> str:
     r"""A property that names a script, such as `\p{Han}`, as its script extensions, which PCRE2 matches."""
@@ -89,10 +104,7 @@ def _script(token: str) -> str:
     if match is None:
         return token
     extended = f"\\{match[1]}{{{match[2]}scx={match[3]}}}"
-    try:
-        import regex
-    except ImportError:  # which the caller reports
-        return token
+    regex = regex_package()
     try:
         regex.compile(extended)
     except regex.error:  # another property

@@ -11,7 +11,7 @@ import numpy as np
 
 from irload.core.tensor import Array
 from irload.errors import Unsupported
-from irload.ops.text.dialect import ascii_pattern, converted
+from irload.ops.text.dialect import ascii_pattern, converted, regex_package
 from irload.ops.text.utf8 import decoded
 
 Span = tuple[int, int]
@@ -145,13 +145,7 @@ def _ascii(text: str) -> Any:
 
 
 def _compiled(source: str, original: str) -> Any:
-    try:
-        import regex
-    except ImportError:
-        raise Unsupported(
-            "regular expressions of tokenizers need the package regex, which is not installed; "
-            "pip install 'irload[text]'"
-        ) from None
+    regex = regex_package()
     try:
         return regex.compile(source)
     except regex.error as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from irload.errors import Unsupported
+from irload.ops.text.automaton import automaton_of
 from irload.ops.text.dialect import ascii_pattern, converted
 from irload.ops.text.patterns import Pattern, Replacement, pattern_of
 from irload.ops.text.splits import Splitter
@@ -103,11 +105,13 @@ def test_splits_by_behaviour() -> None:
     assert parts("mergedwithnext")[-1] == b"-c"
 
 
-def test_the_remedy_for_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compile", [lambda: pattern_of(b"a"), lambda: automaton_of("[k-q]")])
+def test_the_remedy_for_a_missing_package(compile: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
     pattern_of.cache_clear()
+    automaton_of.cache_clear()
     monkeypatch.setitem(sys.modules, "regex", None)
     with pytest.raises(Unsupported, match=r"pip install 'irload\[text\]'"):
-        pattern_of(b"a")
+        compile()
 
 
 def test_syntax_that_is_not_supported() -> None:
