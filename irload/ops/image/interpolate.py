@@ -250,7 +250,7 @@ class Interpolate11(Interpolate4, type="Interpolate", since=11):
     """Interpolate with one input for scales or sizes, and with the two modes of the Pillow library.
 
     Specification: Interpolate-11. The Pillow modes always antialias when they shrink, resize at most two axes (height,
-    then width), and ignore the coordinate mode.
+    then width), and ignore the coordinate mode and cube_coeff, which is that of Pillow, -0.5.
     """
 
     mode = attr.choice(*MODES, "bilinear_pillow", "bicubic_pillow", default="nearest", spec_required=True)

@@ -84,7 +84,7 @@ def axis_taps(axis: Resized, how: Sampling) -> Taps:
         at = taps.nearest(how.nearest, axis.at(how), axis.size, axis.scale)[:, None]
         return Taps(at, np.ones(at.shape, F32))
     if how.mode in PILLOW:
-        return taps.pillow(axis.size, axis.out, PILLOW[how.mode], how.cube_coeff)
+        return taps.pillow(axis.size, axis.out, PILLOW[how.mode])
     ((_, tap),) = _steps([axis], [axis], how)
     return _normalized(tap) if how.mode == "linear" else tap
 

@@ -103,7 +103,7 @@ def cubic(x: Array, size: int, coefficient: float) -> Taps:
     return Taps(at.clip(0, size - 1), np.stack(weight, axis=1))
 
 
-def pillow(size: int, out: int, support: float, coefficient: float) -> Taps:
+def pillow(size: int, out: int, support: float) -> Taps:
     """The taps of the Pillow library, which widens its filter when shrinking; `support` 1 is bilinear, 2 bicubic."""
     scale = size / out
     stretch = max(scale, 1.0)
@@ -112,13 +112,14 @@ def pillow(size: int, out: int, support: float, coefficient: float) -> Taps:
     last = np.trunc(centre + support * stretch + 0.5).clip(None, size).astype(np.int64)
     at = first[:, None] + np.arange(max(int((last - first).max(initial=0)), 1))
     distance = np.abs((at - centre[:, None] + 0.5) * (1 / stretch))
-    weight = np.maximum(1 - distance, 0) if support == 1 else _bicubic(distance, coefficient)
+    weight = np.maximum(1 - distance, 0) if support == 1 else _bicubic(distance)
     weight[at >= last[:, None]] = 0
     total = weight.sum(axis=1, keepdims=True)
     return Taps(at.clip(0, size - 1), np.divide(weight, total, out=weight, where=total != 0))
 
 
-def _bicubic(d: Array, a: float) -> Array:
+def _bicubic(d: Array) -> Array:
+    a = -0.5  # as in Pillow and PyTorch; the files have the default of cube_coeff, -0.75
     inner = ((a + 2) * d - (a + 3)) * d * d + 1
     outer = (((d - 5) * d + 8) * d - 4) * a
     return np.where(d < 1, inner, np.where(d < 2, outer, 0.0))

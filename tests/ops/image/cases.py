@@ -51,8 +51,8 @@ def interpolate(rng: Random, version: str) -> Case:
     # The reference resizes wrong axes of volumes whose depth is unchanged: see the deviations.
     flat = (mode == "linear_onnx" and len(shape) == 5 and len(axes) == 3) or ("pillow" in mode and len(axes) == 1)
     element = et.f32 if flat else pick(rng, ELEMENTS)
-    if flat and "pillow" in mode:
-        attributes["cube_coeff"] = -0.5  # the CPU plugin always uses this coefficient and ignores the attribute
+    if "pillow" in mode:
+        attributes["cube_coeff"] = -0.5  # the CPU plugin and irload use this coefficient, the reference the attribute
     if element.is_integer and attributes["cube_coeff"] == -0.6:
         # the f32 rounding of 0.6 changes the result even along axes that keep their size: see the deviations
         attributes["cube_coeff"] = -0.75

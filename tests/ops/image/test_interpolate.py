@@ -96,6 +96,14 @@ def test_pillow_resizes_one_axis_and_pads() -> None:
     assert output.tolist() == [pytest.approx([(3 * 4 + 8) / 7, (3 * 8 + 4) / 7])]
 
 
+def test_bicubic_pillow_has_the_coefficient_of_pillow() -> None:
+    op = interpolate(mode="bicubic_pillow", cube_coeff=-0.75)
+    # As torch.nn.functional.interpolate(x, (1, 4), mode="bicubic", antialias=True), whose coefficient is -1/2:
+    # weights 111/128 and -9/128 at the distances 1/4 and 5/4, 111/128 and 29/128 at 1/4 and 3/4.
+    output = op.compute(np.array([[0.0, 8]], np.float32), np.array([1, 4]))
+    assert output.tolist() == [pytest.approx([-12 / 17, 58 / 35, 8 - 58 / 35, 8 + 12 / 17])]
+
+
 def test_pillow_rounds_integers_after_each_pass() -> None:
     data = np.array([[0, 1], [1, 1]], np.uint8)
     output = interpolate(mode="bilinear_pillow").compute(data, np.array([1, 1]))
