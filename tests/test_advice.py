@@ -79,16 +79,16 @@ def test_fake_quantize_counts_its_levels_unsigned(levels: str | None, expected: 
     assert runtime.outputs(case)[0].tolist() == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.parametrize("mode", ["avg", "max"])
-def test_a_negative_sampling_ratio_takes_no_samples(mode: str) -> None:
+@pytest.mark.parametrize(("mode", "channels"), [("avg", 1), ("avg", 3), ("max", 3)])
+def test_a_negative_sampling_ratio_takes_no_samples(mode: str, channels: int) -> None:
     attributes = {"pooled_h": 1, "pooled_w": 2, "spatial_scale": 1, "sampling_ratio": -1, "mode": mode}
-    data = Input(np.ones((1, 1, 3, 3), np.float32), et.f32)
+    data = Input(np.ones((1, channels, 3, 3), np.float32), et.f32)
     regions = Input(np.array([[0, 0, 2, 2]], np.float32), et.f32, True), Input(np.array([0]), et.i64, True)
     case = Case("ROIAlign", "opset3", [data, *regions], attributes, oracle="cpu")
     model = irload.read_model(*ir_of(case))
     assert any("sampling_ratio must not be negative by the specification" in w for w in model.warnings)
     output = irload.compile_model(model)(data.value)[0]
-    assert output.tolist() == runtime.outputs(case)[0].tolist() == [[[[0, 0]]]]
+    assert output.tolist() == runtime.outputs(case)[0].tolist() == [[[[0, 0]]] * channels]
 
 
 @pytest.mark.parametrize(

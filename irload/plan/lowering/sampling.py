@@ -130,7 +130,7 @@ def roi_align(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Ste
     op = cast(ROIAlign, node.op)
     (regions, _), channels, bins = rois.shape, data.shape[1], (op.pooled_h, op.pooled_w)
     ratio, count = op.sampling_ratio, bins[0] * bins[1]
-    if not all_f32([data, rois, *outputs]) or op.mode != "avg" or not 0 < 2 * ratio**2 <= channels:
+    if not all_f32([data, rois, *outputs]) or op.mode != "avg" or ratio < 1 or 2 * ratio**2 > channels:
         return None
     steps: list[Step] = [checked(RegionImages, indices, data, node.name)]
     images = steps[0].output
