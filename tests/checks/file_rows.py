@@ -95,6 +95,10 @@ WEIGHT_ROWS = [
     ),
     row("IR608", "conv", (), (), weights=put(7, float("nan")), near_weights=put(7, 1e30)),
     row("IR608", "conv", (), (), weights=lambda b: put(7, float("nan"))(put(9, float("inf"))(b) or b)),
+    row(
+        *("IR608", "conv", second_const("1", 432, 4), second_const("", 432, 4)),
+        **both(lambda b: put(-1, float("nan"))(b + bytes(4))),
+    ),
     row("IR609", "conv", (), (), weights=put(7, float("inf")), near_weights=put(7, 3e38)),
     row(
         *("IR610", "conv", (), ()),

@@ -105,7 +105,7 @@ def no(text: str) -> tuple[str, str]:
 
 def second_const(shape: str, offset: int, size: int) -> Changes:
     """Another f32 constant, returned by a separate Result."""
-    type = ("FP32", tuple(int(n) for n in shape.split(",")))
+    type = ("FP32", tuple(int(n) for n in shape.split(",") if n))
     data = f'element_type="f32" shape="{shape}" offset="{offset}" size="{size}"'
     return (
         extra(8, "v", "Const", [], [type], data),

@@ -220,10 +220,12 @@ _PADDING = 64
 def not_a_number(subject: Subject) -> Iterator[Hit]:
     """A floating-point constant holds NaN. Every result that depends on it will be NaN, too.
 
+    Scalars are exempt: PyTorch's `xlogy` and `median` select NaN on purpose.
+
     Example: a checkpoint of a training that diverged.
     """
     for layer, element_type, shape, offset, _ in () if _odd(subject)[2] else constants(subject):
-        stats = _scanned(subject, element_type, shape, offset)
+        stats = _scanned(subject, element_type, shape, offset) if shape else None
         if stats is not None and stats.nans:
             yield Hit(layer, f"holds {stats.nans:,} NaN among {stats.count:,} values of {element_type}{list(shape)}")
 
