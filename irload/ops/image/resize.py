@@ -139,7 +139,10 @@ def _normalized(tap: Taps) -> Taps:
 
 
 def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Array:
-    """Integer data: all axes in one sum, in the order of the specification, since f32 rounding affects integers."""
+    """Integer data: all axes in one sum, in the order of the specification, since f32 rounding affects integers.
+
+    Overshoots of mode cubic are clamped to the type, as in the CPU plugin; the reference wraps them.
+    """
     shape = list(data.shape)
     for axis, tap in steps:
         shape[axis] = tap.index.shape[0]
@@ -154,7 +157,9 @@ def _integers(data: Array, steps: Sequence[tuple[int, Taps]], mode: str) -> Arra
         weights = weights + weight
     if mode in ("linear", "area"):
         total = taps.round_half_away(total / np.where(weights != 0, weights, F32(np.inf)))
-    return total.astype(np.int64).astype(data.dtype).reshape(shape)
+    limits, wide = np.iinfo(data.dtype), np.iinfo(np.int64)
+    whole = total.astype(np.int64).clip(max(limits.min, wide.min), min(limits.max, wide.max))
+    return whole.astype(data.dtype).reshape(shape)
 
 
 def _with_long_rows(data: Array, steps: list[tuple[int, Taps]]) -> tuple[Array, list[tuple[int, Taps]]]:

@@ -114,6 +114,14 @@ def test_pillow_rounds_integers_after_each_pass() -> None:
     ]  # the mean of all, .25, would be rounded to 0
 
 
+@pytest.mark.parametrize(
+    ("dtype", "low", "middle", "high"), [(np.uint8, 0, [57, 197], 255), (np.int8, -128, [-70, 69], 127)]
+)
+def test_cubic_clamps_integers_to_their_type(dtype: Any, low: int, middle: list[int], high: int) -> None:
+    output = interpolate(mode="cubic").compute(np.array([low] * 3 + [high] * 3, dtype), np.array([12]))
+    assert output.tolist() == [low] * 5 + middle + [high] * 5  # two overshoots of f32 on each side
+
+
 @pytest.mark.parametrize(("dtype", "expected"), [(np.float32, 0.5), (np.int8, 1)])
 def test_linear_rounds_integers_away_from_zero(dtype: Any, expected: float) -> None:
     assert resized(1, np.array([0, 1], dtype), mode="linear") == [expected]
