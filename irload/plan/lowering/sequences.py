@@ -9,16 +9,24 @@ from irload.plan.lowering.checked import SequenceLengths, checked
 from irload.plan.lowering.values import all_f32
 
 _CELLS = {"LSTMSequence": "lstm", "GRUSequence": "gru", "RNNSequence": "rnn"}
-_DEFAULTS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
+_ACTIVATIONS = {
+    "lstm": ("sigmoid", "tanh", "tanh"),
+    "gru": ("sigmoid", "tanh"),
+    "rnn": ("tanh",),
+    "rnn_relu": ("relu",),
+}
+"""The activations of each cell, which are also the defaults of its operation, except for rnn_relu."""
 _BACKWARDS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
 def recurrent(node: Node, inputs: list[Value], outputs: list[Value]) -> list[Step] | None:
-    """Lower sequences with constant weights and the default activations."""
+    """Lower sequences with constant weights and the default activations, or RNNSequence with relu."""
     x, *states, lengths, w, r, b = inputs
     cell, attributes = _CELLS[node.type], node.op.attributes
-    activations = tuple(a.lower() for a in attributes["activations"])[: len(_DEFAULTS[cell])]
-    if activations not in ((), _DEFAULTS[cell]) or attributes["clip"] > 0:
+    activations = tuple(a.lower() for a in attributes["activations"])[: len(_ACTIVATIONS[cell])]
+    if cell == "rnn" and activations == _ACTIVATIONS["rnn_relu"]:
+        cell = "rnn_relu"
+    if activations not in ((), _ACTIVATIONS[cell]) or attributes["clip"] > 0:
         return None
     if not all_f32([x, *states, w, r, b, *outputs]) or not all(v.is_constant for v in (w, r, b)):
         return None

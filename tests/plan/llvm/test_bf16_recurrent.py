@@ -57,6 +57,8 @@ def rounded_recurrent(step: RecurrentStep, arrays: list[Array]) -> list[Array]:
                 h = sigmoid(o) * np.tanh(c)
             elif step.cell == "rnn":
                 h = np.tanh(row[0] + products(h, 0)[0])
+            elif step.cell == "rnn_relu":
+                h = np.maximum(row[0] + products(h, 0)[0], 0)
             else:
                 z, reset = (sigmoid(a + p) for a, p in zip(row, products(h, 0, 1), strict=False))
                 linear = step.cell == "gru_linear"

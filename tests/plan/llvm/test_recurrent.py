@@ -17,7 +17,7 @@ from tests.plan.programs import constant, random, value
 
 pytest.importorskip("llvmlite")
 
-GATES = {"lstm": (4, 4), "gru": (3, 3), "gru_linear": (3, 4), "rnn": (1, 1)}
+GATES = {"lstm": (4, 4), "gru": (3, 3), "gru_linear": (3, 4), "rnn": (1, 1), "rnn_relu": (1, 1)}
 """Gates of the weights, and of the bias."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,13 @@ from tests.plan.llvm.test_bf16_recurrent import scaled
 from tests.plan.llvm.test_recurrent import GATES, recurrent
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-OPS = {"lstm": LSTMSequence, "gru": GRUSequence, "gru_linear": GRUSequence, "rnn": RNNSequence}
+OPS = {
+    "lstm": LSTMSequence,
+    "gru": GRUSequence,
+    "gru_linear": GRUSequence,
+    "rnn": RNNSequence,
+    "rnn_relu": partial(RNNSequence, activations=("relu",)),
+}
 
 
 def with_lengths(step: RecurrentStep) -> RecurrentStep:
@@ -44,7 +52,7 @@ def random_step(seed: int) -> tuple[RecurrentStep, list[Array], Array]:
     rng = np.random.default_rng(seed)
     batch, length = int(rng.choice([1, 2, 5, 17, 35])), int(rng.choice([1, 2, 6]))
     depth, hidden = int(rng.choice([1, 2, 15, 33])), int(rng.choice([1, 2, 15, 16, 17, 37, 70]))
-    step, arrays = recurrent(list(GATES)[seed % 4], list(DIRECTIONS.values())[seed % 3], batch, length, depth, hidden)
+    step, arrays = recurrent(list(GATES)[seed % 5], list(DIRECTIONS.values())[seed % 3], batch, length, depth, hidden)
     lengths = rng.integers(0, length + 1, batch)
     if seed // 4 % 2:
         arrays[0][np.arange(length)[None] >= lengths[:, None]] = np.nan

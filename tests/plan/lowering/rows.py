@@ -209,7 +209,11 @@ CASES: dict[str, tuple[Build, list[str]]] = {
         sequence("RNNSequence", 1, activations="tanh"),
         ["a matmul, then step by step", "slices"],
     ),
-    "RNNSequence, relu": (sequence("RNNSequence", 1, activations="relu"), ["compute", "slices"]),
+    "RNNSequence, relu": (
+        sequence("RNNSequence", 1, activations="relu"),
+        ["a matmul, then step by step", "slices"],
+    ),
+    "RNNSequence, sigmoid": (sequence("RNNSequence", 1, activations="sigmoid"), ["compute", "slices"]),
     "LSTMSequence, clipped": (sequence("LSTMSequence", 4, clip=0.5), ["compute", "slices"]),
     "LSTMSequence, shorter lengths": (sequence("LSTMSequence", 4, lengths=3), ["compute", "slices"]),
 }

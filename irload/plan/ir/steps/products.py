@@ -300,12 +300,12 @@ class AttentionStep(Step):
 
 @record(frozen=False, eq=False, kw_only=True)
 class RecurrentStep(Step):
-    """A recurrent network over sequences with the default activations sigmoid and tanh.
+    """A recurrent network over sequences with the activations sigmoid and tanh, or relu for rnn_relu.
 
     Inputs: x [batch, length, input], states [batch, directions, hidden], W, R and B (constant), and lengths [batch] in
     i64, each in 0..length, unless all sequences are whole. Outputs: Y [batch, directions, length, hidden], which is 0
     beyond the end of a sequence, and the last states. `cell` is lstm (gates f, i, c, o), gru (z, r, h), gru_linear
-    (with linear_before_reset) or rnn; `backwards` has one flag per direction.
+    (with linear_before_reset), rnn or rnn_relu; `backwards` has one flag per direction.
     """
 
     cell: str

@@ -76,12 +76,14 @@ _GRU_LINEAR = _expression(
 _GRU_GATES = _expression(3, ("sigmoid", 0), ("sigmoid", 1), ("multiply", 4, 2), results=(5, 3))
 _GRU_STATE = _expression(3, ("tanh", 0), ("subtract", 2, 3), ("multiply", 4, 1), ("add", 3, 5), results=(6,))
 _RNN = _expression(1, ("tanh", 0), results=(1,))
+_RNN_RELU = _expression(1, ("relu", 0), results=(1,))
 
 PHASES = {
     "lstm": (CellPhase((0, 1, 2, 3), _LSTM, ("cell",), stores=True),),
     "gru_linear": (CellPhase((0, 1, 2), _GRU_LINEAR, ("state",), apart=True),),
     "gru": (CellPhase((0, 1), _GRU_GATES, ("state",), stores=True), CellPhase((2,), _GRU_STATE, ("cell", "state"))),
     "rnn": (CellPhase((0,), _RNN),),
+    "rnn_relu": (CellPhase((0,), _RNN_RELU),),
 }
 """The phases of each cell. Gates are numbered as in the step: lstm f, i, c, o; gru z, r, h."""
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from irload.core.tensor import Array
-from irload.plan.backends.numpy.kernels.calls import Scratch
+from irload.plan.backends.numpy.kernels.calls import Scratch, maximum
 from irload.plan.backends.numpy.kernels.views import shaped
 from irload.plan.threads import ThreadCalls
 from irload.record import record
 
 HALF = np.float32(0.5)
-SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": ()}
-"""The gates with a sigmoid; the others use tanh."""
+SIGMOIDS = {"lstm": (0, 1, 3), "gru": (0, 1), "gru_linear": (0, 1), "rnn": (), "rnn_relu": ()}
+"""The gates with a sigmoid; the others use tanh or relu."""
 
-ORDER = {"lstm": (0, 1, 3, 2), "gru": (0, 1, 2), "gru_linear": (0, 1, 2), "rnn": (0,)}
+ORDER = {"lstm": (0, 1, 3, 2), "gru": (0, 1, 2), "gru_linear": (0, 1, 2), "rnn": (0,), "rnn_relu": (0,)}
 """The order in which gates are computed: gates with a sigmoid are adjacent."""
 
 GATES = {cell: len(order) for cell, order in ORDER.items()}
@@ -133,7 +133,8 @@ def _gru(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spar
 
 
 def _rnn(d: Direction, gates: Array, h: Array, cell: Array, product: Array, spare: Array, out: Array) -> ThreadCalls:
-    return [(np.matmul, (h, d.r, product)), (np.add, (gates, product, gates)), (np.tanh, (gates, out))]
+    sums: ThreadCalls = [(np.matmul, (h, d.r, product)), (np.add, (gates, product, gates))]
+    return [*sums, (np.tanh, (gates, out)) if d.cell == "rnn" else (maximum, (gates, np.float32(0), out))]
 
 
-STEPS = {"lstm": _lstm, "gru": _gru, "gru_linear": _gru, "rnn": _rnn}
+STEPS = {"lstm": _lstm, "gru": _gru, "gru_linear": _gru, "rnn": _rnn, "rnn_relu": _rnn}
