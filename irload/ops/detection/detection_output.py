@@ -166,7 +166,8 @@ class DetectionOutputBase(Suppressing):
 
     def _image(self, image: int, boxes: Decoded, scores: Array) -> list[Array]:
         """The rows of one image, with scores [priors, classes]."""
-        label, prior = (self._by_best_class if self.decrease_label_id else self._by_class)(boxes, scores)
+        select = self._by_best_class if self.decrease_label_id else self._by_class
+        label, prior = select(boxes, scores)
         if -1 < self.keep_top_k[0] < len(prior):
             value = scores[prior, label]
             best = np.lexsort((prior, -value))[: self.keep_top_k[0]]
@@ -184,9 +185,9 @@ class DetectionOutputBase(Suppressing):
         mask = by_class > self.confidence_threshold
         if self.background_label_id >= 0:
             mask[self.background_label_id : self.background_label_id + 1] = False
-        found = candidates_of(by_class, mask).first(self.top_k)
-        stay = self.suppress(boxes(found.box, found.group), self.nms_threshold, counts=found.counts)
-        return found.group[stay], found.box[stay]
+        ranked = candidates_of(by_class, mask).first(self.top_k)
+        stay = self.suppress(boxes(ranked.box, ranked.group), self.nms_threshold, counts=ranked.counts)
+        return ranked.group[stay], ranked.box[stay]
 
     def _by_best_class(self, boxes: Decoded, scores: Array) -> tuple[Array, Array]:
         """The class and prior of selected boxes, by class; each prior counts only for its best class (MXNet)."""

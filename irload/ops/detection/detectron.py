@@ -53,10 +53,10 @@ class ExperimentalDetectronDetectionOutput(Suppressing, since=6):
         by_class = scores.T
         mask = sound & (by_class > self.score_threshold)
         mask[0] = False
-        found = candidates_of(by_class, mask)
-        candidates = boxes[found.box, found.group]
-        stay = self.suppress(candidates, self.nms_threshold, limit, counts=found.counts, overlap=Iou(1))
-        roi, klass = found.box[stay], found.group[stay]
+        ranked = candidates_of(by_class, mask)
+        candidates = boxes[ranked.box, ranked.group]
+        stay = self.suppress(candidates, self.nms_threshold, limit, counts=ranked.counts, overlap=Iou(1))
+        roi, klass = ranked.box[stay], ranked.group[stay]
         if len(roi) > self.max_detections_per_image:
             best = np.lexsort((roi, -scores[roi, klass]))[: self.max_detections_per_image]
             roi, klass = roi[best], klass[best]

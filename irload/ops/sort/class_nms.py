@@ -66,10 +66,10 @@ class ClassNms(Op):
         mask = self.above_threshold(scores)
         if self.background_class >= 0:
             mask[self.background_class : self.background_class + 1] = False
-        found = candidates_of(scores, mask).first(self.nms_top_k)
-        candidates = boxes[found.group % len(boxes), found.box]
-        chosen, scored = self.select(found, candidates)
-        klass, box = found.group[chosen], found.box[chosen]
+        ranked = candidates_of(scores, mask).first(self.nms_top_k)
+        candidates = boxes[ranked.group % len(boxes), ranked.box]
+        chosen, scored = self.select(ranked, candidates)
+        klass, box = ranked.group[chosen], ranked.box[chosen]
         selected = klass, scored, candidates[chosen], first + box * stride + klass * step
         selected = _ordered(selected, by_score(selected[1]))
         if self.keep_top_k >= 0:
@@ -82,7 +82,7 @@ class ClassNms(Op):
         """A mask of the candidates, of the shape of `scores`."""
         return scores > self.score_threshold
 
-    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
+    def select(self, ranked: Candidates, boxes: Array) -> tuple[Array, Array]:
         """The selected candidates of all classes and their scores. `boxes`: the boxes of the candidates [n, 4]."""
         raise NotImplementedError
 
@@ -146,10 +146,10 @@ class MulticlassNms(Suppressing, ClassNms, since=8):
     def above_threshold(self, scores: Array) -> Array:
         return scores >= self.score_threshold
 
-    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
+    def select(self, ranked: Candidates, boxes: Array) -> tuple[Array, Array]:
         overlap = Iou(0 if self.normalized else 1, bridge=True)
-        chosen = self.suppress(boxes, self.iou_threshold, counts=found.counts, eta=self.nms_eta, overlap=overlap)
-        return chosen, found.score[chosen]
+        chosen = self.suppress(boxes, self.iou_threshold, counts=ranked.counts, eta=self.nms_eta, overlap=overlap)
+        return chosen, ranked.score[chosen]
 
 
 class MulticlassNms9(MulticlassNms, type="MulticlassNms", since=9):
@@ -222,17 +222,17 @@ class MatrixNms(ClassNms, since=8):
             (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
         )
 
-    def select(self, found: Candidates, boxes: Array) -> tuple[Array, Array]:
-        decay, most = np.ones_like(found.score), int(found.counts.max(initial=1))
+    def select(self, ranked: Candidates, boxes: Array) -> tuple[Array, Array]:
+        decay, most = np.ones_like(ranked.score), int(ranked.counts.max(initial=1))
         together = max(1, PAIRS // (TOGETHER * most))
-        starts = np.cumsum(found.counts) - found.counts
+        starts = np.cumsum(ranked.counts) - ranked.counts
         for first in range(0, len(starts), together):
-            counts = found.counts[first : first + together]
+            counts = ranked.counts[first : first + together]
             rank = np.arange(counts.max(initial=0))
             candidate = starts[first : first + together, None] + rank
             exists = rank < counts[:, None]
             decay[candidate[exists]] = self._decay(boxes.take(candidate, 0, mode="clip"))[exists]
-        decayed = found.score * decay
+        decayed = ranked.score * decay
         chosen = np.flatnonzero(decayed > self.post_threshold)
         return chosen, decayed[chosen]
 

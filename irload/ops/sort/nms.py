@@ -76,24 +76,24 @@ def select(
     """The best boxes of every class of every batch, by class."""
     batches, classes, count = scores.shape
     rows = scores.reshape(batches * classes, count)
-    found = candidates_of(rows, rows > score_threshold)
-    batch, klass = np.divmod(found.group, max(classes, 1))
-    candidates = boxes.reshape(-1, boxes.shape[-1]).take(batch * count + found.box, 0)
+    ranked = candidates_of(rows, rows > score_threshold)
+    batch, klass = np.divmod(ranked.group, max(classes, 1))
+    candidates = boxes.reshape(-1, boxes.shape[-1]).take(batch * count + ranked.box, 0)
     if sigma > 0:
-        chosen, kept_scores = _decayed(found, candidates, limit, score_threshold, sigma, overlap)
+        chosen, kept_scores = _decayed(ranked, candidates, limit, score_threshold, sigma, overlap)
     else:
-        chosen = suppress(candidates, threshold, limit, counts=found.counts, overlap=overlap)
-        kept_scores = found.score[chosen]
-    return np.stack([batch[chosen], klass[chosen], found.box[chosen]], -1), kept_scores
+        chosen = suppress(candidates, threshold, limit, counts=ranked.counts, overlap=overlap)
+        kept_scores = ranked.score[chosen]
+    return np.stack([batch[chosen], klass[chosen], ranked.box[chosen]], -1), kept_scores
 
 
 def _decayed(
-    found: Candidates, boxes: Array, limit: int, score_threshold: float, sigma: float, overlap: Overlap
+    ranked: Candidates, boxes: Array, limit: int, score_threshold: float, sigma: float, overlap: Overlap
 ) -> tuple[Array, Array]:
     """Soft suppression of each group: the indices of selected candidates, and their scores."""
-    chosen, scores = [np.zeros(0, np.int64)], [found.score[:0]]
-    for group in found.slices():
-        stay, kept = _decay(boxes[group], found.score[group], limit, score_threshold, sigma, overlap)
+    chosen, scores = [np.zeros(0, np.int64)], [ranked.score[:0]]
+    for group in ranked.slices():
+        stay, kept = _decay(boxes[group], ranked.score[group], limit, score_threshold, sigma, overlap)
         chosen.append(group.start + stay)
         scores.append(kept)
     return np.concatenate(chosen), np.concatenate(scores)

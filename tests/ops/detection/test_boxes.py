@@ -85,15 +85,15 @@ def test_many_scores_are_ordered_as_few_are() -> None:
 
 def test_candidates_are_ordered_by_group_then_by_score() -> None:
     scores = np.array([[0.1, 0.9, 0.5, 0.5], [0, 0, 0, 0], [0.3, 0.2, 0.7, 0.8]], F)
-    found = candidates_of(scores, scores > 0.2)
-    assert found.group.tolist() == [0, 0, 0, 2, 2, 2]
-    assert found.box.tolist() == [1, 2, 3, 3, 2, 0]
-    assert found.score.tolist() == scores[found.group, found.box].tolist()
-    assert found.counts.tolist() == [3, 0, 3]
-    assert found.first(2).box.tolist() == [1, 2, 3, 2]
-    assert found.first(2).counts.tolist() == [2, 0, 2]
-    assert found.first(0).box.tolist() == []
-    assert found.first(-1) is found.first(3) is found
+    ranked = candidates_of(scores, scores > 0.2)
+    assert ranked.group.tolist() == [0, 0, 0, 2, 2, 2]
+    assert ranked.box.tolist() == [1, 2, 3, 3, 2, 0]
+    assert ranked.score.tolist() == scores[ranked.group, ranked.box].tolist()
+    assert ranked.counts.tolist() == [3, 0, 3]
+    assert ranked.first(2).box.tolist() == [1, 2, 3, 2]
+    assert ranked.first(2).counts.tolist() == [2, 0, 2]
+    assert ranked.first(0).box.tolist() == []
+    assert ranked.first(-1) is ranked.first(3) is ranked
     assert candidates_of(scores[:0], scores[:0] > 0).counts.tolist() == []
     assert candidates_of(scores[:, :0], scores[:, :0] > 0).counts.tolist() == [0, 0, 0]
 
