@@ -8,7 +8,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 
 # The first suitable Python, or PYTHON=...
 FIND_PYTHON = for p in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
@@ -44,7 +44,7 @@ test: .venv/.dev  ## Run the suite.
 test-all: .venv/.dev  ## Run the suite with all seeds, comparing with the OpenVINO runtime instead of recorded results (nightly).
 	@IRLOAD_TESTS=all $(PYTEST) $(TESTS)
 
-test-jit: .venv/.dev  ## Run the suite with compiled kernels (TESTS=... for a part).
+test-jit: .venv/.dev  ## Run the suite with compiled kernels (TESTS=... for a part, WORKERS=... processes).
 	@IRLOAD_JIT=auto $(PYTEST) $(TESTS)
 
 test-ray: .venv/.dev  ## Run the tests of batches on Ray.
@@ -58,7 +58,7 @@ test-clients: .venv/.dev  ## Run libraries that import OpenVINO on irload and on
 	@$(BIN)/python -m tests.clients $(CLIENTS)
 
 test-lowest: .venv-lowest/.ready  ## Run the suite with the lowest version of each dependency.
-	@.venv-lowest/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+	@.venv-lowest/bin/python -m pytest -n $(or $(WORKERS),auto) --dist worksteal $(TESTS)
 
 dist: .venv/.dev  ## Build sdist and wheel into dist/, check them, and test the wheel in an empty folder.
 	@rm -rf dist
