@@ -57,6 +57,13 @@ class ClassNms(Op):
             each = Dim.of(min(each.hi, self.keep_top_k))
         return Dim(0, (each * images).hi)
 
+    def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        count = boxes.shape[1]
+        return self.rows(
+            boxes,
+            (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
+        )
+
     def classes(self, boxes: Array, scores: Array, first: int, stride: int, step: int) -> ClassSelection:
         """The best boxes of one image, by class, then by score, limited to `keep_top_k`.
 
@@ -136,13 +143,6 @@ class MulticlassNms(Suppressing, ClassNms, since=8):
             return self.outputs(boxes, ANY, ANY)
         return self.outputs(boxes, self.most_rows(boxes.shape[1], scores.shape[1], scores.shape[0]), boxes.shape[0])
 
-    def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
-        count = boxes.shape[1]
-        return self.rows(
-            boxes,
-            (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
-        )
-
     def above_threshold(self, scores: Array) -> Array:
         return scores >= self.score_threshold
 
@@ -214,13 +214,6 @@ class MatrixNms(ClassNms, since=8):
         if scores.rank is None:
             return self.outputs(boxes, ANY, boxes.shape[0])
         return self.outputs(boxes, self.most_rows(boxes.shape[1], scores.shape[1], scores.shape[0]), boxes.shape[0])
-
-    def compute(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
-        count = boxes.shape[1]
-        return self.rows(
-            boxes,
-            (self.classes(boxes[k : k + 1], scores[k], k * count, 1, 0) for k in range(len(boxes))),
-        )
 
     def select(self, ranked: Candidates, boxes: Array) -> tuple[Array, Array]:
         decay, most = np.ones_like(ranked.score), int(ranked.counts.max(initial=1))
